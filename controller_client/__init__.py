@@ -1,6 +1,6 @@
-"""Clients of a Pinot cluster, from outside it: controller REST, broker SQL, ZooKeeper. No JVM, no Spark.
+"""Clients of a Pinot cluster: controller REST, broker SQL, ZooKeeper. They need no JVM and no Spark.
 
-The names below are imported when they are first used: ``pinotctl --help`` must not pay for HTTP and pydantic.
+The names below are imported on first use, so that ``pinotctl --help`` does not load HTTP and pydantic.
 """
 
 from __future__ import annotations

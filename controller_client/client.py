@@ -1,4 +1,4 @@
-"""The client that users hold: the controller's REST API, and what takes more than single calls of it."""
+"""The client for users: the controller's REST API, and operations that take more than one call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller_client.errors import NotFoundError
 from controller_client.rest.client import RestClient
 
 if TYPE_CHECKING:
-    # kazoo takes its time to be imported, and most clients never need it.
+    # kazoo is slow to import, and most clients never need it.
     from controller_client.consumption.table_control import TableControl
     from controller_client.zookeeper import PropertyStore
 
@@ -19,10 +19,10 @@ __all__ = ["ControllerClient"]
 
 
 class ControllerClient(RestClient):
-    """Client of one controller; a context manager that closes its connections.
+    """Client of a controller; a context manager that closes its connections.
 
-    Threads may share it for calls; nothing of it changes between them but the pool of connections. The
-    resource groups (``tables``, ``segments``, ``lineage``, ...) are those of :class:`RestClient`.
+    Threads may share it: calls change no state except the connection pool. The resource groups (``tables``,
+    ``segments``, ``lineage``, ...) are those of :class:`RestClient`.
     """
 
     @contextmanager
@@ -40,17 +40,18 @@ class ControllerClient(RestClient):
 
         Args:
             table: Name with type.
-            reason: Why, in a word.
-            comment: More words.
-            timeout_s: Seconds for the pause, and for the resume.
-            resume_on_error: Resume after an exception too.
-            store: The cluster's property store; without it the controller is asked where ZooKeeper is.
+            reason: Why, in one word.
+            comment: A longer explanation.
+            timeout_s: Seconds allowed for the pause, and again for the resume.
+            resume_on_error: Also resume after an exception.
+            store: The cluster's property store; default: the ZooKeeper whose address the controller reports.
 
         Raises:
-            WaitTimeoutError: The pause was not finished in time, and the table is resumed; or the resume was
-                not.
-            ConflictError: Somebody resumed the table within the block.
-            NotFoundError: There is no such table; or the controller does not report its ZooKeeper's address.
+            WaitTimeoutError: The pause did not finish in time, and the table was resumed; or the resume did
+                not finish in time.
+            ConflictError: Someone else resumed the table during the block.
+            NotFoundError: The table does not exist; or the controller does not report its ZooKeeper's
+                address.
         """
         from controller_client.consumption.context import paused
         from controller_client.consumption.table_control import TableControl

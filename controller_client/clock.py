@@ -1,4 +1,4 @@
-"""Time as the project sees it, so that tests turn it by hand."""
+"""The project's clock, which tests can replace."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["Clock", "SystemClock"]
 
 
 class Clock(Protocol):
-    """What all waiting, retrying and time stamping goes through."""
+    """The clock used for all waits, retries and timestamps."""
 
     def now(self) -> float:
         """Return the wall-clock time in seconds since the epoch."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds of a clock that never goes back; only differences mean anything."""
+        """Return the seconds of a clock that never goes back; only differences are meaningful."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -32,7 +32,7 @@ class SystemClock:
         return time.time()
 
     def monotonic(self) -> float:
-        """Return seconds of a clock that never goes back."""
+        """Return the seconds of a clock that never goes back."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:

@@ -4,15 +4,15 @@ Values come from arguments or, by ``from_env``, from the environment:
 
 ==============================  ======================================================
 ``PINOT_CONTROLLER_URL``        controllers, comma-separated, e.g. ``http://localhost:9000``
-``PINOT_BROKER_URL``            brokers, comma-separated; default: asked from the controller
+``PINOT_BROKER_URL``            brokers, comma-separated; default: those the controller lists
 ``PINOT_USERNAME/_PASSWORD``    basic authentication
 ``PINOT_TOKEN``                 bearer token
 ``PINOT_CA_FILE``               certificate authorities (PEM) to trust
 ``PINOT_CLIENT_CERT_FILE``      client certificate (PEM)
 ``PINOT_CLIENT_KEY_FILE``       its key (PEM)
-``PINOT_TLS_VERIFY``            ``false`` switches certificate checks off
-``PINOT_CONNECT_TIMEOUT_S``     seconds to a connection
-``PINOT_READ_TIMEOUT_S``        seconds to an answer
+``PINOT_TLS_VERIFY``            ``false`` turns certificate checks off
+``PINOT_CONNECT_TIMEOUT_S``     seconds to wait for a connection
+``PINOT_READ_TIMEOUT_S``        seconds to wait for a response
 ==============================  ======================================================
 """
 
@@ -34,12 +34,12 @@ from controller_client.errors import ConfigError
 __all__ = ["Auth", "BasicAuth", "BearerToken", "BrokerConfig", "ControllerConfig", "Secret", "Tls"]
 
 _ADDRESS = "an address like http://localhost:9000"
-# A password in an address may have a comma, too.
+# A password in an address may also contain a comma.
 _BETWEEN_URLS = re.compile(r",(?=\s*https?://)")
 
 
 class Secret:
-    """A text that never shows by accident: ``repr`` and ``str`` mask it."""
+    """A string that is never shown by accident: ``repr`` and ``str`` mask it."""
 
     __slots__ = ("_value",)
 
@@ -47,7 +47,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """Return the text itself."""
+        """Return the string itself."""
         return self._value
 
     def __repr__(self) -> str:
@@ -65,15 +65,15 @@ class Secret:
 
 @dataclass(frozen=True)
 class BasicAuth:
-    """User name and password, as Pinot's BasicAuthAccessControlFactory wants them."""
+    """User name and password, as Pinot's BasicAuthAccessControlFactory expects them."""
 
     username: str
     password: Secret
 
     def header(self) -> str:
-        """Return the value of the header ``Authorization``; a secret."""
+        """Return the value of the header ``Authorization``, which is secret."""
         pair = f"{self.username}:{self.password.reveal()}"
-        # What is no UTF-8 in the environment is sent as the bytes that it is.
+        # Bytes of the environment that are not UTF-8 are sent as they are.
         return "Basic " + base64.b64encode(pair.encode("utf-8", "surrogateescape")).decode()
 
     def secrets(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class BearerToken:
     """A token, sent as ``Authorization: Bearer``.
 
     Raises:
-        ConfigError: It holds a character that no header can carry, e.g. a line break.
+        ConfigError: It contains a character that a header cannot carry, e.g. a line break.
     """
 
     token: Secret
@@ -95,13 +95,13 @@ class BearerToken:
     def __post_init__(self) -> None:
         if not all("!" <= character <= "~" for character in self.token.reveal()):
             raise ConfigError(
-                "the token contains a character that cannot be sent: a blank, a line break or a non-ASCII "
-                "character",
-                expected="a bearer token as it was issued, without 'Bearer' before it",
+                "the token contains a character that a header cannot carry: a space, a line break or a "
+                "non-ASCII character",
+                expected="the bearer token as issued, without the prefix 'Bearer'",
             )
 
     def header(self) -> str:
-        """Return the value of the header ``Authorization``; a secret."""
+        """Return the value of the header ``Authorization``, which is secret."""
         return f"Bearer {self.token.reveal()}"
 
     def secrets(self) -> tuple[str, ...]:
@@ -114,13 +114,13 @@ Auth = BasicAuth | BearerToken
 
 @dataclass(frozen=True)
 class Tls:
-    """TLS settings; they matter for ``https`` addresses only.
+    """TLS settings, used only for ``https`` addresses.
 
     Attributes:
-        ca_file: Certificate authorities to trust (PEM); None: the system's.
+        ca_file: Certificate authorities to trust (PEM); default: the system's.
         client_cert_file: Client certificate (PEM).
-        client_key_file: Its key (PEM); None: in the certificate's file.
-        verify: False switches the check of the server's certificate off.
+        client_key_file: Its key (PEM); default: read from the certificate's file.
+        verify: Whether to check the server's certificate.
     """
 
     ca_file: str | None = None
@@ -129,10 +129,10 @@ class Tls:
     verify: bool = True
 
     def check(self) -> None:
-        """Read the files, as each connection does.
+        """Read the files as a connection would.
 
         Raises:
-            ConfigError: One is missing, or does not hold what it should.
+            ConfigError: A file is missing or has the wrong content.
         """
         if self.verify and self.ca_file:
             with _tls_file(self.ca_file, "certificates of authorities"):
@@ -144,7 +144,8 @@ class Tls:
         if self.client_cert_file:
             with _tls_file(self.client_cert_file, "a client certificate with its key"):
                 context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                # Without the function an encrypted key would be asked for on the terminal.
+                # Without the function, OpenSSL would prompt on the terminal for the password of an encrypted
+                # key.
                 context.load_cert_chain(self.client_cert_file, self.client_key_file, password=lambda: b"")
 
 
@@ -153,17 +154,16 @@ class ControllerConfig:
     """How to reach a cluster's controllers.
 
     Attributes:
-        url: Base addresses without credentials, separated by commas: the next one is asked when one cannot be
-            reached. Credentials written into one (``http://user:password@host``) are moved to ``auth``.
+        url: Base addresses without credentials, separated by commas: when one cannot be reached, the next is
+            tried. Credentials in an address (``http://user:password@host``) are moved to ``auth``.
         auth: Credentials.
         tls: TLS settings.
-        connect_timeout_s: Seconds to a connection.
-        read_timeout_s: Seconds to an answer; single calls that take longer set their own.
-        retry: How repeatable calls are repeated.
+        connect_timeout_s: Seconds to wait for a connection.
+        read_timeout_s: Seconds to wait for a response; calls that take longer set their own.
+        retry: How calls that are safe to repeat are retried.
 
     Raises:
-        ConfigError: An address is no http(s) address, or one has another scheme than the first, a timeout is
-            not positive.
+        ConfigError: An address is not an http(s) address, the schemes differ, or a timeout is not positive.
     """
 
     url: str
@@ -175,11 +175,11 @@ class ControllerConfig:
 
     def __post_init__(self) -> None:
         urls, auth = _split_all(_BETWEEN_URLS.split(self.url), self.auth, "controller URL")
-        # Credentials that go to one by TLS go to none without.
+        # Credentials meant for TLS must never go to an address without it.
         if len({url.partition(":")[0] for url in urls}) > 1:
             raise ConfigError(
-                "some controller URLs are http and others are https",
-                expected="one of the two for all of them",
+                "some controller URLs use http and others https",
+                expected="the same scheme for all of them",
             )
         object.__setattr__(self, "url", ",".join(urls))
         object.__setattr__(self, "auth", auth)
@@ -202,17 +202,17 @@ class ControllerConfig:
         """Read the environment variables of the module's table.
 
         Args:
-            url: Goes before ``PINOT_CONTROLLER_URL``.
-            environ: Instead of the process' environment.
+            url: Overrides ``PINOT_CONTROLLER_URL``.
+            environ: Used instead of the process's environment.
 
         Raises:
-            ConfigError: No address, or a variable that cannot be read.
+            ConfigError: No address is given, or a variable cannot be parsed.
         """
         env = os.environ if environ is None else environ
         address = url or env.get("PINOT_CONTROLLER_URL")
         if not address:
             raise ConfigError(
-                "no controller address is given",
+                "no controller address given",
                 expected=_ADDRESS,
                 where="PINOT_CONTROLLER_URL",
                 remedy="set PINOT_CONTROLLER_URL or pass the address",
@@ -231,15 +231,15 @@ class BrokerConfig:
     """How to reach the brokers.
 
     Attributes:
-        urls: Base addresses without credentials; the next one is asked when one cannot be reached.
+        urls: Base addresses without credentials; when one cannot be reached, the next is tried.
         auth: Credentials.
         tls: TLS settings.
-        connect_timeout_s: Seconds to a connection.
-        read_timeout_s: Seconds to an answer, when the query has no timeout of its own.
-        retry: Rounds over all brokers.
+        connect_timeout_s: Seconds to wait for a connection.
+        read_timeout_s: Seconds to wait for a response when the query has no timeout of its own.
+        retry: How often, and with which pauses, to go through all brokers.
 
     Raises:
-        ConfigError: No address, or one that is no http(s) address.
+        ConfigError: No address is given, or one is not an http(s) address.
     """
 
     urls: tuple[str, ...]
@@ -252,7 +252,7 @@ class BrokerConfig:
     def __post_init__(self) -> None:
         if not self.urls:
             raise ConfigError(
-                "no broker address is given", expected="at least one, like http://localhost:8099"
+                "no broker address given", expected="at least one address like http://localhost:8099"
             )
         urls, auth = _split_all(self.urls, self.auth, "broker URL")
         object.__setattr__(self, "urls", urls)
@@ -266,7 +266,7 @@ class BrokerConfig:
         """Read the environment variables of the module's table.
 
         Returns:
-            None when neither argument nor environment names a broker: ask the controller then
+            None when neither the argument nor the environment names a broker: get them from the controller
             (:meth:`controller_client.rest.cluster.ClusterApi.broker_urls`).
         """
         env = os.environ if environ is None else environ
@@ -284,7 +284,7 @@ class BrokerConfig:
 
     @classmethod
     def like(cls, controller: ControllerConfig, urls: tuple[str, ...]) -> BrokerConfig:
-        """Take credentials and TLS settings of a controller's configuration."""
+        """Return a configuration with the credentials and TLS settings of a controller's."""
         return cls(
             urls=urls,
             auth=controller.auth,
@@ -321,8 +321,8 @@ def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Aut
         if ":" not in (parts.hostname or ""):
             (parts.hostname or "").encode("idna")  # refuses empty and too long parts of a name
     except ValueError:
-        # The value may hold a password and the cause's text repeats it, so neither is shown.
-        raise ConfigError(f"the {name} cannot be read", expected=_ADDRESS) from None
+        # The value may contain a password, and the cause's text repeats it, so neither is shown.
+        raise ConfigError(f"the {name} cannot be parsed", expected=_ADDRESS) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
             f"the {name} is not an http or https address", expected="an address like http://localhost:9000"
@@ -334,7 +334,8 @@ def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Aut
     if parts.username is not None:
         if auth is not None:
             raise ConfigError(
-                f"the {name} holds credentials, and others are given", remedy="give them in one place"
+                f"the {name} contains credentials, but others are given too",
+                remedy="give the credentials in one place",
             )
         auth = BasicAuth(unquote(parts.username), Secret(unquote(parts.password or "")))
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
@@ -344,13 +345,13 @@ def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Aut
 
 def _check_timeouts(connect_timeout_s: float, read_timeout_s: float) -> None:
     if connect_timeout_s <= 0 or read_timeout_s <= 0:
-        raise ConfigError("a timeout is not positive", expected="seconds, more than 0")
+        raise ConfigError("a timeout is not positive", expected="a number of seconds greater than 0")
 
 
 def _auth_from_env(env: Mapping[str, str]) -> Auth | None:
     token, username = env.get("PINOT_TOKEN"), env.get("PINOT_USERNAME")
     if token and username:
-        raise ConfigError("both PINOT_TOKEN and PINOT_USERNAME are set", expected="one of them")
+        raise ConfigError("both PINOT_TOKEN and PINOT_USERNAME are set", expected="only one of them")
     if token:
         return BearerToken(Secret(token))
     if username:

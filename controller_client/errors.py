@@ -1,33 +1,33 @@
-"""The one tree of errors, split by what a caller may do next.
+"""The hierarchy of errors, divided by what a caller may do next.
 
 ::
 
     PinotPluginError
     ├── InputError                the caller's input is wrong; nothing was applied: fix the input, run again
-    │   ├── ConfigError           an option or parameter (named, with the nearest right one)
+    │   ├── ConfigError           an option or parameter (named, with the closest valid one)
     │   ├── DataError             a file, row or field of the source data
-    │   └── SourceError           where the data comes from: missing folder or bucket, refused credentials
-    ├── SetupError                this machine or process: no JDK, jars that do not fit, a port in use ...
-    │   ├── DiskFullError         no room is left on a disk: make room, the data are not at fault
-    │   └── HeapFullError         Java's heap is too small for what is built: the data are not at fault
-    ├── NotAppliedError           the cluster certainly did not apply the call: it may be made again
+    │   └── SourceError           the source of the data: missing folder or bucket, refused credentials
+    ├── SetupError                this machine or process: no JDK, jars that do not match, a port in use ...
+    │   ├── DiskFullError         a disk is full: free some space; the data are not at fault
+    │   └── HeapFullError         Java's heap is too small for the segment; the data are not at fault
+    ├── NotAppliedError           the cluster certainly did not apply the call: it is safe to repeat
     │   ├── UnreachableError      no connection could be made, nothing was sent
     │   ├── AuthError             the cluster refused the credentials
-    │   ├── NotFoundError         the table, schema, segment ... is not there
-    │   ├── ConflictError         the state is not what the call was based on: changed meanwhile
-    │   │   ├── LockHeldError     somebody else holds the lock
-    │   │   └── LeaseLostError    this process is not the one of several that works, any more
+    │   ├── NotFoundError         the table, schema, segment ... does not exist
+    │   ├── ConflictError         the state has changed since the call's basis was read
+    │   │   ├── LockHeldError     another process holds the lock
+    │   │   └── LeaseLostError    this process no longer holds the lease that makes it the active one
     │   ├── RejectedError         the cluster read the call and refused it
-    │   ├── UnsupportedError      this cluster's version does not have it (the message names the first)
-    │   └── FormatVersionError    a record of this project was written by another release of it: upgrade
-    ├── OutcomeUnknownError       a time-out or a lost reply: read the state back before anything else
-    ├── AppliedError              the call was applied, but what came after it failed or the answer was odd
-    ├── QueryError                the broker answered with exceptions
-    │   └── PartialResultError    the broker answered with fewer servers or segments than it asked
-    └── WaitTimeoutError          a state was waited for and did not come; what was seen last is reported
+    │   ├── UnsupportedError      the cluster's version lacks it (the message names the first that has it)
+    │   └── FormatVersionError    another release of this project wrote a record: upgrade
+    ├── OutcomeUnknownError       a timeout or a lost reply: read the state back before doing anything else
+    ├── AppliedError              the call was applied, but a later step failed or the response was unexpected
+    ├── QueryError                the broker returned exceptions
+    │   └── PartialResultError    the result lacks servers or segments that the broker queried
+    └── WaitTimeoutError          an awaited state did not come in time; the last state seen is reported
 
-Each error reports what was expected, what was found, where, and what to do. Errors cross process borders
-(Spark, multiprocessing), so all of them pickle.
+Each error reports what was found, what was expected, where, and what to do. Errors cross process boundaries
+(Spark, multiprocessing), so all of them can be pickled.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ __all__ = [
 
 
 class PinotPluginError(Exception):
-    """Root of all errors of this project.
+    """Base class of all errors of this project.
 
     Args:
-        message: One sentence: what happened, to what, and what was found. No secrets.
-        expected: What was expected instead, if that is not plain from the message.
-        where: The place: a URL without credentials, a file, a znode, a table.
+        message: One sentence: what happened, to which object, and what was found. No secrets.
+        expected: What was expected instead, if the message does not make that obvious.
+        where: Where it happened: a URL without credentials, a file, a znode, a table.
         remedy: What the reader should do next.
-        http_status: The status of the HTTP answer, where there was one.
+        http_status: The status of the HTTP response, if there was one.
     """
 
     exit_code: ClassVar[int] = 1
-    """What ``pinotctl`` ends with when this error reaches it: 1 failed, 2 usage, 3 outcome unknown."""
+    """The exit code of ``pinotctl`` for this error: 1 failed, 2 usage, 3 outcome unknown."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class InputError(PinotPluginError):
 
 
 class ConfigError(InputError):
-    """An option or parameter is wrong; the message names it, and the nearest right one of a misspelt one."""
+    """An option or parameter is wrong; the message names it and, if it is misspelt, the closest valid one."""
 
     exit_code = 2
 
@@ -127,19 +127,19 @@ class DataError(InputError):
 
 
 class SourceError(InputError):
-    """The place the data comes from is missing, unreadable, empty or refuses the credentials."""
+    """The source of the data is missing, unreadable or empty, or refuses the credentials."""
 
 
 class SetupError(PinotPluginError):
-    """This machine or process lacks something: a JDK, fitting jars, a free port, disk space."""
+    """This machine or process lacks something: a JDK, matching jars, a free port, disk space."""
 
 
 class DiskFullError(SetupError):
-    """No room is left on a disk, or under a limit of it; the message names the folder and the bytes."""
+    """A disk is full, or a limit on its use is reached; the message names the folder and the bytes."""
 
 
 class HeapFullError(SetupError):
-    """Java's heap was full while a segment was built; the message names its size and what to set."""
+    """Java's heap ran out while a segment was built; the message names its size and what to set."""
 
 
 class NotAppliedError(PinotPluginError):
@@ -155,7 +155,7 @@ class AuthError(NotAppliedError):
 
 
 class NotFoundError(NotAppliedError):
-    """The object that the call names is not there."""
+    """The object named in the call does not exist."""
 
 
 class ConflictError(NotAppliedError):
@@ -163,11 +163,11 @@ class ConflictError(NotAppliedError):
 
 
 class LockHeldError(ConflictError):
-    """Somebody else holds the lock; the message names who."""
+    """Another process holds the lock; the message names it."""
 
 
 class LeaseLostError(ConflictError):
-    """This process does not hold its lease any more, so it must not do what only the holder does."""
+    """This process no longer holds its lease, so it must not do what only the holder may do."""
 
 
 class RejectedError(NotAppliedError):
@@ -179,12 +179,12 @@ class UnsupportedError(NotAppliedError):
 
 
 class FormatVersionError(NotAppliedError):
-    """A record that this project keeps is of a format version that this release does not read.
+    """A record kept by this project has a format version that this release cannot read.
 
-    It is whole, and somebody else's to change: who cannot read it leaves it as it is.
+    The record is intact and belongs to another release: a release that cannot read it leaves it unchanged.
 
     Args:
-        message: One sentence: which record, where, its version, the versions that are read, what to do.
+        message: One sentence: which record, where, its version, the supported versions, what to do.
         record: Which kind of record.
         place: Where it is: a znode, a file, an offset of a topic.
         found: Its version.
@@ -198,28 +198,28 @@ class FormatVersionError(NotAppliedError):
 
 
 class OutcomeUnknownError(PinotPluginError):
-    """The call may or may not have been applied: read the state back before anything else."""
+    """The call may or may not have been applied: read the state back before doing anything else."""
 
     exit_code = 3
 
 
 class AppliedError(PinotPluginError):
-    """The call was applied, but what came after it failed or the answer was not as expected."""
+    """The call was applied, but a later step failed or the response was unexpected."""
 
 
 class QueryError(PinotPluginError):
-    """The broker answered a query with exceptions.
+    """The broker returned exceptions for a query.
 
     Attributes:
-        codes: Pinot's numbers of them (``org.apache.pinot.common.exception.QueryException``).
+        codes: Pinot's error codes (``org.apache.pinot.common.exception.QueryException``).
     """
 
     codes: frozenset[int] = frozenset()
 
 
 class PartialResultError(QueryError):
-    """The broker's answer lacks servers or segments, so its numbers are not the table's."""
+    """The result lacks servers or segments, so it does not cover the whole table."""
 
 
 class WaitTimeoutError(PinotPluginError):
-    """A state was waited for and did not come in time; the message reports what was seen last."""
+    """An awaited state did not come in time; the message reports the last state seen."""

@@ -1,22 +1,22 @@
-"""How a process comes into a ZooKeeper that asks who it is, and who may read and write what it makes there.
+"""How a process authenticates to ZooKeeper, and the ACL of the znodes that it creates.
 
-By :meth:`ZooKeeperAccess.from_env`; :meth:`ZooKeeperAccess.of` reads the same settings from elsewhere:
+Read by :meth:`ZooKeeperAccess.from_env`; :meth:`ZooKeeperAccess.of` reads the same settings from elsewhere:
 
 ====================================  ==================================================================
-``PINOT_ZOOKEEPER_TLS``               ``true``: TLS; also where one of the files below is given
-``PINOT_ZOOKEEPER_CA_FILE``           certificate authorities (PEM) to trust, besides the system's
+``PINOT_ZOOKEEPER_TLS``               ``true``: TLS; implied by any of the files below
+``PINOT_ZOOKEEPER_CA_FILE``           certificate authorities (PEM) to trust besides the system's
 ``PINOT_ZOOKEEPER_CLIENT_CERT_FILE``  client certificate (PEM)
-``PINOT_ZOOKEEPER_CLIENT_KEY_FILE``   its key (PEM), without a password; default: in that file
-``PINOT_ZOOKEEPER_TLS_VERIFY``        ``false`` switches the checks of certificate and host name off
+``PINOT_ZOOKEEPER_CLIENT_KEY_FILE``   its key (PEM), without a password; default: in the same file
+``PINOT_ZOOKEEPER_TLS_VERIFY``        ``false`` turns the checks of certificate and host name off
 ``PINOT_ZOOKEEPER_AUTH``              ``digest`` (the scheme), ``sasl-digest`` or ``sasl-kerberos``
-``PINOT_ZOOKEEPER_USERNAME``          user of the first two
+``PINOT_ZOOKEEPER_USERNAME``          user name for the first two
 ``PINOT_ZOOKEEPER_PASSWORD``          its password
-``PINOT_ZOOKEEPER_SERVICE``           Kerberos' name of the service; default ``zookeeper``
-``PINOT_ZOOKEEPER_ACL``               of what is made: ``open``, ``creator``, ``creator+read``, or entries
+``PINOT_ZOOKEEPER_SERVICE``           Kerberos service name; default: ``zookeeper``
+``PINOT_ZOOKEEPER_ACL``               of new znodes: ``open``, ``creator``, ``creator+read``, or entries
                                       ``scheme:id:permissions;...``, e.g. ``sasl:pinot:cdrwa``
 ====================================  ==================================================================
 
-What exists keeps the ACL that it has. The files are read where the client runs.
+Existing znodes keep their ACLs. The files are read on the machine where the client runs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ACCESS_SETTINGS = (
     "service",
     "acl",
 )
-"""Names of the settings; the environment has them in capitals, after ``PINOT_ZOOKEEPER_``."""
+"""Names of the settings; as environment variables in capitals, after ``PINOT_ZOOKEEPER_``."""
 
 ENVIRONMENT_PREFIX = "PINOT_ZOOKEEPER_"
 
@@ -52,11 +52,11 @@ _LETTERS = "cdrwa"
 
 @dataclass(frozen=True)
 class AclEntry:
-    """Who may do what.
+    """One entry of an ACL: who may do what.
 
     Attributes:
-        scheme: ``world``, ``auth`` (whoever makes the znode), ``digest``, ``sasl``, ``x509``, ``ip``.
-        identity: As the scheme writes it.
+        scheme: ``world``, ``auth`` (whoever creates the znode), ``digest``, ``sasl``, ``x509``, ``ip``.
+        identity: In the scheme's notation.
         permissions: Letters: c(reate), d(elete), r(ead), w(rite), a(dmin).
     """
 
@@ -74,7 +74,7 @@ _NAMED_ACLS: dict[str, tuple[AclEntry, ...]] = {
 
 
 class AuthKind(StrEnum):
-    """How a client shows who it is."""
+    """How a client authenticates."""
 
     DIGEST = "digest"
     SASL_DIGEST = "sasl-digest"
@@ -83,18 +83,18 @@ class AuthKind(StrEnum):
 
 @dataclass(frozen=True)
 class ZooKeeperAccess:
-    """What a client shows, and what it gives to others.
+    """How a client authenticates, and the ACL of what it creates.
 
     Attributes:
-        tls: TLS settings; None: none.
-        auth: How it shows who it is; None: not at all.
-        username: Its name, for the digests.
-        password: Its password, for the digests.
-        service: Kerberos' name of the service.
-        acl: Of what it makes, as :func:`parse_acl` reads it.
+        tls: TLS settings; None: no TLS.
+        auth: How it authenticates; None: not at all.
+        username: User name, for both digest kinds.
+        password: Its password.
+        service: Kerberos service name.
+        acl: ACL of new znodes, in the notation of :func:`parse_acl`.
 
     Raises:
-        ConfigError: Something does not belong together, or is missing.
+        ConfigError: Settings contradict each other, or one is missing.
     """
 
     tls: Tls | None = None
@@ -108,25 +108,26 @@ class ZooKeeperAccess:
         by_name = self.auth in (AuthKind.DIGEST, AuthKind.SASL_DIGEST)
         if by_name and not (self.username and self.password):
             raise ConfigError(
-                f"the access to ZooKeeper by {self.auth} lacks a user or a password",
+                f"the authentication to ZooKeeper by {self.auth} lacks a user name or a password",
                 expected="both",
                 where="PINOT_ZOOKEEPER_USERNAME, PINOT_ZOOKEEPER_PASSWORD",
             )
         if not by_name and (self.username or self.password):
             raise ConfigError(
-                f"a user or password for ZooKeeper is given, and the access is by {self.auth or 'nothing'}",
+                "a user name or password for ZooKeeper is given, but the authentication is "
+                f"{self.auth or 'not set'}",
                 expected="digest or sasl-digest",
                 where="PINOT_ZOOKEEPER_AUTH",
             )
         if self.tls and self.tls.client_key_file and not self.tls.client_cert_file:
             raise ConfigError(
-                "a key for ZooKeeper is given without the client certificate that it belongs to",
+                "a key for ZooKeeper is given without its client certificate",
                 where="PINOT_ZOOKEEPER_CLIENT_CERT_FILE",
             )
         names_creator = any(entry.scheme == "auth" for entry in parse_acl(self.acl))
         if names_creator and self.auth is None and not (self.tls and self.tls.client_cert_file):
             raise ConfigError(
-                f"the ACL {self.acl} is for who makes a znode, and this client does not show who it is",
+                f"the ACL {self.acl} names the creator of a znode, but this client does not authenticate",
                 expected="a user, a client certificate, or another ACL",
                 where="PINOT_ZOOKEEPER_ACL",
             )
@@ -136,7 +137,7 @@ class ZooKeeperAccess:
         """Read the environment variables of the module's table.
 
         Raises:
-            ConfigError: One cannot be read, or they do not belong together.
+            ConfigError: A setting cannot be parsed, or they contradict each other.
         """
         env = os.environ if environ is None else environ
         return cls.of({name: env.get(ENVIRONMENT_PREFIX + name.upper()) for name in ACCESS_SETTINGS})
@@ -150,11 +151,11 @@ class ZooKeeperAccess:
         """Read settings.
 
         Args:
-            values: By the names in ACCESS_SETTINGS; an empty one counts as not given.
-            named: What the user calls a setting, for errors.
+            values: By name, see ACCESS_SETTINGS; an empty value counts as not given.
+            named: Returns the user's name of a setting, for error messages.
 
         Raises:
-            ConfigError: One cannot be read, or they do not belong together.
+            ConfigError: A setting cannot be parsed, or they contradict each other.
         """
 
         def value(name: str) -> str | None:
@@ -171,7 +172,8 @@ class ZooKeeperAccess:
         tls = Tls(files[0], files[1], files[2], verify) if wants_tls or any(files) else None
         if wants_tls is False and tls is not None:
             raise ConfigError(
-                f"{named('tls')} is false, and files of TLS are given", remedy="give one of the two"
+                f"{named('tls')} is false, but TLS files are given",
+                remedy="remove the files, or set it to true",
             )
         name, password = value("auth"), value("password")
         if name is not None and name not in [*AuthKind]:
@@ -187,10 +189,10 @@ class ZooKeeperAccess:
 
 
 def parse_acl(text: str) -> tuple[AclEntry, ...]:
-    """Return the ACL that a text describes; without entries everybody may do everything, as Pinot has it.
+    """Parse an ACL; an empty one lets everyone do everything, as Pinot does.
 
     Raises:
-        ConfigError: It describes none.
+        ConfigError: The text is not an ACL.
     """
     if text in _NAMED_ACLS:
         return _NAMED_ACLS[text]
@@ -200,8 +202,8 @@ def parse_acl(text: str) -> tuple[AclEntry, ...]:
         identity, _, letters = rest.rpartition(":")
         if not (scheme and identity and letters) or not set(letters) <= set(_LETTERS):
             raise ConfigError(
-                f"the ACL {text!r} cannot be read at {entry.strip()!r}",
-                expected=f"{', '.join(_NAMED_ACLS)}, or scheme:id:permissions;... of the letters {_LETTERS}",
+                f"the ACL {text!r} cannot be parsed at {entry.strip()!r}",
+                expected=f"{', '.join(_NAMED_ACLS)}, or scheme:id:permissions;... with letters of {_LETTERS}",
                 where=f"{ENVIRONMENT_PREFIX}ACL",
             )
         found.append(AclEntry(scheme, identity, letters))

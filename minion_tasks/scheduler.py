@@ -188,7 +188,7 @@ class Scheduler:
     def _tick(self) -> None:
         now_s = self._clock.now()
         with self._lock:
-            if not self._turn.held:
+            if not self._turn.is_holder:
                 self._triggers.pass_time(now_s)
                 self._metrics.stands_by()
                 return
@@ -211,7 +211,7 @@ class Scheduler:
         again = False
         self._metrics.run_began(name)
         try:
-            if self._turn.held:  # it may have waited for a thread
+            if self._turn.is_holder:  # it may have waited for a thread
                 logger.info("%s: triggered by its schedule", name)
                 self._metrics.run_ended(name, self._run(name, scheduled_s))
             else:

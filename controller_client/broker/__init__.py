@@ -1,4 +1,4 @@
-"""SQL over HTTP to the brokers, with an eye on answers that are less than the table."""
+"""SQL over HTTP to the brokers, with checks for incomplete results."""
 
 from controller_client.broker.client import BrokerClient, QueryResult
 

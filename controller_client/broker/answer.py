@@ -1,4 +1,4 @@
-"""A broker's answer parsed: fast, and with each digit of a BIG_DECIMAL."""
+"""Parses a broker's response: fast, and with all digits of a BIG_DECIMAL."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ _LOADS = _fastest()
 
 
 def parse_answer(content: bytes) -> Any:
-    """Parse what a broker answered.
+    """Parse a broker's response.
 
-    Pinot writes a BIG_DECIMAL as text, or as a number (0.11), of which doubles would keep 15 digits: an
-    answer with such numbers is parsed anew.
+    Pinot writes a BIG_DECIMAL as a string, or as a number (0.11), of which a double would keep only 15
+    digits: a response with such numbers is parsed again.
 
     Raises:
-        ValueError: It is no JSON.
+        ValueError: It is not JSON.
     """
     with collection_paused():
         try:
             document = _LOADS(content)
         except ValueError:
-            # orjson refuses half a character, which Java may write.
+            # orjson refuses lone surrogates, which Java may write.
             document = json.loads(content)
         return json.loads(content, parse_float=Decimal) if _has_numbers(document) else document
 
 
 def _has_numbers(document: Any) -> bool:
-    """Whether a BIG_DECIMAL is a number."""
+    """Whether a BIG_DECIMAL is written as a number."""
     table = document.get("resultTable") if isinstance(document, dict) else None
     if not table:
         return False
     kinds = table["dataSchema"]["columnDataTypes"]
-    places = [number for number, kind in enumerate(kinds) if kind in _DECIMALS]
-    return any(_is_number({type(row[place]) for row in table["rows"]}, place, table) for place in places)
+    positions = [number for number, kind in enumerate(kinds) if kind in _DECIMALS]
+    return any(_is_number({type(row[at]) for row in table["rows"]}, at, table) for at in positions)
 
 
-def _is_number(types: set[type], place: int, table: Any) -> bool:
+def _is_number(types: set[type], position: int, table: Any) -> bool:
     if list in types:
-        types = types | {type(item) for row in table["rows"] for item in row[place] or ()}
+        types = types | {type(item) for row in table["rows"] for item in row[position] or ()}
     return not types.isdisjoint((int, float))

@@ -4,16 +4,16 @@
 Pinot                 Arrow
 ====================  =====================================================================================
 INT, LONG             int32, int64
-FLOAT, DOUBLE         float32, float64; NaN and the infinities too
+FLOAT, DOUBLE         float32, float64; including NaN and infinities
 BOOLEAN               bool
-TIMESTAMP             timestamp[ms] without a zone: as the broker writes it, in the time zone of its JVM
-BIG_DECIMAL           decimal128 with 38 digits and as many after the point as some value has, or decimal256
+TIMESTAMP             timestamp[ms] without a zone: as written by the broker, in its JVM's time zone
+BIG_DECIMAL           decimal128 with 38 digits and the largest scale of all values, or decimal256
                       with 76
 STRING, JSON          string
 BYTES                 binary
-BYTES_ARRAY           list<string>: as Pinot writes it, in base64 or hexadecimal digits by its engine
-other arrays          list of the above
-MAP and others        string, of JSON
+BYTES_ARRAY           list<string>: as written by Pinot, in Base64 or hexadecimal, depending on the engine
+other arrays          list of the types above
+MAP and others        string with JSON
 ====================  =====================================================================================
 """
 
@@ -36,29 +36,29 @@ __all__ = ["arrow_column", "arrow_table"]
 
 _DIGITS_128, _DIGITS_256 = 38, 76
 _GREGORIAN = "1582-10-15"
-"""Java writes moments before that day in the Julian calendar."""
+"""Java writes dates before this day in the Julian calendar."""
 _JULIAN_CALENDAR = pa.scalar(_GREGORIAN).cast(pa.timestamp("ms"))
 
 
 def arrow_table(result: ResultRows) -> pa.Table:
-    """Return a result's table.
+    """Return a result as an Arrow table.
 
     Raises:
-        DataError: A value has no place in its column's type; the error names the column.
+        DataError: A value does not fit its column's type; the error names the column.
     """
     arrays = [arrow_column(result, number) for number in range(len(result.columns))]
     return pa.Table.from_arrays(arrays, names=[column.name for column in result.columns])
 
 
 def arrow_column(result: ResultRows, number: int) -> pa.Array:
-    """Return one column of a result.
+    """Return a column of a result.
 
     Args:
         result: The result.
-        number: Of the column, from 0.
+        number: Index of the column, from 0.
 
     Raises:
-        DataError: As of :func:`arrow_table`.
+        DataError: See :func:`arrow_table`.
     """
     column = result.columns[number]
     values = [row[number] for row in result.cells]
@@ -66,8 +66,8 @@ def arrow_column(result: ResultRows, number: int) -> pa.Array:
         return _lists(values, column) if column.data_type.endswith("_ARRAY") else _flat(values, column)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise DataError(
-            f"the column {column.name} ({column.data_type}) cannot be brought into Arrow: {error}",
-            remedy="select it as another type with CAST, or take the result's rows",
+            f"the column {column.name} ({column.data_type}) cannot be converted to Arrow: {error}",
+            remedy="select it as another type with CAST, or use the result's rows",
         ) from error
 
 
@@ -81,9 +81,9 @@ def _flat(values: list[Any], column: Column) -> pa.Array:
 def _lists(values: list[Any], column: Column) -> pa.Array:
     elements = _flat(list(chain.from_iterable(value or () for value in values)), column)
     ends = accumulate((len(value or ()) for value in values), initial=0)
-    # A place that is null makes the list that begins there a null.
-    places = [None if value is None else end for value, end in zip(chain(values, [()]), ends, strict=True)]
-    return pa.ListArray.from_arrays(pa.array(places, pa.int32()), elements)
+    # A null offset makes the list that starts there null.
+    offsets = [None if value is None else end for value, end in zip(chain(values, [()]), ends, strict=True)]
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), elements)
 
 
 def _same(values: list[Any], kind: str) -> pa.Array:
@@ -94,7 +94,7 @@ def _numbers(values: list[Any], kind: str) -> pa.Array:
     try:
         return pa.array(values, ARROW_TYPES[kind])
     except (pa.ArrowException, TypeError):
-        # NaN and the infinities are written as text.
+        # NaN and infinities are written as strings.
         return pa.array([None if value is None else float(value) for value in values], ARROW_TYPES[kind])
 
 
@@ -102,7 +102,7 @@ def _times(values: list[Any], kind: str) -> pa.Array:
     times = pa.array(values, pa.string()).cast(ARROW_TYPES[kind])
     least = pc.min(times)
     if least.is_valid and pc.less(least, _JULIAN_CALENDAR).as_py():
-        raise ValueError(f"{least} is written in the Julian calendar; select it as a LONG")
+        raise ValueError(f"{least} is in the Julian calendar; select it as a LONG")
     return times
 
 
@@ -116,16 +116,16 @@ def _decimals(values: list[Any], _: str) -> pa.Array:
     ends = pc.if_else(pc.less(point, 0), length, point)
     scale = pc.max(pc.subtract(pc.subtract(length, ends), 1)).as_py()
     scale = max(scale or 0, 0)
-    # A sign counts as a digit, which may choose the wider type.
+    # A sign counts as a digit, which may select the wider type.
     wanted = (pc.max(ends).as_py() or 0) + scale
     if wanted > _DIGITS_256:
-        raise ValueError(f"its values have {wanted} digits, and Arrow's decimals at most {_DIGITS_256}")
+        raise ValueError(f"its values have {wanted} digits, but Arrow's decimals have at most {_DIGITS_256}")
     kind = pa.decimal128(_DIGITS_128, scale) if wanted <= _DIGITS_128 else pa.decimal256(_DIGITS_256, scale)
     return texts.cast(kind)
 
 
 def _plain(value: Any) -> str:
-    """A decimal without an exponent: text already, or a number where Pinot writes one."""
+    """Return a decimal without an exponent; Pinot writes it as a string or a number."""
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 

@@ -1,8 +1,8 @@
-"""The same queries for programs that run on asyncio.
+"""Queries for asyncio programs.
 
-They run in threads, by the client that other programs use. A second client on an asynchronous library would
-have to say once more what each status, broken line and retry means, and would gain little: while it waits a
-thread costs nothing, and what takes a processor's time, to parse a large answer, would stop the event loop.
+They run in threads, with the synchronous client. A separate client based on an asynchronous library would
+have to reimplement the handling of statuses, broken connections and retries, and would gain little: a waiting
+thread costs nothing, and the CPU-bound part, parsing a large response, would block the event loop.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _Result = TypeVar("_Result")
 class AsyncBrokerClient:
     """Queries; an asynchronous context manager that closes its connections.
 
-    Any number of tasks of one event loop may share it. A task that is canceled gets no answer; its query goes
-    on in its thread until the broker answers or ``timeout_s`` is over.
+    Any number of tasks of an event loop may share it. A cancelled task gets no result; its query continues in
+    its thread until the broker answers or ``timeout_s`` has passed.
 
     Args:
         config: How to reach the brokers, or their base addresses.
-        concurrency: So many queries run at a time; others wait for their turn.
+        concurrency: Maximum number of queries at a time; others wait for their turn.
     """
 
     def __init__(self, config: BrokerConfig | Sequence[str], *, concurrency: int = 8) -> None:
@@ -50,7 +50,7 @@ class AsyncBrokerClient:
         await self.close()
 
     async def close(self) -> None:
-        """Wait for what runs, and close the connections."""
+        """Wait for running queries, and close the connections."""
         await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
         while self._idle:
             self._idle.pop().close()
@@ -64,7 +64,7 @@ class AsyncBrokerClient:
         timeout_s: float | None = None,
         allow_partial: bool = False,
     ) -> QueryResult:
-        """Run a query; all is as of :meth:`~controller_client.broker.client.BrokerClient.query`."""
+        """Run a query; see :meth:`~controller_client.broker.client.BrokerClient.query`."""
         ask = partial(
             BrokerClient.query,
             sql=sql,
@@ -88,9 +88,9 @@ class AsyncBrokerClient:
         """Fetch a result page by page, as :meth:`~controller_client.broker.client.BrokerClient.cursor` does.
 
         Returns:
-            An asynchronous context manager, at whose beginning the query is run.
+            An asynchronous context manager; entering it runs the query.
         """
-        # It keeps its own connections: its pages come from one broker.
+        # It has its own connections, because all its pages come from one broker.
         client = BrokerClient(self.config)
         run = partial(
             client.cursor,
@@ -107,7 +107,7 @@ class AsyncBrokerClient:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     def _with_client(self, call: Callable[[BrokerClient], _Result]) -> _Result:
-        """Call with a client that no other thread uses meanwhile."""
+        """Call with a client that no other thread is using."""
         try:
             client = self._idle.pop()
         except IndexError:
@@ -119,12 +119,12 @@ class AsyncBrokerClient:
 
 
 class AsyncCursor:
-    """Pages of a result: ``async with`` runs the query, ``async for`` gives the pages.
+    """Pages of a result: ``async with`` runs the query, ``async for`` yields the pages.
 
     Args:
-        client: Its own client.
+        client: Client used only by this cursor.
         open_cursor: Runs the query.
-        run: Calls in a thread.
+        run: Runs a call in a thread.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class AsyncCursor:
 
     @property
     def total_rows(self) -> int:
-        """Rows of the whole result."""
+        """Number of rows of the whole result."""
         return self._opened().total_rows
 
     async def __aiter__(self) -> AsyncIterator[QueryResult]:

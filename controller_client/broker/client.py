@@ -1,4 +1,4 @@
-"""SQL over HTTP to the brokers, with an eye on answers that are less than the table."""
+"""SQL over HTTP to the brokers, with checks for incomplete results."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _ONE_ATTEMPT = RetryPolicy(attempts=1)
 class BrokerClient(Closing):
     """Queries; a context manager that closes its connections.
 
-    A broker that cannot be reached or breaks off is passed over for the next one, since a query changes
-    nothing. Not for several threads at the same time.
+    If a broker cannot be reached or breaks off, the next one is tried, because a query changes nothing. Not
+    thread-safe.
 
     Args:
         config: How to reach the brokers, or their base addresses.
-        session: HTTP session to use instead of an own one; stays open.
+        session: HTTP session to use; it is not closed. Default: a new session.
         clock: Time and sleep of the retries.
-        rng: Chooses the broker that is asked first, and the retries' jitter.
+        rng: Random source for the first broker and the retries' jitter.
     """
 
     def __init__(
@@ -82,20 +82,20 @@ class BrokerClient(Closing):
         """Run a query.
 
         Args:
-            sql: One statement in Pinot's SQL. Without LIMIT, Pinot returns 10 rows.
+            sql: A statement in Pinot's SQL. Without LIMIT, Pinot returns 10 rows.
             params: Values of its placeholders ``:name``, see :mod:`controller_client.broker.parameters`;
-                without them a colon has no meaning.
+                None: colons have no special meaning.
             options: Query options, e.g. ``{"useMultistageEngine": True}``.
-            timeout_s: Seconds that the broker may take (``timeoutMs``); default: the broker's own limit,
+            timeout_s: Time limit for the broker in seconds (``timeoutMs``); default: the broker's own limit
                 and the configuration's read timeout.
-            allow_partial: Return what came although servers or segments are missing; see ``stats``.
+            allow_partial: Return the result even if servers or segments are missing; see ``stats``.
 
         Raises:
-            ConfigError: A placeholder lacks a value, a value its placeholder or a literal.
-            QueryError: The broker answered with exceptions: wrong SQL, unknown table or column, a time-out.
-            PartialResultError: Servers or segments are missing, so the numbers are not the table's; segments
-                also where they lack a column. A broker that does not know of a dead server's segments at all
-                cannot show it: compare ``total_docs``.
+            ConfigError: A placeholder has no value, or a value has no placeholder or no SQL literal.
+            QueryError: The broker returned exceptions: invalid SQL, unknown table or column, a timeout.
+            PartialResultError: Servers or segments are missing, so the result does not cover the whole table;
+                segments also count as missing if they lack a column. A broker that does not know of a dead
+                server's segments at all cannot report it: compare ``total_docs``.
             NotAppliedError: No broker could be reached.
         """
         document, transport = self._ask(_request(sql, params, options, timeout_s), timeout_s)
@@ -111,26 +111,26 @@ class BrokerClient(Closing):
         timeout_s: float | None = None,
         allow_partial: bool = False,
     ) -> Cursor:
-        """Run a query whose result the broker keeps, and fetch it page by page (Pinot 1.3 and later).
+        """Run a query whose result the broker stores, and fetch it page by page (Pinot 1.3 and later).
 
-        The result is read in one piece by the broker, so it still needs its LIMIT; what stays small is what
-        is fetched at a time. All pages come from the broker that ran the query: behind a load balancer, name
+        The broker still reads the result as a whole, so the query needs a LIMIT; only the fetched pages are
+        small. All pages come from the broker that ran the query: behind a load balancer, use the addresses of
         the brokers themselves.
 
         Args:
-            sql: As of :meth:`query`.
-            params: As of that.
-            options: As of that.
-            rows_per_page: Rows of each page.
-            timeout_s: As of that, for the query; pages have the configuration's read timeout.
-            allow_partial: As of that.
+            sql: See :meth:`query`.
+            params: Likewise.
+            options: Likewise.
+            rows_per_page: Number of rows per page.
+            timeout_s: Likewise, for the query; pages have the configuration's read timeout.
+            allow_partial: Likewise.
 
         Returns:
-            The cursor: a context manager, at whose end the broker deletes the result.
+            The cursor: a context manager; at its end the broker deletes the result.
 
         Raises:
-            UnsupportedError: The broker is older, and gave the whole result.
-            ConfigError: As of :meth:`query`, and all else of it.
+            UnsupportedError: The broker is older and returned the whole result.
+            ConfigError: See :meth:`query`, as for its other errors.
         """
         if rows_per_page < 1:
             raise ConfigError(f"rows_per_page is {rows_per_page}", expected="at least 1")
@@ -146,16 +146,17 @@ class BrokerClient(Closing):
         return Cursor(document, first, transport, rows_per_page)
 
     def cancel(self, client_query_id: str) -> bool:
-        """Have servers end the query that was sent with this option ``clientQueryId`` (Pinot 1.4 or newer).
+        """Cancel the query that was sent with this option ``clientQueryId`` (Pinot 1.4 or newer).
 
-        Where they do, some moments later, its sender gets a QueryError.
+        If it is cancelled, its sender gets a QueryError a moment later.
 
         Args:
-            client_query_id: What the option says; letters and digits.
+            client_query_id: Value of the option; letters and digits.
 
         Returns:
-            Whether a server that has it was told to. False: no broker runs it, can end queries, or answers;
-            or no server has it, see :func:`~controller_client.rest.query_cancel.cancel_query`.
+            Whether a server that has the query was reached. False: no broker is running it, supports
+            cancelling or answers; or no server has it, see
+            :func:`~controller_client.rest.query_cancel.cancel_query`.
         """
         for transport in list(self._transports):
             with suppress(NotAppliedError, OutcomeUnknownError):
@@ -168,7 +169,7 @@ class BrokerClient(Closing):
         timeout_s: float | None,
         wanted: Mapping[str, str | None] | None = None,
     ) -> tuple[dict[str, Any], Transport]:
-        # The broker answers a time-out itself, in JSON: give it the time to.
+        # The broker itself reports a timeout, in JSON: leave it time to.
         read_timeout_s = None if timeout_s is None else timeout_s + 5.0
 
         def one_round() -> tuple[dict[str, Any], Transport]:
@@ -188,7 +189,7 @@ class BrokerClient(Closing):
                     if not _passing(error):
                         raise
                     failed = error
-                    # Asked last from now on.
+                    # Tried last from now on.
                     self._transports.remove(transport)
                     self._transports.append(transport)
                 else:
@@ -203,7 +204,7 @@ class BrokerClient(Closing):
 
 
 def _passing(error: NotAppliedError) -> bool:
-    """Whether another broker, or a later moment, may do better: no answer, or a gateway's status."""
+    """Whether another broker or a later attempt may succeed: no answer, or a gateway's status."""
     return error.http_status is None or error.http_status in (429, 502, 503, 504)
 
 

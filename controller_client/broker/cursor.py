@@ -1,4 +1,4 @@
-"""A result that stays with the broker, and is fetched page by page."""
+"""A result stored by the broker and fetched page by page."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ logger = logging.getLogger(__name__)
 
 
 class Cursor(Closing):
-    """Pages of a result; iterating gives each page once, in the result's order.
+    """Pages of a result; iterating yields each page once, in order.
 
-    A context manager: at its end the broker is told to delete the result, which it else keeps for an hour
-    (its ``pinot.broker.cursor.response.store.expiration``).
+    A context manager: at its end the result is deleted from the broker, which would otherwise keep it for an
+    hour (``pinot.broker.cursor.response.store.expiration``).
 
     Args:
-        document: The broker's answer, with the first page.
-        first: That page; None where nobody is to have it.
-        transport: Of the broker.
-        rows_per_page: Rows to ask for.
+        document: The broker's response, with the first page.
+        first: That page; None if it must not be returned.
+        transport: Transport to the broker.
+        rows_per_page: Number of rows per page.
 
     Attributes:
-        total_rows: Rows of the whole result.
+        total_rows: Number of rows of the whole result.
 
     Raises:
-        UnsupportedError: The answer is none of a broker with cursors.
+        UnsupportedError: The broker does not support cursors.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Cursor(Closing):
                 f"the broker lacks {Capability.CURSORS.value}",
                 expected=f"Pinot {SINCE[Capability.CURSORS]} or later",
                 where=transport.base_url,
-                remedy="take the result in one piece, by query()",
+                remedy="fetch the whole result with query()",
             )
         self.total_rows = int(document["numRowsResultSet"])
         self._path = path_of("responseStore", str(document["requestId"]))
@@ -61,10 +61,10 @@ class Cursor(Closing):
             yield page
 
     def next_page(self) -> QueryResult | None:
-        """Return the next page; None after the last, when the result is deleted too.
+        """Return the next page; None after the last one, when the result is deleted.
 
         Raises:
-            NotFoundError: The broker does not have the result any more.
+            NotFoundError: The broker no longer has the result.
             NotAppliedError: The broker cannot be reached.
         """
         if self._first is not None:
@@ -78,7 +78,7 @@ class Cursor(Closing):
         return page
 
     def close(self) -> None:
-        """Have the broker delete the result; that it cannot is no error, as it does so in time itself."""
+        """Delete the result from the broker; a failure is not an error, because the result expires anyway."""
         if not self._is_kept:
             return
         self._is_kept = False
@@ -88,7 +88,7 @@ class Cursor(Closing):
         except NotFoundError:
             pass
         except PinotPluginError as error:
-            logger.warning("a result stays with the broker until it expires: %s", error.message)
+            logger.warning("a result will stay on the broker until it expires: %s", error.message)
 
     def _fetch(self) -> QueryResult:
         wanted = {"offset": str(self._offset), "numRows": str(self._rows_per_page)}
@@ -96,8 +96,8 @@ class Cursor(Closing):
             response = self._transport.request("GET", f"{self._path}/results", params=wanted)
         except NotFoundError as error:
             raise NotFoundError(
-                f"the broker has no more of the result than the {self._offset} rows that were fetched: it"
-                " expired, or was deleted",
+                f"the broker no longer has the result, of which {self._offset} rows were fetched: it expired"
+                " or was deleted",
                 where=self._transport.base_url,
                 remedy="run the query again",
                 http_status=error.http_status,
@@ -106,7 +106,7 @@ class Cursor(Closing):
         page = result_of(document, self._transport, allow_partial=True)
         if not page.cells:
             raise PinotPluginError(
-                f"the broker gave no rows from {self._offset} on of {self.total_rows}",
+                f"the broker returned no rows after row {self._offset} of {self.total_rows}",
                 where=self._transport.base_url,
             )
         return page

@@ -1,10 +1,10 @@
-"""A query's result as a DataFrame of pandas.
+"""A query's result as a pandas DataFrame.
 
 =================  ================================  ==================================
-Pinot              without a null                    with nulls
+Pinot              without nulls                     with nulls
 =================  ================================  ==================================
 INT, LONG          int32, int64                      Int32, Int64
-FLOAT, DOUBLE      float32, float64                  Float32, Float64 (NaN is no null)
+FLOAT, DOUBLE      float32, float64                  Float32, Float64 (NaN is not null)
 BOOLEAN            bool                              boolean
 TIMESTAMP          datetime64[ms], see Arrow         the same, with NaT
 BIG_DECIMAL        Decimal, of any length            None
@@ -36,10 +36,10 @@ _NULLABLE = {
 
 
 def pandas_frame(result: ResultRows) -> pd.DataFrame:
-    """Return a result's DataFrame.
+    """Return a result as a pandas DataFrame.
 
     Raises:
-        DataError: A value has no place in its column's type; the error names the column.
+        DataError: A value does not fit its column's type; the error names the column.
     """
     frame = pd.DataFrame({n: _series(result, n) for n in range(len(result.columns))}, copy=False)
     frame.columns = pd.Index([column.name for column in result.columns], dtype=object)

@@ -1,22 +1,22 @@
-"""Values for the ``:name`` placeholders of a query, written as SQL literals that Pinot reads back exactly.
+"""Values for the ``:name`` placeholders of a query, as SQL literals that Pinot reads back exactly.
 
 =====================  ============================================================================
 Python                 SQL
 =====================  ============================================================================
 str                    a string; see below
-int                    a number; beyond 64 bits a string, which a BIG_DECIMAL is compared with
-float                  a number; NaN and the infinities have no literal, and are refused
-Decimal                a number of up to 15 digits, which Pinot keeps; else a string
+int                    a number; beyond 64 bits a string, for comparison with a BIG_DECIMAL
+float                  a number; NaN and infinities have no literal and are refused
+Decimal                a number up to 15 digits, which Pinot keeps; otherwise a string
 bool                   ``true``, ``false``
-datetime               epoch milliseconds, which a TIMESTAMP is compared with; without a zone it is UTC
-date                   the same, of its midnight in UTC
+datetime               epoch milliseconds, for comparison with a TIMESTAMP; UTC if it has no zone
+date                   the same, for midnight UTC
 bytes                  ``hexToBytes('...')``
-list, tuple, set       its literals with commas between them: ``where city in (:cities)``
+list, tuple, set       comma-separated literals: ``where city in (:cities)``
 =====================  ============================================================================
 
-There are two texts that Pinot does not read as they are written in standard SQL, so they are written as
-``decodeUrl('...')``, which it evaluates before the query: of two quotes in a row the single-stage engine
-makes one, and ``option(...)`` at a query's end is taken for query options, quoted or not.
+Pinot misreads two kinds of strings written in standard SQL, so they are written as ``decodeUrl('...')``,
+which it evaluates before the query: the single-stage engine turns two quotes in a row into one, and treats
+``option(...)`` at the end of a query as query options, quoted or not.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ __all__ = ["bind", "literal", "placeholders"]
 _MISREAD = re.compile(r"''|option\s*\(", re.IGNORECASE)
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 _EXACT_DIGITS = 15
-"""Digits of a decimal number that a double keeps: Pinot makes doubles of literals with a point."""
+"""Number of decimal digits that a double keeps: Pinot parses literals with a decimal point as doubles."""
 _GREATEST_LONG = 2**63 - 1
 _MILLISECOND_US = 1000
-_NO_PLACEHOLDER = "pass it among the parameters; a colon that begins no placeholder needs a blank after it"
+_NO_PLACEHOLDER = "pass it as a parameter; a colon that does not start a placeholder needs a space after it"
 
 
 def bind(sql: str, params: Mapping[str, Any]) -> str:
-    """Put values in the place of ``:name`` placeholders, never within quotes or comments.
+    """Replace ``:name`` placeholders with values, but not within quotes or comments.
 
     Raises:
-        ConfigError: A placeholder has no value, a value has no placeholder or no literal; or the text has a
-            comment or string that Pinot cuts in another way (``//``, ``E'...'``).
-        QueryError: A quote or a comment does not end, or the parentheses do not match.
+        ConfigError: A placeholder has no value, a value has no placeholder or no literal, or the SQL has a
+            comment or string that Pinot tokenizes differently (``//``, ``E'...'``).
+        QueryError: A quote or a comment is not closed, or the parentheses do not match.
     """
     tokens = SqlText.of(sql).tokens
     _check_lexical(tokens)
@@ -78,19 +78,19 @@ def bind(sql: str, params: Mapping[str, Any]) -> str:
 
 
 def placeholders(sql: str) -> frozenset[str]:
-    """Return the names of a text's placeholders.
+    """Return the names of the placeholders in an SQL text.
 
     Raises:
-        QueryError: A quote or a comment does not end, or the parentheses do not match.
+        QueryError: A quote or a comment is not closed, or the parentheses do not match.
     """
     return frozenset(name.text for _, name in _placeholders(SqlText.of(sql).tokens))
 
 
 def literal(value: Any) -> str:
-    """Return the SQL literal of one value.
+    """Return the SQL literal of a value.
 
     Raises:
-        ConfigError: It has none.
+        ConfigError: The value has no literal.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -108,8 +108,8 @@ def literal(value: Any) -> str:
         return _number(str(_epoch_ms(value)))
     if value is None:
         raise ConfigError(
-            "None has no literal: '= NULL' is true of nothing",
-            remedy="write IS NULL, or IS NOT NULL, into the SQL",
+            "None has no literal: '= NULL' is never true",
+            remedy="use IS NULL or IS NOT NULL in the SQL",
         )
     raise ConfigError(
         f"a value of the type {type(value).__name__} has no literal",
@@ -118,7 +118,7 @@ def literal(value: Any) -> str:
 
 
 def _placeholders(tokens: tuple[Token, ...]) -> Iterable[tuple[Token | None, Token]]:
-    """The words right behind a colon, each with the token before the colon."""
+    """Yield the words directly after a colon, each with the token before the colon."""
     for number, token in enumerate(tokens[:-1]):
         before = tokens[number - 1] if number else None
         name = tokens[number + 1]
@@ -133,12 +133,12 @@ def _check_lexical(tokens: tuple[Token, ...]) -> None:
             continue
         if token.is_sign("/") and following.is_sign("/"):
             raise ConfigError(
-                "the SQL has a comment that begins with //, in which placeholders cannot be told apart",
+                "the SQL has a comment that starts with //, in which placeholders cannot be recognized",
                 expected="-- or /* */ for comments in SQL with parameters",
             )
         if token.is_word("E") and following.kind is TokenKind.STRING:
             raise ConfigError(
-                "the SQL has a string with escapes, E'...', whose end cannot be told",
+                "the SQL has a string with escapes, E'...', whose end cannot be determined",
                 expected="'...' in SQL with parameters",
             )
 
@@ -156,22 +156,24 @@ def _written(name: str, value: Any, before: Token | None) -> str:
 def _listed(values: Iterable[Any], before: Token | None) -> str:
     written = [literal(value) for value in values]
     if not written:
-        raise ConfigError("the list is empty, and SQL has no empty list", remedy="leave the condition out")
+        raise ConfigError("the list is empty, but SQL has no empty lists", remedy="omit the condition")
     if before is None or not (before.is_sign("(") or before.is_sign(",")):
-        raise ConfigError("a list stands where one value does", expected="parentheses, as in: in (:name)")
+        raise ConfigError(
+            "a list is used in place of a single value", expected="parentheses, as in: in (:name)"
+        )
     return ", ".join(written)
 
 
 def _text(value: str) -> str:
     if _NO_TEXT.search(value):
-        raise ConfigError("the text has half a character (a lone surrogate)", expected="valid Unicode")
+        raise ConfigError("the string contains a lone surrogate", expected="valid Unicode")
     if _MISREAD.search(value):
         return f"decodeUrl('{quote(value, safe='')}')"
     return "'" + value.replace("'", "''") + "'"
 
 
 def _number(text: str) -> str:
-    # A blank before the sign: "a-:n" must not become a comment, "a--1".
+    # A space before the sign: "a-:n" must not become a comment, "a--1".
     return f" {text}" if text.startswith("-") else text
 
 
@@ -195,7 +197,8 @@ def _epoch_ms(value: date) -> int:
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     if moment.microsecond % _MILLISECOND_US:
         raise ConfigError(
-            f"{value} has microseconds, and Pinot's TIMESTAMP has milliseconds", remedy="round it"
+            f"{value} has microseconds, but Pinot's TIMESTAMP has milliseconds",
+            remedy="round it to milliseconds",
         )
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // _MILLISECOND_US

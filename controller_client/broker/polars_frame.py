@@ -1,4 +1,4 @@
-"""A query's result as a DataFrame of polars, with the types of its Arrow table."""
+"""A query's result as a polars DataFrame, with the types of its Arrow table."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["polars_frame"]
 
 
 def polars_frame(result: ResultRows) -> pl.DataFrame:
-    """Return a result's DataFrame.
+    """Return a result as a polars DataFrame.
 
     Raises:
-        ConfigError: Two columns have one name.
-        DataError: A value has no place in its column's type: decimals of polars have at most 38 digits.
+        ConfigError: Two columns have the same name.
+        DataError: A value does not fit its column's type: polars decimals have at most 38 digits.
     """
     result.names()
     table = arrow_table(result)
     for column in table.schema:
         if pa.types.is_decimal256(column.type):
             raise DataError(
-                f"values of the column {column.name} have more digits than decimals of polars, which have 38",
-                remedy="select it as text with CAST, or take the result's Arrow table",
+                f"values of the column {column.name} have more than the 38 digits of polars decimals",
+                remedy="select it as a string with CAST, or use the result's Arrow table",
             )
     return pl.DataFrame(table)

@@ -1,4 +1,4 @@
-"""What a broker's answer says, and whether it is of the whole table."""
+"""Reads a broker's response, and checks that it covers the whole table."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from controller_client.rest.transport import Transport
 __all__ = ["UNKNOWN_TABLE", "result_of", "without_java"]
 
 UNKNOWN_TABLE = 190
-"""Pinot's number of the error that the table of a query is not there."""
+"""Pinot's error code for a query of a table that does not exist."""
 
-# Codes of org.apache.pinot.common.exception.QueryException that say that part of the data is missing.
+# Codes of org.apache.pinot.common.exception.QueryException for missing parts of the data.
 _PARTIAL_CODES = frozenset({210, 230, 235, 305, 425, 427})
 _LONGEST_TEXT = 1_000
 _VERSIONS = "upsertVersions"
-# "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text that follows.
+# "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text after it.
 _JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
 
 
 def result_of(document: Mapping[str, Any], transport: Transport, *, allow_partial: bool) -> QueryResult:
-    """Return the result that an answer holds.
+    """Return the result in a response.
 
     Args:
-        document: The answer.
-        transport: Of the broker that it came from.
-        allow_partial: Whether an answer of fewer servers or segments will do.
+        document: The response.
+        transport: Transport to the broker it came from.
+        allow_partial: Whether to accept a result of fewer servers or segments.
 
     Raises:
-        QueryError: It holds exceptions.
+        QueryError: The response contains exceptions.
         PartialResultError: Servers or segments are missing.
     """
     stats = _stats(document)
@@ -74,21 +74,23 @@ def _check(
         error = QueryError(_texts(fatal, transport.clean), where=transport.base_url)
         error.codes = frozenset(int(fault.get("errorCode") or 0) for fault in fatal)
         if UNKNOWN_TABLE in error.codes:
-            error.remedy = "see 'pinotctl table list'; a new table is known to brokers some moments later"
+            error.remedy = (
+                "see 'pinotctl table list'; brokers recognize a new table a moment after its creation"
+            )
         raise error
     if stats.segments_invalid and not allow_partial:
-        # Pinot calls it no error, and answers with the rows of the others, or with none.
+        # To Pinot this is not an error: it returns the rows of the other segments, or none.
         raise PartialResultError(
-            f"{stats.segments_invalid} of {stats.segments_queried} segments lack a column that the query"
-            " names, and are missing from the answer",
+            f"{stats.segments_invalid} of {stats.segments_queried} segments lack a column of the query and"
+            " are missing from the result",
             expected="segments with all columns of the schema",
             where=transport.base_url,
-            remedy="reload the table's segments, e.g. by 'pinotctl schema update --reload', or leave the"
-            " column out; allow_partial accepts the answer as it is",
+            remedy="reload the table's segments, e.g. with 'pinotctl schema update --reload', or omit the"
+            " column; allow_partial accepts the incomplete result",
         )
     missing = stats.servers_responded < stats.servers_queried or stats.partial or bool(exceptions)
-    # Each queried segment is processed or pruned by its server, LIMIT or not; only a plan (which has a column
-    # of this name) processes none.
+    # Each queried segment is processed or pruned by its server, with or without LIMIT; only a query plan
+    # (recognized by this column) processes none.
     seen = stats.segments_processed + stats.segments_pruned
     columns = (document.get("resultTable") or {}).get("dataSchema", {}).get("columnNames", ())
     missing = missing or (seen < stats.segments_queried and "Operator_Id" not in columns)
@@ -98,8 +100,8 @@ def _check(
             f"{stats.servers_responded} of {stats.servers_queried} servers answered, with {seen} of"
             f" {stats.segments_queried} segments{reported}",
             where=transport.base_url,
-            remedy="check that all servers are up, then query again; allow_partial accepts the answer as it "
-            "is",
+            remedy="check that all servers are running, then query again; allow_partial accepts the"
+            " incomplete result",
         )
 
 
@@ -113,7 +115,7 @@ def _texts(exceptions: Sequence[Mapping[str, Any]], clean: Callable[[str], str])
 
 
 def without_java(message: str) -> str:
-    """Return a message of Pinot's on one line, without Java's stack and the names of its exceptions."""
+    """Return a Pinot message on one line, without Java's stack trace and exception names."""
     lines = [line for line in message.splitlines() if not line.startswith(("\tat ", "...", "\t..."))]
     return _JAVA_NAMES.sub("", " ".join(lines))
 

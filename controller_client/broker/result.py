@@ -1,4 +1,4 @@
-"""The result of a query: its rows, and the same as a table of Arrow, pandas or polars."""
+"""The result of a query, as rows or as an Arrow, pandas or polars table."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["QueryResult", "QueryStats"]
 
 @dataclass(frozen=True)
 class QueryStats:
-    """What the broker reports about how it got the result.
+    """The broker's statistics on a query.
 
-    With ``groups_limit_reached`` the result lacks groups. ``segments_invalid`` lack a column that the query
-    names: servers leave them out without an error. ``row_filters_applied`` says whether the broker left out
-    rows that this user may not see (Pinot 1.4 and later).
+    With ``groups_limit_reached``, groups are missing from the result. ``segments_invalid`` counts segments
+    that lack a column of the query: servers skip them without an error. ``row_filters_applied`` is True if
+    the broker removed rows that this user may not see (Pinot 1.4 and later).
     """
 
     servers_queried: int
@@ -42,13 +42,13 @@ class QueryStats:
 
 @dataclass(frozen=True)
 class QueryResult(ResultRows):
-    """A query's result; iterating over it gives its rows.
+    """A query's result; iterating over it yields its rows.
 
     Attributes:
-        stats: How the broker got it.
-        broker_url: Which broker answered.
-        versions: Upsert table (with type) -> the version that it was answered at, as a broker with the hook
-            ``upsert`` names it; empty where it names none.
+        stats: The broker's statistics.
+        broker_url: The broker that answered.
+        versions: Upsert table (name with type) -> its version in the result, as reported by a broker with the
+            hook ``upsert``; empty if none is reported.
     """
 
     stats: QueryStats
@@ -56,11 +56,11 @@ class QueryResult(ResultRows):
     versions: Mapping[str, int] = field(default_factory=dict)
 
     def to_arrow(self) -> pa.Table:
-        """Return an Arrow table; its types are in :mod:`controller_client.broker.arrow`.
+        """Return an Arrow table; for its types see :mod:`controller_client.broker.arrow`.
 
         Raises:
             SetupError: pyarrow is not installed (extra ``arrow``).
-            DataError: A value has no place in Arrow's type.
+            DataError: A value does not fit Arrow's type.
         """
         try:
             from controller_client.broker.arrow import arrow_table
@@ -69,28 +69,28 @@ class QueryResult(ResultRows):
         return arrow_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a DataFrame of pandas; its types are in :mod:`controller_client.broker.pandas_frame`.
+        """Return a pandas DataFrame; for its types see :mod:`controller_client.broker.pandas_frame`.
 
         Raises:
             SetupError: pandas or pyarrow is not installed (extra ``pandas``).
-            DataError: A value has no place in the column's type.
+            DataError: A value does not fit the column's type.
         """
         try:
             from controller_client.broker.pandas_frame import pandas_frame
         except ModuleNotFoundError as error:
-            raise missing_module(error, "a result as a DataFrame of pandas", ["pandas"]) from error
+            raise missing_module(error, "a result as a pandas DataFrame", ["pandas"]) from error
         return pandas_frame(self)
 
     def to_polars(self) -> pl.DataFrame:
-        """Return a DataFrame of polars, with the types of its Arrow table.
+        """Return a polars DataFrame with the types of the Arrow table.
 
         Raises:
             SetupError: polars or pyarrow is not installed (extra ``polars``).
-            ConfigError: Two columns have one name.
-            DataError: A value has no place in the column's type.
+            ConfigError: Two columns have the same name.
+            DataError: A value does not fit the column's type.
         """
         try:
             from controller_client.broker.polars_frame import polars_frame
         except ModuleNotFoundError as error:
-            raise missing_module(error, "a result as a DataFrame of polars", ["polars"]) from error
+            raise missing_module(error, "a result as a polars DataFrame", ["polars"]) from error
         return polars_frame(self)

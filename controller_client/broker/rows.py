@@ -1,4 +1,4 @@
-"""The rows of a query's result, and the columns that they have."""
+"""The rows and columns of a query's result."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from controller_client.errors import ConfigError, QueryError
 __all__ = ["Column", "ResultRows"]
 
 _CONVERT: Mapping[str, Callable[[Any], Any]] = {
-    # Also NaN and the infinities, which Pinot writes as text.
+    # Including NaN and infinities, which Pinot writes as strings.
     "FLOAT": float,
     "DOUBLE": float,
-    # Text in one version of Pinot, a number in another.
+    # A string in one version of Pinot, a number in another.
     "BIG_DECIMAL": Decimal,
 }
 
@@ -32,11 +32,11 @@ class Column:
 
 @dataclass(frozen=True)
 class ResultRows:
-    """Rows; iterating gives them.
+    """Rows; iterating yields them.
 
     Attributes:
-        columns: Columns; empty when Pinot had nothing to answer from (a table without segments).
-        cells: The values of the rows as they were parsed; see ``rows``.
+        columns: The columns; empty if the table has no segments.
+        cells: The parsed values of the rows; see ``rows``.
     """
 
     columns: tuple[Column, ...]
@@ -46,8 +46,8 @@ class ResultRows:
     def rows(self) -> tuple[tuple[Any, ...], ...]:
         """The rows.
 
-        BIG_DECIMAL is Decimal, arrays are lists, null is None, BYTES are hexadecimal text and TIMESTAMP is
-        text, as Pinot writes them.
+        BIG_DECIMAL is Decimal, arrays are lists, null is None; BYTES (hexadecimal) and TIMESTAMP are strings,
+        as written by Pinot.
         """
         with collection_paused():
             if not any(_converter(column) for column in self.columns):
@@ -58,10 +58,10 @@ class ResultRows:
         return iter(self.rows)
 
     def values(self, number: int) -> list[Any]:
-        """Return one column's values, as they are in ``rows``.
+        """Return a column's values, as in ``rows``.
 
         Args:
-            number: Of the column, from 0.
+            number: Index of the column, from 0.
         """
         raw = [row[number] for row in self.cells]
         convert = _converter(self.columns[number])
@@ -75,35 +75,36 @@ class ResultRows:
         """Return the rows as dicts by column name.
 
         Raises:
-            ConfigError: Two columns have one name.
+            ConfigError: Two columns have the same name.
         """
         names = self.names()
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
     def names(self) -> list[str]:
-        """Return the columns' names, which are to be different.
+        """Return the names of the columns, which must be unique.
 
         Raises:
-            ConfigError: Two columns have one name.
+            ConfigError: Two columns have the same name.
         """
         names = [column.name for column in self.columns]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ConfigError(
-                f"the result has several columns {', '.join(twice)}",
+                f"the result has several columns with the name {', '.join(twice)}",
                 remedy="give them different names with AS in the query",
             )
         return names
 
     def scalar(self) -> Any:
-        """Return the one value of a result of one row and one column.
+        """Return the value of a result with one row and one column.
 
         Raises:
             QueryError: The result has another shape.
         """
         if len(self.cells) != 1 or len(self.cells[0]) != 1:
             raise QueryError(
-                f"the result has {len(self.cells)} rows of {len(self.columns)} columns", expected="one value"
+                f"the result has {len(self.cells)} rows and {len(self.columns)} columns",
+                expected="a single value",
             )
         return self.values(0)[0]
 

@@ -1,1 +1,1 @@
-"""What every room shares and none owns: retries, waiting, names, masked secrets, folders, text for people."""
+"""Shared utilities: retries, waiting, names, masking of secrets, folders, text for users."""

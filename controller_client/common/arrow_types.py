@@ -1,4 +1,4 @@
-"""The one map of Pinot's data types to Arrow's; needs pyarrow."""
+"""The mapping of Pinot's data types to Arrow's; needs pyarrow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUMBER_TYPES: Mapping[str, pa.DataType] = {
     "FLOAT": pa.float32(),
     "DOUBLE": pa.float64(),
 }
-"""Data types that Pinot stores as Arrow does."""
+"""Data types that Pinot stores in the same form as Arrow."""
 
 ARROW_TYPES: Mapping[str, pa.DataType] = {
     **NUMBER_TYPES,
@@ -24,4 +24,4 @@ ARROW_TYPES: Mapping[str, pa.DataType] = {
     "JSON": pa.string(),
     "BYTES": pa.binary(),
 }
-"""All data types that have one type of Arrow's; BIG_DECIMAL has not: its digits depend on the values."""
+"""All data types with a fixed Arrow type; BIG_DECIMAL has none, because its digits depend on the values."""

@@ -1,4 +1,4 @@
-"""Sizes as people read them."""
+"""Human-readable sizes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["bytes_text"]
 
 
 def bytes_text(size: int) -> str:
-    """Write a size for people: ``1.4 MiB``."""
+    """Return a human-readable size: ``1.4 MiB``."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if value < 1024 or unit == "TiB":

@@ -1,4 +1,4 @@
-"""What is closed at the end of a ``with`` block."""
+"""Base class for objects that are closed at the end of a ``with`` block."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["Closing"]
 
 
 class Closing(ABC):
-    """A context manager that closes itself at the end, however the block ends."""
+    """A context manager that closes itself, however the block ends."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release all resources."""
 
     def __enter__(self) -> Self:
         return self

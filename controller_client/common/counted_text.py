@@ -1,4 +1,4 @@
-"""Numbers of things as sentences have them."""
+"""Counted nouns for sentences."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ __all__ = ["counted_text"]
 
 
 def counted_text(count: int, noun: str) -> str:
-    """Write a number of things: ``1 file``, ``2 files``."""
+    """Return a counted noun: ``1 file``, ``2 files``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,4 +1,4 @@
-"""Full disks: recognised in whatever error they end in, and reported as such."""
+"""Recognizes full disks in whatever errors they cause, and reports them as such."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["disk_full", "naming_full_disks"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _TEXTS = ("No space left on device", "Disk quota exceeded", "File too large")
-"""How Java's exceptions describe the same errors."""
+"""Texts of the same errors in Java's exceptions."""
 _MAPPED = "unsafe memory access operation"
-"""How Java describes it where a page of a mapped file cannot be written."""
+"""Java's text for a page of a mapped file that cannot be written."""
 
 
 def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
-    """Return the error to raise in the place of one that a full disk has caused; None where none did.
+    """Return the error to raise instead of one caused by a full disk; None if it had another cause.
 
-    Texts of this project's own errors do not count: they may quote a file's.
+    The texts of this project's own errors do not count: they may quote a file's content.
 
     Args:
-        error: What was caught; its causes count.
-        folder: Where was written.
+        error: The caught error; its causes count too.
+        folder: The folder that was written to.
     """
     if isinstance(error, DiskFullError):
         return error
@@ -35,7 +35,7 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
     if any(map(_is_of_full_disk, causes)):
         text = f"no space is left on the disk of {folder}"
     elif any(_MAPPED in str(cause) for cause in causes):
-        text = f"a mapped file in {folder} could not be written: no space is left, or its disk has failed"
+        text = f"a memory-mapped file in {folder} could not be written: the disk is full or has failed"
     else:
         return None
     return DiskFullError(
@@ -47,7 +47,7 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
 
 @contextmanager
 def naming_full_disks(folder: Path) -> Iterator[None]:
-    """Turn an error that a full disk has caused into one that names the cause.
+    """Replace an error caused by a full disk with one that names the cause.
 
     Raises:
         DiskFullError: The disk of the folder is full.
@@ -77,11 +77,11 @@ def _is_of_full_disk(error: BaseException) -> bool:
 
 
 def _figures(folder: Path) -> str:
-    there = next(each for each in (folder, *folder.parents) if each.exists())
-    usage = shutil.disk_usage(there)
-    # What was half written may be deleted already.
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    usage = shutil.disk_usage(existing)
+    # A partly written file may already have been deleted.
     text = f"the disk has {usage.total:,} bytes, {usage.free:,} of them free now"
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if limit == resource.RLIM_INFINITY:
         return text
-    return f"{text}, for files of {limit:,} bytes at most (ulimit -f)"
+    return f"{text}; files may have at most {limit:,} bytes (ulimit -f)"

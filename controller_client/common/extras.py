@@ -1,6 +1,6 @@
-"""Which extra of this project brings a Python module that is not installed: the one place that errors ask.
+"""Finds the extra of this project that contains a missing Python module, for error messages.
 
-The extras are read from the installed metadata, so there is no second list of them to keep.
+The extras are read from the installed metadata, so there is no second list to maintain.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PROJECT = "pinot-plugins"
 _NOT_FOR_USERS = frozenset({"demo", "dev", "test"})
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"](?P<extra>[^'\"]+)['\"]")
 
-# Modules that are not called as the distribution is that brings them.
+# Modules whose names differ from their distributions.
 _DISTRIBUTIONS = {
     "aiohttp": "gcsfs",
     "botocore": "boto3",
@@ -33,28 +33,28 @@ _DISTRIBUTIONS = {
 
 
 def missing_module(error: ModuleNotFoundError, needed_by: str, extras: Sequence[str] = ()) -> SetupError:
-    """The error to raise where a module is missing.
+    """Return the error for a missing module.
 
     Args:
-        error: What the import raised.
-        needed_by: What cannot go on without it, e.g. ``the command serve``.
-        extras: The extras that this declares to need; preferred where they bring the module.
+        error: The error of the import.
+        needed_by: What needs the module, e.g. ``the command serve``.
+        extras: The extras that it declares; preferred if they contain the module.
     """
     return SetupError(
-        f"{needed_by} needs the Python module {error.name}, which is not installed here",
+        f"{needed_by} needs the Python module {error.name}, which is not installed",
         remedy=install_command(extra_for(error.name or "", extras)),
     )
 
 
 def install_command(extra: str | None) -> str:
-    """The command that installs this project with an extra, or without one."""
+    """Return the command to install this project, optionally with an extra."""
     return f"pip install '{_PROJECT}[{extra}]'" if extra else f"pip install {_PROJECT}"
 
 
 def extra_for(module: str, declared: Sequence[str] = ()) -> str | None:
-    """The extra to install for a module: the declared one, else the smallest that brings it.
+    """Return the extra to install for a module: the declared one, else the smallest that contains it.
 
-    A declared extra is passed over where others bring the module and it does not; None: no extra brings it.
+    A declared extra is ignored if it lacks the module and others contain it; None: no extra contains it.
     """
     top = module.partition(".")[0]
     distribution = _DISTRIBUTIONS.get(top, top)
@@ -67,7 +67,7 @@ def extra_for(module: str, declared: Sequence[str] = ()) -> str | None:
 
 @lru_cache(maxsize=1)
 def _extras() -> Mapping[str, frozenset[str]]:
-    """The distributions that each extra brings."""
+    """Return the distributions of each extra."""
     found: dict[str, set[str]] = {}
     for requirement in importlib.metadata.requires(_PROJECT) or ():
         match = _REQUIREMENT.match(requirement)

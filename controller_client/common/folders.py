@@ -1,4 +1,4 @@
-"""Folders of a process: locked while it lives, and swept after it was killed."""
+"""Folders of a process: locked during its lifetime, and swept after it was killed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _UNLOCKED_FOR_S = 60.0
 
 
 class FolderLock:
-    """An exclusive lock on a folder; it goes with the process, however that ends.
+    """An exclusive lock on a folder; it is released when the process ends, however it ends.
 
     Args:
-        folder: The folder; it is made when the lock is acquired.
-        name: Of the file in it that is locked, and that names the holder.
+        folder: The folder; created when the lock is acquired.
+        name: Name of the locked file in it, which contains the holder.
     """
 
     def __init__(self, folder: Path, name: str = "lock") -> None:
@@ -32,7 +32,7 @@ class FolderLock:
         self._file: IO[str] | None = None
 
     def try_acquire(self) -> bool:
-        """Take the lock; False where another process, or another lock of this one, has it."""
+        """Acquire the lock; return False if another process, or another lock of this one, holds it."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         file = self._path.open("a+", encoding="utf-8")
         try:
@@ -47,14 +47,14 @@ class FolderLock:
         return True
 
     def holder(self) -> int | None:
-        """Return the process that took the lock last; None where nobody did."""
+        """Return the process that last acquired the lock; None if there is none."""
         try:
             return int(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
 
     def release(self) -> None:
-        """Give the lock back; does nothing where it is not held."""
+        """Release the lock; does nothing if it is not held."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -62,21 +62,21 @@ class FolderLock:
 
 @contextmanager
 def scratch_folder(prefix: str, parent: Path | None = None, clock: Clock | None = None) -> Iterator[Path]:
-    """Make a temporary folder, and delete it at the end.
+    """Create a temporary folder, and delete it at the end.
 
-    What a process leaves that is killed is deleted by the next that asks for a folder of the same prefix.
+    The leftovers of a killed process are deleted by the next one that creates a folder with the same prefix.
 
     Args:
         prefix: Prefix of its name, e.g. ``pinot-push-``.
-        parent: Where it is; by default the system's folder for temporary files.
-        clock: Time, by which a folder without a lock is an old one.
+        parent: Its parent; default: the system's folder for temporary files.
+        clock: Time, to determine the age of a folder without a lock.
     """
-    place = parent or Path(tempfile.gettempdir())
-    _sweep(place, prefix, clock or SystemClock())
+    where = parent or Path(tempfile.gettempdir())
+    _sweep(where, prefix, clock or SystemClock())
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         lock = FolderLock(folder, _LOCK)
-        # Before it was locked, another process may have swept it.
+        # Another process may have swept it before it was locked.
         if lock.try_acquire() and (folder / _LOCK).exists():
             break
         lock.release()
@@ -87,9 +87,9 @@ def scratch_folder(prefix: str, parent: Path | None = None, clock: Clock | None 
         lock.release()
 
 
-def _sweep(place: Path, prefix: str, clock: Clock) -> None:
-    for folder in place.glob(f"{prefix}*"):
-        with suppress(OSError):  # it is another user's, or another process sweeps it, too
+def _sweep(parent: Path, prefix: str, clock: Clock) -> None:
+    for folder in parent.glob(f"{prefix}*"):
+        with suppress(OSError):  # it belongs to another user, or another process is sweeping it
             _sweep_one(folder, clock)
 
 
@@ -98,7 +98,7 @@ def _sweep_one(folder: Path, clock: Clock) -> None:
     if folder.is_symlink() or not folder.is_dir() or stat.st_uid != os.geteuid():
         return
     if not (folder / _LOCK).exists():
-        # Just made, and not locked yet; or left so by a process that was killed at that moment.
+        # Just created and not locked yet, or left by a process that was killed at that moment.
         if clock.now() - stat.st_mtime > _UNLOCKED_FOR_S:
             folder.rmdir()
         return

@@ -1,6 +1,6 @@
-"""Names of tables and segments, parsed once where they come in and known by their type from there on.
+"""Names of tables and segments, parsed once on input and typed from there on.
 
-A :class:`TableName` is a text, so that it goes into paths, records and messages as it is.
+A :class:`TableName` is a string, so it can be used directly in paths, records and messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEFAULT_DATABASE = "default"
 
 
 class TableType(StrEnum):
-    """The two kinds of tables (org.apache.pinot.spi.config.table.TableType)."""
+    """The types of tables (org.apache.pinot.spi.config.table.TableType)."""
 
     OFFLINE = "OFFLINE"
     REALTIME = "REALTIME"
@@ -30,12 +30,12 @@ class TableName(str):
     """A table's name with type, e.g. ``flights_OFFLINE``, or ``sales.flights_OFFLINE`` in a database.
 
     Attributes:
-        raw: The name without type, e.g. ``flights``; with the database where the name has one. Schemas and
-            queries call the table so.
+        raw: The name without type, e.g. ``flights``, with the database if the name has one; used in schemas
+            and queries.
         type: Its type.
 
     Args:
-        text: The whole name.
+        text: The full name.
 
     Raises:
         ConfigError: The name has no type.
@@ -56,9 +56,9 @@ class TableName(str):
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read a name; None for one without type.
+        """Parse a name; None for a name without type.
 
-        The prefix of the default database is left out, as Pinot leaves it out of all that it keeps.
+        The prefix of the default database is dropped, as in everything that Pinot stores.
         """
         database, _, rest = text.partition(".")
         if database.lower() == _DEFAULT_DATABASE and rest and "." not in rest:
@@ -73,7 +73,7 @@ class TableName(str):
 
     @classmethod
     def of(cls, name: str, table_type: TableType) -> Self:
-        """Read a name of a table of this type, with the type or without it.
+        """Parse the name, with or without type, of a table of this type.
 
         Raises:
             ConfigError: The name has the other type.
@@ -89,12 +89,12 @@ class TableName(str):
 
     @property
     def database(self) -> str | None:
-        """The database that the table is in (Pinot 1.2 and later); None: the default one."""
+        """The table's database (Pinot 1.2 and later); None: the default one."""
         database, dot, _ = self.raw.partition(".")
         return database if dot else None
 
     def as_type(self, table_type: TableType) -> TableName:
-        """The table of the same raw name and of this type."""
+        """Return the table with the same raw name and this type."""
         return TableName(f"{self.raw}_{table_type}")
 
 
@@ -102,12 +102,12 @@ class TableName(str):
 class SegmentName:
     """The name of a segment that consumes, or consumed, a stream: ``flights__0__17__20260101T0000Z``.
 
-    Uploaded segments have other names, from which nothing follows.
+    Uploaded segments have other names, which carry no such information.
 
     Attributes:
         partition: Partition group.
-        sequence: Its number among the segments of its partition, from 0.
-        name: The whole name.
+        sequence: Its number within its partition, from 0.
+        name: The full name.
     """
 
     partition: int
@@ -121,6 +121,6 @@ class SegmentName:
 
     @classmethod
     def parse(cls, name: str) -> Self | None:
-        """Read a name; None for one of an uploaded segment."""
+        """Parse a name; None for an uploaded segment."""
         found = _STREAM_SEGMENT.fullmatch(name)
         return cls(int(found["partition"]), int(found["sequence"]), name) if found else None

@@ -1,4 +1,4 @@
-"""What a name that is unknown may have been meant to be."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["did_you_mean"]
 
 
 def did_you_mean(name: str, known: Iterable[str], *, otherwise: str) -> str:
-    """Return what to do about an unknown name: the nearest right ones, else something else.
+    """Return a remedy for an unknown name: the most similar known names, or another remedy.
 
     Args:
-        name: As it was given.
-        known: The names that there are.
-        otherwise: What to do where none is near.
+        name: The given name.
+        known: The known names.
+        otherwise: The remedy if no name is similar.
     """
     by_folded = {each.casefold(): each for each in known}
     near = difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6)

@@ -1,14 +1,14 @@
-"""Values of references that others wrote, into a table config or a job: what this process' operator allows.
+"""Resolves references in table configs and jobs, limited to what this process's operator allows.
 
-Whoever writes a table config decides where a minion connects to, and with what as its key: a reference to any
-variable or file of the minion would hand it to them. So a process resolves no more than what its operator set
-aside for this:
+The author of a table config decides where a minion connects to and which credentials it sends, so an
+unrestricted reference to a variable or file of the minion would disclose it. A process therefore resolves
+only what its operator has set aside for this:
 
 ==============================  ==============================================================================
-``PINOT_PLUGINS_SECRETS_ENV``   beginnings of the variables that ``${env:NAME}`` may name, separated by
-                                commas; ``PINOT_SECRET_`` without it, no variable at all where it is empty
-``PINOT_PLUGINS_SECRETS_DIR``   folder that ``${file:PATH}`` reads from, links out of it excluded; no file at
-                                all without it
+``PINOT_PLUGINS_SECRETS_ENV``   comma-separated prefixes of the variables that ``${env:NAME}`` may use;
+                                default: ``PINOT_SECRET_``; empty: no variables
+``PINOT_PLUGINS_SECRETS_DIR``   folder that ``${file:PATH}`` reads from, excluding links out of it; default:
+                                no files
 ==============================  ==============================================================================
 """
 
@@ -28,44 +28,44 @@ __all__ = ["DEFAULT_PREFIX", "OperatorSecrets", "resolve_option", "resolve_optio
 
 _ENV, _DIR = "PINOT_PLUGINS_SECRETS_ENV", "PINOT_PLUGINS_SECRETS_DIR"
 DEFAULT_PREFIX = "PINOT_SECRET_"
-"""How the names of variables begin that references may name, unless the operator says otherwise."""
+"""Default prefix of variables that references may use."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_BYTES = 64 * 1024
 
 
 class OperatorSecrets:
-    """A lookup in what the operator of this process allows.
+    """A lookup restricted to what the operator of this process allows.
 
     Args:
-        environ: Instead of the process' environment.
+        environ: Used instead of the process's environment.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._env = os.environ if environ is None else environ
-        beginnings = self._env.get(_ENV, DEFAULT_PREFIX).split(",")
-        self._prefixes = tuple(each.strip() for each in beginnings if each.strip())
+        prefixes = self._env.get(_ENV, DEFAULT_PREFIX).split(",")
+        self._prefixes = tuple(each.strip() for each in prefixes if each.strip())
         self._folder = self._env.get(_DIR) or None
 
     def __repr__(self) -> str:
         return f"OperatorSecrets(prefixes={self._prefixes!r}, folder={self._folder!r})"
 
     def variable(self, name: str) -> str:
-        """Return the value of a variable whose name begins as it must.
+        """Return the value of an allowed variable.
 
         Raises:
-            ConfigError: It does not, or the variable is not set, or it is empty.
+            ConfigError: The variable is not allowed, not set, or empty.
         """
         if not self._prefixes:
             raise ConfigError(
-                "this process gives no variables to references",
-                remedy=f"set {_ENV} in its environment to how their names begin",
+                "this process does not allow references to variables",
+                remedy=f"set {_ENV} in its environment to the prefixes of the allowed names",
             )
         allowed = " or ".join(self._prefixes)
         if not _NAME.fullmatch(name) or not name.startswith(self._prefixes):
             raise ConfigError(
-                f"the variable {visible(name)} is not one that references may name",
-                expected=f"a name that begins with {allowed}",
-                remedy=f"name the variable so, or set {_ENV} for this process",
+                f"references may not use the variable {visible(name)}",
+                expected=f"a name that starts with {allowed}",
+                remedy=f"rename the variable, or set {_ENV} for this process",
             )
         value = self._env.get(name)
         if not value:
@@ -78,27 +78,27 @@ class OperatorSecrets:
         """Return the content of a file in the folder of secrets.
 
         Raises:
-            ConfigError: It is not in there, or there is no such folder, or it cannot be read.
+            ConfigError: The file is not in the folder, the folder does not exist, or the file cannot be read.
         """
         if self._folder is None:
             raise ConfigError(
-                "this process gives no files to references",
-                remedy=f"set {_DIR} in its environment to the folder with the files of secrets",
+                "this process does not allow references to files",
+                remedy=f"set {_DIR} in its environment to the folder with the secret files",
             )
         name = visible(path)
         try:
             folder = Path(self._folder).resolve()
             found = (folder / path).resolve()
             inside = found.is_relative_to(folder)
-            # A pipe or a device would be waited for.
+            # Reading a pipe or a device would block.
             is_file = inside and found.is_file()
         except (OSError, ValueError, RuntimeError):
             inside = is_file = False
         if not inside:
             raise ConfigError(
-                f"the file {name} is not one that references may name",
+                f"references may not use the file {name}",
                 expected=f"a file in {self._folder}",
-                remedy=f"put it there, or set {_DIR} for this process",
+                remedy=f"move it there, or set {_DIR} for this process",
             )
         if not is_file:
             raise ConfigError(
@@ -115,30 +115,30 @@ class OperatorSecrets:
 def resolve_options(
     options: Mapping[str, str], prefix: str = "", secrets: OperatorSecrets | None = None
 ) -> dict[str, str]:
-    """Copy options with their references replaced; each value is asked for now, so call it at use.
+    """Return options with their references replaced; values are read now, so call this when using them.
 
     Args:
-        options: By name, as somebody wrote them.
-        prefix: What stands before the names, for the error.
-        secrets: Where to look.
+        options: The options as written, by name.
+        prefix: Prefix of the names, for the error.
+        secrets: The lookup.
 
     Raises:
-        ConfigError: As of :func:`resolve_option`.
+        ConfigError: See :func:`resolve_option`.
     """
     return {name: resolve_option(f"{prefix}{name}", text, secrets) for name, text in options.items()}
 
 
 def resolve_option(option: str, text: str, secrets: OperatorSecrets | None = None) -> str:
-    """Return an option's text with its references replaced; blanks around references are left out.
+    """Return an option's text with its references replaced; whitespace around references is stripped.
 
     Args:
         option: Its name, for the error.
-        text: As somebody wrote it.
-        secrets: Where to look.
+        text: The text as written.
+        secrets: The lookup.
 
     Raises:
-        ConfigError: A reference cannot be resolved; names the option, the reference, and where it was looked
-            for.
+        ConfigError: A reference cannot be resolved; the error names the option, the reference, and where it
+            was looked up.
     """
     if has_reference(text):
         text = text.strip()
@@ -146,7 +146,7 @@ def resolve_option(option: str, text: str, secrets: OperatorSecrets | None = Non
         return replaced(text, secrets or OperatorSecrets())
     except ConfigError as error:
         raise ConfigError(
-            f"{option} refers to what cannot be resolved: {error.message}",
+            f"a reference in {option} cannot be resolved: {error.message}",
             expected=error.expected,
             where=f"process {os.getpid()} on {socket.gethostname()}",
             remedy=error.remedy,

@@ -1,4 +1,4 @@
-"""Report pages: one HTML file each, from Jinja2 templates that share a base and escape whatever they show."""
+"""Report pages: single HTML files from Jinja2 templates with a shared base and automatic escaping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Column", "Table", "page_templates"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table in a page."""
+    """A column of a table on a page."""
 
     head: str
     is_number: bool = False
@@ -24,7 +24,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in a page: ``table`` of ``pieces.html`` draws it."""
+    """A table on a page, rendered by ``table`` of ``pieces.html``."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
@@ -36,10 +36,10 @@ class Table:
 
 
 def page_templates(package: str) -> Environment:
-    """Open the templates of a package, which may use the shared ones: ``base.html``, ``pieces.html``.
+    """Return the templates of a package, which may use the shared ``base.html`` and ``pieces.html``.
 
     Args:
-        package: The package that has them in its folder ``templates``.
+        package: The package, with templates in its folder ``templates``.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("controller_client.common")]),
@@ -50,20 +50,20 @@ def page_templates(package: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    # Of a name the ends of lines are made visible too.
+    # In names, line breaks are made visible too.
     environment.filters |= {"counted": counted_text, "number": "{:,}".format, "visible": visible}
     return environment
 
 
 def _shown(value: object) -> str:
-    """Write a value as a page shows it; Jinja2 calls this for each, and escapes what is not markup already.
+    """Return a value as shown on a page; called by Jinja2 for each value, before escaping.
 
-    Nothing that is not seen or acts gets into a page: only the ends of lines stay as they are.
+    Invisible and control characters are replaced; only line breaks are kept.
     """
     if isinstance(value, float):
         return f"{value:.1f}".removesuffix(".0")
     if not isinstance(value, str | int):
-        # Above all None, and what is not defined: str() raises of that.
-        raise TypeError(f"{str(value)!r} of type {type(value).__name__} is not for a page")
+        # In particular None, and undefined values, for which str() raises an error.
+        raise TypeError(f"{str(value)!r} of type {type(value).__name__} cannot be shown on a page")
     shown = "\n".join(map(visible, str(value).split("\n")))
     return Markup(shown) if isinstance(value, Markup) else shown  # noqa: S704 - it was markup before

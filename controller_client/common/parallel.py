@@ -1,4 +1,4 @@
-"""Engines that run a function on many items beside this process; packages register them as entry points."""
+"""Engines that run a function on many items in other processes; packages register them as entry points."""
 
 from __future__ import annotations
 
@@ -12,59 +12,59 @@ from controller_client.errors import SetupError
 __all__ = ["ENTRY_POINT_GROUP", "ParallelEngine", "load_engine", "open_parallel_engine"]
 
 ENTRY_POINT_GROUP = "pinot_plugins.parallel_engines"
-"""Each entry: ``name = "module:callable [extra]"``; the callable makes a `ParallelEngine` of its settings."""
+"""Each entry: ``name = "module:callable [extra]"``; the callable returns a `ParallelEngine`."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
 class ParallelEngine(Protocol):
-    """Runs functions on other machines, or in other processes of this one."""
+    """Runs functions on other machines, or in other processes on this one."""
 
     def run(
         self, work: Callable[[Iterable[_Item]], Iterable[_Result]], items: Sequence[_Item], title: str
     ) -> list[_Result]:
-        """Run a function on parts of the items, side by side; returns when all are done.
+        """Run a function on parts of the items in parallel; returns when all are done.
 
         Args:
-            work: Gets a part of the items, and gives its results. Pickled, as the items and results are; it
-                may be run again on items that it was run on before.
-            items: All of them.
-            title: What the engine shows of it.
+            work: Takes a part of the items and returns its results. It is pickled, like the items and
+                results, and may run on the same items more than once.
+            items: All items.
+            title: Title shown by the engine.
 
         Raises:
-            OutcomeUnknownError: The engine failed; what was done is unknown.
+            OutcomeUnknownError: The engine failed; which items were processed is unknown.
         """
         ...
 
     def close(self) -> None:
-        """End what was started for it."""
+        """Stop everything that was started for it."""
         ...
 
 
 def open_parallel_engine(name: str, settings: Mapping[str, str]) -> ParallelEngine:
-    """Open an engine that is installed.
+    """Open an installed engine.
 
     Args:
         name: Its entry point's name.
-        settings: The engine's own.
+        settings: The engine's settings.
 
     Raises:
-        SetupError: It is not installed, or does not start.
+        SetupError: The engine is not installed, or does not start.
     """
     opener: Callable[[Mapping[str, str]], ParallelEngine] = load_engine(ENTRY_POINT_GROUP, name)
     return opener(settings)
 
 
 def load_engine(group: str, name: str) -> Any:
-    """Load what an engine's entry point names.
+    """Load the object of an engine's entry point.
 
     Args:
-        group: The entry points' group.
-        name: The engine's name, which is that of the extra with its dependencies too.
+        group: Group of the entry points.
+        name: The engine's name, which is also the name of the extra with its dependencies.
 
     Raises:
-        SetupError: It is not installed, or what it needs is not.
+        SetupError: The engine, or something it needs, is not installed.
     """
     for point in importlib.metadata.entry_points(group=group, name=name):
         try:

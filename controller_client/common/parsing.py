@@ -1,4 +1,4 @@
-"""How the texts of options become values; each parser raises ValueError with what it expected."""
+"""Parsers for option values; each raises ValueError with what it expected."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Callable
 
 
 def text(value: str) -> str:
-    """Take any text but an empty one."""
+    """Accept any text that is not empty."""
     if not value.strip():
         raise ValueError("it is empty")
     return value.strip()
 
 
 def boolean(value: str) -> bool:
-    """Read true or false."""
+    """Parse true or false."""
     if value.strip().lower() not in ("true", "false"):
         raise ValueError("expected true or false")
     return value.strip().lower() == "true"
 
 
 def count(value: str) -> int:
-    """Read a whole number from 1."""
+    """Parse an integer of at least 1."""
     if not value.strip().isdecimal() or int(value) < 1:
-        raise ValueError("expected a whole number from 1")
+        raise ValueError("expected an integer, at least 1")
     return int(value)
 
 
 def count_or_all(value: str) -> int | None:
-    """Read a whole number from 1, or ``all`` for None."""
+    """Parse an integer of at least 1, or ``all`` for None."""
     return None if value.strip().lower() == "all" else count(value)
 
 
 def period_s(value: str) -> int:
-    """Read a period such as 4h, in seconds."""
+    """Parse a period such as 4h, in seconds."""
     match = re.fullmatch(r"\s*(\d+)\s*([smhd])\s*", value.lower())
     if match is None:
         raise ValueError("expected a period such as 30m, 4h or 1d")
@@ -55,18 +55,18 @@ _SIZE_UNITS = {
 
 
 def size_bytes(value: str) -> int:
-    """Read a size such as 500M, in bytes."""
+    """Parse a size such as 500M, in bytes."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
     if match is None or match[2].lower() not in _SIZE_UNITS:
         raise ValueError("expected a size such as 500M or 1G")
     size = int(float(match[1]) * _SIZE_UNITS[match[2].lower()])
     if size < 1:
-        raise ValueError("expected a size above 0")
+        raise ValueError("expected a size greater than 0")
     return size
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """Make a parser that takes one of the names, in any case."""
+    """Return a parser that accepts one of the names, ignoring case."""
 
     def parse(value: str) -> str:
         for name in names:

@@ -1,8 +1,8 @@
-"""Which settings are secret, and how secrets are taken out of text that is shown or stored.
+"""Determines which settings are secret, and masks secrets in text that is shown or stored.
 
-Whether a setting is secret follows from its key; a value that holds a URL with credentials is secret whatever
-its key. Text that others wrote (an answer, a Java exception, a log line) is searched for such keys with their
-values, and for what is known to be secret in each form in which a peer may return it.
+A setting is secret by its key; a value that contains a URL with credentials is secret whatever its key.
+Foreign text (a response, a Java exception, a log line) is searched for such keys with their values, and for
+known secrets in every form in which a peer may return them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEYWORDS = (
 _SECRET_KEY = re.compile(_KEYWORDS)
 _SECRET_VALUE = re.compile(r"://[^/@\s]+@")
 
-# Of bounded length: the search would else be quadratic in the length of a word.
+# Of bounded length: otherwise the search would be quadratic in the length of a word.
 _KEY = r"(?<![\w.$-])(?!(?i:tokens?)\s*:)[\w.$-]{0,100}" + _KEYWORDS + r"[\w.$-]{0,100}"
 
 SECRETS_IN_TEXT = (
@@ -34,15 +34,15 @@ SECRETS_IN_TEXT = (
     rf"({_KEY}\s*,\s*value:\s*)[^\r\n]+"
     # KEY=VALUE, "KEY": "VALUE", KEY -> VALUE; not "Unexpected token: FROM".
     rf"""|({_KEY}\\?["']?\s*(?:=|:|->)\s*)"""
-    # Possessive, since Java's search would else need a stack as deep as the value is long.
+    # Possessive, because otherwise Java's search would need a stack as deep as the value is long.
     r"""(?:\\"[^"\\\r\n]*+(?:\\")?|"(?:[^"\\\r\n]|\\.)*+"?|'[^'\r\n]*+'?|[^\s,;&)\]}"'\\]+)"""
     r"|(\b(?i:Basic|Bearer|Digest|Negotiate)\s+)(?=\S+?[A-Z0-9=])[\w+/=.~-]{6,}"
     r"""|(://)[^/@\s"']+(?=@)"""
 )
-"""What is secret in any text, for Python and Java alike: a group before it, in whichever alternative."""
+"""Pattern of secrets in text, for Python and Java; each alternative has a group before the secret."""
 
 MASKED_IN_JAVA = f"$1$2$3$4{MASK}"
-"""What Java's ``Matcher.replaceAll`` puts in the place of :data:`SECRETS_IN_TEXT`."""
+"""Replacement of :data:`SECRETS_IN_TEXT` for Java's ``Matcher.replaceAll``."""
 
 _IN_TEXT = re.compile(SECRETS_IN_TEXT)
 
@@ -55,7 +55,7 @@ def is_secret(key: str, *values: str | None) -> bool:
 
 
 def masked(settings: Mapping[str, str]) -> dict[str, str]:
-    """Copy settings for showing: the values of secret keys, and credentials in URLs, are masked."""
+    """Return settings for display: the values of secret keys, and credentials in URLs, are masked."""
     return {key: MASK if is_secret(key) else mask_text(value) for key, value in settings.items()}
 
 
@@ -65,15 +65,15 @@ def mask_text(text: str) -> str:
 
 
 class Redactor:
-    """Takes known secrets out of text in all forms that a peer may return them in.
+    """Masks known secrets in text, in all forms in which a peer may return them.
 
     Args:
-        secrets: The texts themselves, e.g. a password and ``user:password``; empty ones are left out.
+        secrets: The secrets, e.g. a password and ``user:password``; empty ones are ignored.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         forms = set(chain.from_iterable(map(_forms, secrets)))
-        # The longest first: a form may be the beginning of another.
+        # Longest first: a form may be a prefix of another.
         words = sorted((re.escape(form) for form in forms if form), key=len, reverse=True)
         self._known = re.compile("|".join(words)) if words else None
 
@@ -81,14 +81,14 @@ class Redactor:
         return "Redactor()"
 
     def __call__(self, text: str) -> str:
-        """Return a text with the known secrets masked, and what looks like one."""
+        """Return a text with known secrets, and anything that looks like one, masked."""
         if self._known is not None:
             text = self._known.sub(MASK, text)
         return mask_text(text)
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """The secret as it is, percent-encoded, as JSON or HTML text, and in Base64."""
+    """Yield the secret itself, percent-encoded, as JSON or HTML text, and in Base64."""
     data = secret.encode("utf-8", "surrogateescape")
     for quoted in (quote(data, safe=""), quote(data), quote_plus(data)):
         yield quoted
@@ -96,5 +96,5 @@ def _forms(secret: str) -> Iterable[str]:
     yield from (secret, html.escape(secret), html.escape(secret, quote=False))
     yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     for encoded in (base64.b64encode(data), base64.urlsafe_b64encode(data)):
-        # Without the padding: with it or without, the text begins so.
+        # Without padding: the text starts like this with or without it.
         yield encoded.decode().rstrip("=")

@@ -1,7 +1,7 @@
 """References to variables and files in a text: ``${env:NAME}`` and ``${file:PATH}``.
 
-``$${env:`` and ``$${file:`` stand for the text itself. What a reference stands for is taken as it is: a
-reference in it is none.
+``$${env:`` and ``$${file:`` stand for the literal text. The value of a reference is used literally, even if
+it looks like a reference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ONLY_REFERENCES = re.compile(r"\s*(?:\$\{(?:env|file):[^}]*\}\s*)+")
 
 
 class Lookup(Protocol):
-    """Where the values of references are; both methods raise `ConfigError`, without a value in it."""
+    """Looks up the values of references; both methods raise `ConfigError`, which never contains a value."""
 
     def variable(self, name: str) -> str:
         """Return the value of a variable."""
@@ -33,17 +33,17 @@ class Lookup(Protocol):
 
 
 def has_reference(text: str) -> bool:
-    """Whether a text refers to a variable or a file."""
+    """Whether a text contains a reference to a variable or a file."""
     return any(not found[0].startswith("$$") for found in _REFERENCE.finditer(text))
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text is made of references alone, so that it may be shown."""
+    """Whether a text consists only of references, so that it may be shown."""
     return _ONLY_REFERENCES.fullmatch(text) is not None
 
 
 def literal(text: str) -> str:
-    """Write a text so that nothing in it is a reference."""
+    """Escape a text so that nothing in it is a reference."""
     return _REFERENCE.sub(lambda found: f"${found[0]}", text)
 
 
@@ -51,7 +51,7 @@ def replaced(text: str, lookup: Lookup) -> str:
     """Return a text with its references replaced.
 
     Raises:
-        ConfigError: One cannot be resolved.
+        ConfigError: A reference cannot be resolved.
     """
 
     def value(found: re.Match[str]) -> str:
@@ -64,21 +64,21 @@ def replaced(text: str, lookup: Lookup) -> str:
 
 
 def shown(settings: Mapping[str, str]) -> dict[str, str]:
-    """Copy settings for showing: secrets are masked, and references stay as they are written."""
+    """Return settings for display: secrets are masked, and references stay as written."""
     hidden = masked(settings)
     return {key: value.strip() if is_reference(value) else hidden[key] for key, value in settings.items()}
 
 
 def read_value(path: Path, name: str, max_bytes: int) -> str:
-    """Read the file of a reference, without the line's end behind its text.
+    """Read the file of a reference, without trailing line breaks.
 
     Args:
-        path: Where it is.
-        name: What the reference calls it, for the error.
-        max_bytes: A larger one is refused.
+        path: Its path.
+        name: Its name in the reference, for the error.
+        max_bytes: Maximum size.
 
     Raises:
-        ConfigError: It cannot be read, is too large, or is no text.
+        ConfigError: It cannot be read, is too large, or is not text.
     """
     try:
         with path.open("rb") as file:

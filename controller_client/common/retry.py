@@ -1,9 +1,9 @@
-"""The one place where a call is made again.
+"""The one place for retries.
 
-Only for failures that are safe to repeat: reads, calls of which not a byte was sent, and a compare-and-set
-that somebody else was ahead of. What may be repeated is decided in :mod:`controller_client.rest.transport`,
+Retries are only for calls that are safe to repeat: reads, calls of which not a byte was sent, and a
+compare-and-set that lost a race. What may be repeated is decided in :mod:`controller_client.rest.transport`,
 :mod:`controller_client.stream.leaders` and :mod:`controller_client.zookeeper.compare_and_set`; how often and
-how long is decided here.
+for how long is decided here.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often and how long a repeatable call is made again.
+    """How often and for how long a repeatable call is retried.
 
     Attributes:
-        attempts: Calls in all, the first one included; 1 switches retries off.
+        attempts: Total number of calls, including the first; 1 disables retries.
         deadline_s: No new attempt starts later than this after the first one, in seconds.
         first_wait_s: Longest wait before the second attempt; it doubles with each attempt.
         max_wait_s: Longest wait before any attempt, unless the server's Retry-After asks for more.
@@ -51,12 +51,12 @@ class RetryPolicy:
 
 
 class TransientFailureError(Exception):
-    """A failure that may be repeated; raised by the call, seen by nobody else.
+    """A failure of a call that may be repeated; raised only to :func:`call_with_retry`.
 
     Args:
-        error: What is raised in the end, when no attempt is left.
+        error: The error to raise when no attempt is left.
         reason: Short text for the log.
-        retry_after_s: What the server's Retry-After asked for, in seconds.
+        retry_after_s: The server's Retry-After, in seconds.
     """
 
     def __init__(self, error: PinotPluginError, reason: str, retry_after_s: float | None = None) -> None:
@@ -75,16 +75,16 @@ def call_with_retry(
     what: str,
     log_level: int = logging.WARNING,
 ) -> T:
-    """Make a call, and again after a :class:`TransientFailureError`, as the policy allows.
+    """Make a call, and retry it after a :class:`TransientFailureError`, as the policy allows.
 
     Args:
         call: Runs in the caller's thread, once per attempt.
         policy: Attempts, waits and total time.
         clock: Time and sleep.
-        rng: Source of the jitter: a wait is random between half and all of its length, so that clients that
-            failed together do not come back together.
-        what: Names the call in the log; no credentials.
-        log_level: Of the line about each failure that is followed by another attempt.
+        rng: Random source for the jitter: a wait is between half and all of its length, so that clients that
+            failed together do not return together.
+        what: Name of the call in the log, without credentials.
+        log_level: Level of the log line for each failure followed by another attempt.
 
     Returns:
         What the call returned.
@@ -104,13 +104,13 @@ def call_with_retry(
     def stop(state: RetryCallState) -> bool:
         if state.attempt_number >= policy.attempts:
             return True
-        # A wait that ends after the deadline is not begun: the caller gets its error now.
+        # A wait that would end after the deadline does not start: the caller gets its error now.
         return clock.monotonic() - started + state.upcoming_sleep > policy.deadline_s
 
     def log(state: RetryCallState) -> None:
         logger.log(
             log_level,
-            "%s failed (%s), attempt %d of %d; again in %.2f s",
+            "%s failed (%s), attempt %d of %d; retrying in %.2f s",
             what,
             _failure(state).reason,
             state.attempt_number,
@@ -133,11 +133,11 @@ def call_with_retry(
 
 
 def retry_after_s(header: str | None, now_s: float) -> float | None:
-    """Read a header ``Retry-After``: seconds from now, None where it has neither a number nor a date.
+    """Parse a ``Retry-After`` header: seconds from now; None if it is neither a number nor a date.
 
     Args:
-        header: Its value, if the answer has one.
-        now_s: The time, in seconds since 1970.
+        header: Its value; None if the response has none.
+        now_s: The current time, in seconds since 1970.
     """
     if header is None:
         return None
@@ -151,5 +151,5 @@ def retry_after_s(header: str | None, now_s: float) -> float | None:
 def _failure(state: RetryCallState) -> TransientFailureError:
     error = state.outcome.exception() if state.outcome else None
     if not isinstance(error, TransientFailureError):
-        raise TypeError(f"asked for a wait after {error!r}")
+        raise TypeError(f"wait requested after {error!r}")
     return error

@@ -1,4 +1,4 @@
-"""Pinot's SQL cut into tokens, by the lexical rules of Pinot 0.11's parser; each token knows its place."""
+"""Tokenizes Pinot's SQL by the lexical rules of Pinot 0.11's parser; tokens know their positions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SqlText", "Token", "TokenKind", "is_whole", "statements", "table_nam
 
 
 class TokenKind(StrEnum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = "word"
     QUOTED = "quoted identifier"
@@ -24,15 +24,14 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of the text.
+    """A token of an SQL text.
 
     Attributes:
-        kind: What it is.
-        text: A word as it is written; a quoted identifier or a string without quotes; a sign is one
-            character.
+        kind: Its kind.
+        text: A word as written; a quoted identifier or a string without quotes; a sign is one character.
         start: Offset of its first character in the text.
-        end: Offset after its last.
-        depth: How many parentheses are open around it; both of a pair have the depth of what is outside.
+        end: Offset after its last character.
+        depth: Number of open parentheses around it; a parenthesis has the depth outside of it.
     """
 
     kind: TokenKind
@@ -42,7 +41,7 @@ class Token:
     depth: int
 
     def is_word(self, *words: str) -> bool:
-        """Whether it is one of these words (in capitals); what is quoted is none."""
+        """Whether it is one of these words (in capitals); quoted text is not a word."""
         return self.kind is TokenKind.WORD and self.text.upper() in words
 
     def is_sign(self, sign: str) -> bool:
@@ -51,17 +50,17 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """Whether it can be a table's name, or a part of one."""
+        """Whether it can be a table's name or a part of one."""
         return self.kind in (TokenKind.WORD, TokenKind.QUOTED)
 
 
 @dataclass(frozen=True)
 class SqlText:
-    """A text and its tokens, so that it is cut once, however much is then read in it.
+    """An SQL text and its tokens, so that it is tokenized only once.
 
     Attributes:
         text: The text.
-        tokens: Its tokens, comments left out.
+        tokens: Its tokens, without comments.
     """
 
     text: str
@@ -69,15 +68,15 @@ class SqlText:
 
     @classmethod
     def of(cls, sql: str | SqlText) -> SqlText:
-        """Cut a text into its tokens; one that is cut already stays as it is.
+        """Tokenize a text; one that is already tokenized is returned unchanged.
 
         Raises:
-            QueryError: A quote or a comment does not end, or the parentheses do not match.
+            QueryError: A quote or a comment is not closed, or the parentheses do not match.
         """
         return sql if isinstance(sql, SqlText) else cls(sql, tuple(_tokens_of(sql)))
 
 
-# A comment does not nest, and ends at the first "*/" (CalciteSqlParser.removeComments).
+# Comments do not nest; they end at the first "*/" (CalciteSqlParser.removeComments).
 _TOKEN = re.compile(
     r"""
       (?P<blank>\s+ | --[^\n]* | /\*.*?\*/)
@@ -107,20 +106,21 @@ def _tokens_of(sql: str) -> list[Token]:
 
 
 def _pieces(sql: str) -> Iterator[re.Match[str]]:
-    """Cut a text into tokens, blanks and comments.
+    """Split a text into tokens, whitespace and comments.
 
     Raises:
-        QueryError: A quote or a comment does not end.
+        QueryError: A quote or a comment is not closed.
     """
-    place = 0
-    while place < len(sql):
-        found = _TOKEN.match(sql, place)
-        if found is None or (found["sign"] == "/" and sql.startswith("/*", place)):
+    position = 0
+    while position < len(sql):
+        found = _TOKEN.match(sql, position)
+        if found is None or (found["sign"] == "/" and sql.startswith("/*", position)):
             raise QueryError(
-                f"the SQL cannot be read from {sql[place : place + 40]!r} on", expected="an end of it"
+                f"the SQL cannot be parsed from {sql[position : position + 40]!r} on",
+                expected="quotes and comments to be closed",
             )
         yield found
-        place = found.end()
+        position = found.end()
 
 
 def _token(found: re.Match[str], depth: int) -> Token:
@@ -142,7 +142,7 @@ _KINDS = {
 
 
 def table_names(sql: str | SqlText) -> list[str]:
-    """Return the names that stand where tables do, after FROM and JOIN, without a database before them.
+    """Return the names in the positions of tables, after FROM and JOIN, without their databases.
 
     Raises:
         QueryError: Its quotes or parentheses do not match.
@@ -162,13 +162,13 @@ def table_names(sql: str | SqlText) -> list[str]:
 
 
 def statements(sql: str) -> list[str]:
-    """Cut a text at its semicolons, without those that are quoted or in comments.
+    """Split a text at its semicolons, except those in quotes or comments.
 
-    A statement that sets options (``SET timeoutMs = 100;``) stays with the query that follows it, as Pinot
+    A statement that sets options (``SET timeoutMs = 100;``) stays with the query after it, because Pinot
     takes both in one request.
 
     Raises:
-        QueryError: A quote or a comment does not end.
+        QueryError: A quote or a comment is not closed.
     """
     found: list[str] = []
     begin: int | None = None
@@ -194,7 +194,7 @@ def statements(sql: str) -> list[str]:
 
 
 def is_whole(sql: str) -> bool:
-    """Whether a text ends with a semicolon that is neither quoted nor in a comment."""
+    """Whether a text ends with a semicolon that is not in quotes or a comment."""
     last = None
     try:
         for piece in _pieces(sql):

@@ -1,7 +1,7 @@
-"""Foreign text made fit for a terminal: what would steer it is shown as an escape (``visible_text``).
+"""Makes foreign text safe for a terminal: control characters are shown as escapes (``visible_text``).
 
-Names of files, segments and tables, and what a peer answers, may hold any character: one that moves the
-cursor, sets a colour or the window's title, answers as if it was typed, or turns the order of letters around.
+Names of files, segments and tables, and responses of peers, may contain any characters: some move the cursor,
+set a colour or the window's title, simulate input, or reverse the order of letters.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from controller_client.common.visible_text import visible
 __all__ = ["LogFormatter", "json_text", "visible_lines"]
 
 _IN_LINE = re.compile("[^\n\t]+")
-# JSON itself escapes the first controls, and a line break between its lines is no part of a text.
+# JSON itself escapes the first control characters, and the line breaks between its lines are not part of a
+# text.
 _NOT_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 def visible_lines(text: str) -> str:
-    """Return a text without control characters other than line breaks and tabulators."""
+    """Return a text without control characters other than line breaks and tabs."""
     return _IN_LINE.sub(lambda match: visible(match[0]), text)
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Return JSON in which control characters are escaped, and other letters are not."""
+    """Return JSON with control characters escaped, but no other characters."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
     return _NOT_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class LogFormatter(logging.Formatter):
-    """Formats log records for people: without control characters, and with what looks secret masked."""
+    """Formats log records without control characters and with secrets masked."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record's lines."""
+        """Return the record as text."""
         return visible_lines(mask_text(super().format(record)))

@@ -1,4 +1,4 @@
-"""Names from outside (files, objects), written so that they cannot be taken for anything but text."""
+"""Foreign names (of files, objects), written so that they are nothing but text."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 
 __all__ = ["visible"]
 
-# Control characters, line and paragraph separators, marks that turn the direction of writing, the byte-order
-# mark, and the surrogates in which Python keeps the bytes of a file name that are not UTF-8.
+# Control characters, line and paragraph separators, marks that change the direction of writing, the
+# byte-order mark, and the surrogates in which Python keeps non-UTF-8 bytes of file names.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def visible(text: str) -> str:
-    r"""Return the text with ``\n``, ``\x1b``, ``\u202e`` in place of characters that are not seen or act.
+    r"""Return the text with escapes like ``\n``, ``\x1b``, ``\u202e`` for invisible and control characters.
 
-    A byte of a file name that is not UTF-8 becomes ``\xff``. All other characters stay, so what is returned
-    has a UTF-8 form, is one line, and changes nothing in a terminal or a page.
+    A byte of a file name that is not UTF-8 becomes ``\xff``. All other characters stay, so the result can be
+    encoded in UTF-8, is one line, and has no side effects in a terminal or on a page.
     """
     return _UNSEEN.sub(lambda match: _escape(match[0]), text)
 

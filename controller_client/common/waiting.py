@@ -1,4 +1,4 @@
-"""Waiting for a state of the cluster, with an error that reports what was seen last."""
+"""Waits for a state of the cluster, with an error that reports the last state seen."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["growing_pauses", "wait_until"]
 
 _GROWTH = 1.25
 _LEAST_PAUSE_S = 0.001
-"""After less, a clock may show the same time as before."""
+"""A clock may not advance during a shorter pause."""
 
 
 def growing_pauses(first_s: float, longest_s: float) -> Iterator[float]:
-    """Yield pauses between looks, each a quarter longer than the one before, so that at most that is in vain.
+    """Yield pauses between checks, each a quarter longer than the last, which bounds the wasted time.
 
     Args:
         first_s: The first pause, seconds.
@@ -37,20 +37,20 @@ def wait_until(
     longest_poll_s: float = 2.0,
     remedy: str | None = None,
 ) -> None:
-    """Look again and again until nothing is missing.
+    """Check repeatedly until nothing is missing.
 
     Args:
-        missing: Looks once; returns None when the state is there, else what is still missing, in words.
-            Runs in the caller's thread, at least once.
+        missing: Checks once; returns None if the state is reached, else what is still missing, as text. Runs
+            in the caller's thread, at least once.
         what: The state, for the error: "segments ONLINE in flights_OFFLINE".
         timeout_s: Seconds until the last check.
         clock: Time and sleep.
-        first_poll_s: Pause after the first check; for those that follow see :func:`growing_pauses`.
-        longest_poll_s: Longest pause between two looks.
+        first_poll_s: Pause after the first check; for the next ones see :func:`growing_pauses`.
+        longest_poll_s: Longest pause between two checks.
         remedy: What the reader of the error should do.
 
     Raises:
-        WaitTimeoutError: Something is still missing at the last check; the error reports what.
+        WaitTimeoutError: Something is still missing at the last check; the error reports it.
     """
     started = clock.monotonic()
     pauses_s = growing_pauses(first_poll_s, longest_poll_s)

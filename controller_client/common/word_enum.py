@@ -1,4 +1,4 @@
-"""Enumerations whose values are shown to people and to programs."""
+"""Enumerations with values for both users and programs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["WordEnum"]
 
 
 class WordEnum(StrEnum):
-    """An enumeration with values in snake_case, which JSON and tables show as they are."""
+    """An enumeration with values in snake_case, which JSON and tables show unchanged."""
 
     @property
     def words(self) -> str:
-        """The value as a sentence has it: ``no_url`` is ``no url``."""
+        """The value for a sentence: ``no_url`` is ``no url``."""
         return self.value.replace("_", " ")

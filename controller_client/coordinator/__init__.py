@@ -1,1 +1,1 @@
-"""The key coordinator of upsert tables: which row of each key is shown, version by version."""
+"""The key coordinator of upsert tables: it decides which row of each key is visible in each version."""

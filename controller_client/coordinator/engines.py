@@ -1,4 +1,4 @@
-"""What runs key coordinators: the engine of this process, and those that other packages bring."""
+"""The engines that run key coordinators: the one in this process, and those of other packages."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from controller_client.zookeeper import PropertyStore, TableLock
 __all__ = ["ENTRY_POINT_GROUP", "CoordinatorRun", "RunOnEngine", "engine_of"]
 
 ENTRY_POINT_GROUP = "pinot_plugins.coordinator_engines"
-"""Entry points of engines: ``name = "module:function"``, a :data:`RunOnEngine`."""
+"""Entry points of engines: ``name = "module:function"``; the function is a :data:`RunOnEngine`."""
 
 
 @dataclass(frozen=True)
 class CoordinatorRun:
-    """What an engine is to run.
+    """A coordinator for an engine to run.
 
     Attributes:
         store: The cluster's ZooKeeper.
         plan: The table.
-        lock: The table's; held, unless ``standby``.
+        lock: The table's lock; already acquired unless ``standby``.
         clock: Time.
-        checkpoint: Where the states of generations are: a folder, or what else the engine can reach.
-        interval_s: At least so long from the start of one version to that of the next; None: as usual with
-            the engine.
-        most_rows: Of one version, at most; None: as usual with the engine.
-        replication: Of a new updates topic.
-        once: End when all that is there is done.
-        allow_data_loss: Whether to go on where Kafka has deleted rows before they were read.
-        standby: Whether to follow another coordinator first, until the lock is free.
-        settings: Of the engine, by name.
+        checkpoint: Where the states of generations are stored: a folder, or another place the engine can
+            reach.
+        interval_s: Shortest time between the starts of two versions; None: the engine's default.
+        most_rows: Maximum number of rows per version; None: the engine's default.
+        replication: Replication factor of a new updates topic.
+        once: Stop once all present input is processed.
+        allow_data_loss: Whether to continue if Kafka has deleted rows before they were read.
+        standby: Whether to follow another coordinator until the lock is free.
+        settings: The engine's settings, by name.
         on_version: Called after each version, in any thread.
-        note: Called with lines for people.
-        ready: Called once when it works; what it returns is set when it is to stop.
-        on_look: Called about once a second while it leads or follows, in any thread, with the rows of the
-            input that are in no version; None: not known, as for one that follows.
-        on_failure: Called with what went wrong before it begins again, in any thread.
+        note: Called with log lines.
+        ready: Called once when the engine starts work; returns an event that is set to stop it.
+        on_check: Called about once a second while it leads or follows, in any thread, with the number of
+            input rows that are not in a version yet; None: unknown, e.g. on a standby.
+        on_failure: Called with the reason of a failure before a retry, in any thread.
     """
 
     store: PropertyStore
@@ -59,19 +59,19 @@ class CoordinatorRun:
     allow_data_loss: bool = False
     standby: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
-    on_look: Callable[[int | None], None] = lambda _lag: None
+    on_check: Callable[[int | None], None] = lambda _lag: None
     on_failure: Callable[[str], None] = lambda _reason: None
 
 
 RunOnEngine = Callable[[CoordinatorRun], None]
-"""Runs a coordinator until it is to stop; raises what ``LocalCoordinator.run`` raises."""
+"""Runs a coordinator until it is stopped; raises what ``LocalCoordinator.run`` raises."""
 
 
 def engine_of(name: str) -> RunOnEngine:
     """Return an engine.
 
     Raises:
-        SetupError: It is not installed, or what it needs is not.
+        SetupError: The engine, or something it needs, is not installed.
     """
     found: RunOnEngine = load_engine(ENTRY_POINT_GROUP, name)
     return found

@@ -1,6 +1,6 @@
-"""What the key coordinator knows of keys: one record a key, as columns sorted by the key's hash.
+"""The key coordinator's records: one per key, as columns sorted by the key's hash.
 
-A key is its 128-bit hash: two keys that share one are not to be expected in the life of a table.
+A key is identified by its 128-bit hash; a collision is not expected in the lifetime of a table.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Entries:
     Attributes:
         high: The upper half of the key's hash; uint64.
         low: The lower half.
-        partition: Of the record's message in the input topic; int32.
-        offset: Of it; int64.
+        partition: Partition of the record's message in the input topic; int32.
+        offset: Offset of that message; int64.
         order: The record's time in milliseconds, or the user's rank; int64.
         tombstone: Whether the record deletes its key; bool.
     """
@@ -60,7 +60,7 @@ class Entries:
 
     @staticmethod
     def empty() -> Entries:
-        """No records."""
+        """Return an empty set of records."""
         return Entries.of_rows(np.empty(0, ROW))
 
     @staticmethod
@@ -76,7 +76,7 @@ class Entries:
         """Read what :meth:`pack` wrote.
 
         Raises:
-            DataError: It is something else.
+            DataError: The data have another format.
             FormatVersionError: Another release wrote it.
         """
         digit = data[len(_NAME) : len(_MAGIC)]
@@ -85,36 +85,36 @@ class Entries:
         if data[: len(_MAGIC)] != _MAGIC or (len(data) - len(_MAGIC)) % ROW.itemsize:
             raise DataError(
                 f"the state of a bucket of keys starts with {data[:8]!r} and has {len(data)} bytes",
-                expected="what this version of the key coordinator writes",
+                expected="a state in the format of this version of the key coordinator",
                 remedy="pinotctl upsert rebuild",
             )
         return Entries.of_rows(np.frombuffer(data, ROW, offset=len(_MAGIC)))
 
     def pack(self) -> bytes:
-        """Write them as bytes."""
+        """Return the records as bytes."""
         return _MAGIC + self.rows().tobytes()
 
     def rows(self) -> NDArray[np.void]:
-        """Return them as rows of the type :data:`ROW`."""
+        """Return the records as rows of the type :data:`ROW`."""
         rows = np.empty(len(self), ROW)
         for field in fields(self):
             rows[field.name] = getattr(self, field.name)
         return rows
 
     def take(self, index: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Entries:
-        """Select records by position or by mask."""
+        """Select records by position or mask."""
         return Entries(*(column[index] for column in self.columns()))
 
-    def places(self, keys: Entries) -> NDArray[np.intp]:
-        """Return where the keys of other entries are here, -1 for a key that is not.
+    def positions(self, keys: Entries) -> NDArray[np.intp]:
+        """Return the positions here of the keys of other entries; -1 for a missing key.
 
-        These entries are sorted by hash and hold a key once.
+        These entries must be sorted by hash and contain each key once.
         """
         if not len(self):
             return np.full(len(keys), -1)
         at = np.searchsorted(self.high, keys.high)
         inside = np.minimum(at, len(self) - 1)
-        # Keys whose upper halves agree are so rare that a step to the next is nearly never taken.
+        # Keys with equal upper halves are so rare that this loop almost never advances.
         while True:
             step = (self.high[inside] == keys.high) & (self.low[inside] < keys.low) & (at < len(self) - 1)
             step &= self.high[np.minimum(inside + 1, len(self) - 1)] == keys.high
@@ -126,7 +126,7 @@ class Entries:
         return np.where(there, inside, -1)
 
     def merged(self, newer: Entries) -> Entries:
-        """Return these with others in the place of those of the same keys, sorted by hash."""
+        """Return these entries, with those of ``newer`` replacing those of the same keys, sorted by hash."""
         return merge(self, newer)
 
     def columns(self) -> Sequence[NDArray[Any]]:
@@ -135,14 +135,14 @@ class Entries:
 
 
 def concatenate(parts: Sequence[Entries]) -> Entries:
-    """Put entries behind each other."""
+    """Concatenate entries."""
     return Entries(
         *(np.concatenate(columns) for columns in zip(*(each.columns() for each in parts), strict=True))
     )
 
 
 def merge(older: Entries, newer: Entries) -> Entries:
-    """Merge two runs, each sorted by hash and with a key once; of a key that both have, the newer stays."""
+    """Merge two runs sorted by hash, each key once in each; for a key in both, the newer record wins."""
     both = concatenate([older, newer])
     order = by_hash(both.high, both.low)
     high, low = both.high[order], both.low[order]

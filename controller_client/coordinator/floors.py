@@ -1,4 +1,4 @@
-"""From which offsets on a table can still have rows."""
+"""The lowest offsets that a table can still have rows of."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _EVERY_S = 60.0
 
 
 def read_floors(store: PropertyStore, table: TableName) -> Mapping[int, int]:
-    """Return by partition the first offset of its oldest segment; rows before it are not in the table.
+    """Return, by partition, the first offset of its oldest segment; the table has no rows before it.
 
-    Empty where that is not known: the table is not there, or has segments that are not of its stream.
+    Empty if unknown: the table does not exist, or has segments that do not come from its stream.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -45,7 +45,7 @@ def read_floors(store: PropertyStore, table: TableName) -> Mapping[int, int]:
 
 
 class Floors:
-    """Floors that count a while after they were read: servers keep a deleted segment for a moment.
+    """Floors that take effect some time after they were read: servers keep a deleted segment for a moment.
 
     Args:
         store: The cluster's ZooKeeper.
@@ -61,10 +61,10 @@ class Floors:
         self._next: Mapping[int, int] = {}
 
     def after(self, floors: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the floors that count now, by partition.
+        """Return the floors in effect now, by partition.
 
         Args:
-            floors: Those that counted before; none falls.
+            floors: The previous floors; a floor never decreases.
 
         Raises:
             UnreachableError: ZooKeeper does not answer.

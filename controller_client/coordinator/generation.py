@@ -4,13 +4,13 @@
 
     /<cluster>/PINOT_PLUGINS/upsert/<table with type>/
         generation        Generation: written by the coordinator, which holds the table's lock
-        rebuild           what was asked for by ``pinotctl upsert rebuild``
+        rebuild           RebuildRequest: written by ``pinotctl upsert rebuild``
 
-Both have the version of their format in ``simpleFields.format``.
+Both records have their format version in ``simpleFields.format``.
 
-A generation reads the input from its beginning with a state of its own. The request for one names its number,
-so that a coordinator which has begun it does not begin it again. A generation is of one engine, and of one
-incarnation of the table: of another one's rows it knows nothing.
+A generation reads the input from the beginning into a state of its own. A request for one contains its
+number, so that a coordinator does not start the same generation twice. A generation belongs to one engine and
+to one incarnation of the table: it knows nothing of the rows of another incarnation.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 GENERATION_FORMAT = Format("the generation of a key coordinator's state")
-REBUILD_FORMAT = Format("the request of a rebuild")
+REBUILD_FORMAT = Format("the request for a rebuild")
 
 _NUMBERS = ("number", "base", "engine", "partitions", "buckets", "folder", "since")
 
 
 @dataclass(frozen=True)
 class Incarnation:
-    """What a table is for its coordinator; another table of its name, or another topic, is another one.
+    """The identity of a table for its coordinator; it changes with a new table of that name or a new topic.
 
     Attributes:
-        table: When the table was made: the creation order of its config in ZooKeeper.
-        topic: Kafka's id of the input topic; empty where Kafka has none.
-        rules: Fingerprint of what makes keys and their order, see ``TablePlan``.
+        table: When the table was created: the creation order of its config in ZooKeeper.
+        topic: Kafka's id of the input topic; empty if Kafka has none.
+        rules: Fingerprint of what determines keys and their order, see ``TablePlan``.
     """
 
     table: int
@@ -68,21 +68,21 @@ class Incarnation:
 
 @dataclass(frozen=True)
 class Generation:
-    """What stays the same through all restarts of a generation.
+    """The properties of a generation, which survive restarts.
 
     Attributes:
-        number: From 1 on.
-        base: The version of its first batch; more than all versions before it.
-        engine: Which one it is of.
-        partitions: Parts of the state, each a task of Spark.
+        number: Starts at 1.
+        base: The version of its first batch; greater than all previous versions.
+        engine: The engine that it belongs to.
+        partitions: Parts of the state; each is a Spark task.
         buckets: Buckets of keys.
-        folder: Its state, below the folder that the coordinator is given.
-        incarnation: Of the table; None where it was written before that was kept.
-        since: The first version that is of this incarnation; versions before it are of another table.
-        floors: Engine spark: as of :func:`.rules.live`, for batches from the next start on; they change only
-            while no batch is under way, as one that is run again has to do the same.
-        until: By input partition, the offset that was the next when it began. Ends of versions are held back
-            until all are passed: what is sent before is an older state than queries see.
+        folder: Folder of its state, below the coordinator's folder.
+        incarnation: The table's; None if written by a release that did not record it.
+        since: The first version of this incarnation; earlier versions belong to another table.
+        floors: Engine spark: see :func:`.rules.live`; for batches from the next start on. They change only
+            while no batch is running, because a repeated batch must give the same result.
+        until: By input partition, the next offset when the generation began. Version ends are held back until
+            all of these are passed: before that, the state sent is older than what queries see.
     """
 
     number: int
@@ -97,26 +97,26 @@ class Generation:
     until: Mapping[int, int] = field(default_factory=dict)
 
     def has_sent(self, newest: int, batch: int | None) -> bool:
-        """Whether the newest version that was sent can be of this generation, or of one before it.
+        """Whether the newest sent version can belong to this generation or an earlier one.
 
         Args:
             newest: That version; ``NIL`` for none.
-            batch: The newest batch that the checkpoint knows of; None where it has none.
+            batch: The newest batch in the checkpoint; None if there is none.
         """
         return newest < self.base or (batch is not None and newest <= self.base + batch)
 
     def holds_back(self, ends: Mapping[int, int]) -> bool:
-        """Whether the end of a version whose batch ends at these offsets is not to be sent yet."""
+        """Whether the end of a version whose batch ends at these offsets must not be sent yet."""
         return any(ends.get(partition, 0) < offset for partition, offset in self.until.items())
 
 
 @dataclass(frozen=True)
 class RebuildRequest:
-    """That a generation is wanted.
+    """A request for a new generation.
 
     Attributes:
         number: Its number.
-        partitions: As of :class:`Generation`; None as it is.
+        partitions: See :class:`Generation`; None: unchanged.
         buckets: Likewise.
     """
 
@@ -137,17 +137,17 @@ def following(
     partitions: int = 0,
     buckets: int = 0,
 ) -> Generation:
-    """Return the generation after the present one.
+    """Return the generation that follows the current one.
 
     Args:
-        now: The present one, if there is one.
-        request: The newest request; one that was met counts for nothing.
-        newest: The newest version that was sent, of any generation; ``NIL`` for none.
-        offsets: The next ones of the input, by partition.
-        engine: Its engine.
+        now: The current generation, if any.
+        request: The newest request; one that has been met is ignored.
+        newest: The newest version sent by any generation; ``NIL`` for none.
+        offsets: The next offsets of the input, by partition.
+        engine: The engine of the new generation.
         incarnation: The table's.
-        folder: Its state's.
-        partitions: Of the engine's first generation, unless the request differs.
+        folder: The folder of its state.
+        partitions: For the engine's first generation, unless the request says otherwise.
         buckets: Likewise.
     """
     number = now.number + 1 if now else 1
@@ -164,7 +164,7 @@ def following(
         folder=folder,
         incarnation=incarnation,
         since=now.since if now and goes_on else newest + 1,
-        # Before the first version there is nothing that queries could go on to see.
+        # Before the first version, queries see nothing that would have to stay visible.
         until=dict(offsets) if goes_on and newest >= 0 else {},
     )
 
@@ -172,27 +172,27 @@ def following(
 def why_new(
     now: Generation | None, engine: str, request: RebuildRequest | None, present: Incarnation
 ) -> str | None:
-    """Return why a generation has to begin, for people; None where the present one can go on.
+    """Return why a new generation has to begin, as text; None if the current one can continue.
 
     Args:
-        now: The present one, if there is one.
-        engine: The one that runs.
-        request: The newest request, if there is one.
-        present: The table that is there.
+        now: The current generation, if any.
+        engine: The running engine.
+        request: The newest request, if any.
+        present: The current incarnation of the table.
     """
     if now is None:
-        return "it is the first"
+        return "it is the first generation"
     if request is not None and request.number > now.number:
-        return "it was asked for"
+        return "a rebuild was requested"
     if now.engine != engine:
-        return f"the present one is of the engine {now.engine}"
+        return f"the current generation belongs to the engine {now.engine}"
     if now.incarnation != present:
-        return "the table was made again"
+        return "the table was recreated"
     return None
 
 
 def read_generation(store: PropertyStore, table: TableName) -> Generation | None:
-    """The generation of a table (with type); None before the first.
+    """Return the generation of a table (name with type); None before the first.
 
     Raises:
         FormatVersionError: A later release wrote it.
@@ -247,9 +247,9 @@ def write_generation(store: PropertyStore, table: TableName, generation: Generat
 
 
 def read_request(store: PropertyStore, table: TableName) -> RebuildRequest | None:
-    """The newest request, also one that was met: compare its number.
+    """Return the newest request, even if it has been met: compare its number.
 
-    One that a later release wrote is logged and counts for nothing: a coordinator that can read it meets it.
+    A request from a later release is logged and ignored: a coordinator that can read it will meet it.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -273,7 +273,7 @@ def read_request(store: PropertyStore, table: TableName) -> RebuildRequest | Non
 def next_request(
     store: PropertyStore, table: TableName, *, partitions: int | None = None, buckets: int | None = None
 ) -> RebuildRequest:
-    """The request that :func:`request_rebuild` would write; nothing is written."""
+    """Return the request that :func:`request_rebuild` would write; writes nothing."""
     now = read_generation(store, table)
     return RebuildRequest(now.number + 1 if now else 1, partitions, buckets)
 
@@ -281,11 +281,11 @@ def next_request(
 def request_rebuild(
     store: PropertyStore, table: TableName, *, partitions: int | None = None, buckets: int | None = None
 ) -> RebuildRequest:
-    """Ask for a new generation; one that is asked for and not begun yet is asked for with these numbers.
+    """Request a new generation; a request that is still pending is replaced with these numbers.
 
     Raises:
-        ConflictError: Somebody else asked at the same time.
-        FormatVersionError: A later release wrote what is there.
+        ConflictError: Someone else wrote a request at the same time.
+        FormatVersionError: A later release wrote the existing request.
     """
     request = next_request(store, table, partitions=partitions, buckets=buckets)
     values = {"number": request.number, "partitions": partitions, "buckets": buckets}
@@ -300,7 +300,7 @@ def _path(store: PropertyStore, table: TableName, name: str) -> str:
 
 
 def _put(store: PropertyStore, path: str, record: ZNRecord, of: Format, *, known: Collection[str]) -> None:
-    """Write a record with those of its present fields that this release does not know."""
+    """Write a record, keeping its current fields that this release does not know."""
     found = store.connection.get(path)
     if found is None:
         store.connection.create(path, record.to_bytes())

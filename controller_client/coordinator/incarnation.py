@@ -1,4 +1,4 @@
-"""Which table it is that has a name now."""
+"""Identifies which incarnation of a table currently has a name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEOUT_S = 30.0
 
 
 def incarnation_of(store: PropertyStore, plan: TablePlan) -> Incarnation:
-    """Read which table it is.
+    """Read the table's current incarnation.
 
     Raises:
         NotFoundError: There is no such table.
@@ -28,12 +28,12 @@ def incarnation_of(store: PropertyStore, plan: TablePlan) -> Incarnation:
     """
     order = store.creation_order(table_config_path(plan.table))
     if order is None:
-        raise NotFoundError(f"there is no table {plan.table}", where=store.cluster_name)
+        raise NotFoundError(f"the table {plan.table} does not exist", where=store.cluster_name)
     return Incarnation(order, topic_id(plan.stream), plan.fingerprint())
 
 
 def topic_id(stream: StreamConfig) -> str:
-    """Return Kafka's id of a table's input topic; empty where Kafka gives none.
+    """Return Kafka's id of a table's input topic; empty if Kafka returns none.
 
     Raises:
         SourceError: Kafka does not answer, or has no such topic.
@@ -44,35 +44,35 @@ def topic_id(stream: StreamConfig) -> str:
         found = asked[stream.topic].result(_TIMEOUT_S * 2)
     except KafkaException as error:
         raise SourceError(
-            f"Kafka does not describe the topic {stream.topic}: {error.args[0].str()}",
+            f"Kafka did not describe the topic {stream.topic}: {error.args[0].str()}",
             where=stream.values.get("stream.kafka.broker.list", ""),
-            remedy="check that the topic is there, and that this machine can reach Kafka",
+            remedy="check that the topic exists and that this machine can reach Kafka",
         ) from error
     return "" if found.topic_id is None else str(found.topic_id)
 
 
 def check_incarnation(plan: TablePlan, generation: Generation, present: Incarnation) -> None:
-    """Check that a generation is of the table that is there, or of one that is gone.
+    """Check that a generation belongs to the current table, or to one that no longer exists.
 
     Raises:
-        ConflictError: It is the same table with another topic or other keys: its rows are told apart by their
-            offsets in the topic, and what is shown of them was decided by the keys.
+        ConflictError: It is the same table with another topic or other keys: rows are identified by their
+            offsets in the topic, and the keys decided which of them are visible.
     """
     of = generation.incarnation
     if of is None or of.table != present.table:
         return
     if of.topic != present.topic:
         raise ConflictError(
-            f"the topic {plan.stream.topic} was deleted and made again: the offsets of {plan.table}'s rows "
-            "stand for other messages now",
+            f"the topic {plan.stream.topic} was deleted and recreated: the offsets of {plan.table}'s rows "
+            "now refer to other messages",
             where=plan.table,
             expected=f"the topic with the id {of.topic}, not {present.topic}",
-            remedy="drop the table by 'pinotctl upsert drop' and create it again",
+            remedy="drop the table with 'pinotctl upsert drop' and create it again",
         )
     if of.rules != present.rules:
         raise ConflictError(
-            f"the key, the timestamp, the order or the topic of {plan.table} was changed since its "
-            "coordinator began: versions of its rows were decided by what they were",
+            f"the key, timestamp, order or topic of {plan.table} has changed since its coordinator started: "
+            "the existing versions of its rows depend on the old ones",
             where=plan.table,
-            remedy="put them back, or make a new table that reads the topic from its beginning",
+            remedy="restore them, or create a new table that reads the topic from its beginning",
         )

@@ -1,4 +1,4 @@
-"""What a key coordinator has done, as metrics of its process."""
+"""The metrics of a key coordinator's process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller_client.monitoring import Monitoring, catalogue
 __all__ = ["CoordinatorMetrics"]
 
 _ROUND_BOUND_S = 300.0
-"""It looks once a second; a version of many rows, or a pause after a failure, takes longer."""
+"""A round takes a second; a large version, or a pause after a failure, takes longer."""
 
 
 class CoordinatorMetrics:
@@ -25,7 +25,7 @@ class CoordinatorMetrics:
     def __init__(self, monitoring: Monitoring, table: TableName, clock: Clock) -> None:
         self._clock = clock
         self._loop = monitoring.loop("coordinator", _ROUND_BOUND_S)
-        self._works = monitoring.need(f"the coordinator of {table} does not work yet")
+        self._works = monitoring.need(f"the coordinator of {table} is not working yet")
         self._version = monitoring.gauge(catalogue.COORDINATOR_VERSION)
         self._version_at = monitoring.gauge(catalogue.COORDINATOR_VERSION_AT)
         self._lag = monitoring.gauge(catalogue.COORDINATOR_LAG)
@@ -39,11 +39,11 @@ class CoordinatorMetrics:
         for counter in (self._versions, self._rows, self._keyless, self._events, self._failures):
             counter.labels(self._table)
 
-    def looked(self, lag: int | None) -> None:
-        """It leads or follows, and has looked what there is to do.
+    def checked(self, lag: int | None) -> None:
+        """Record a round of a coordinator that leads or follows.
 
         Args:
-            lag: Rows of the input that are in no version; None: not known, so there is no value of it.
+            lag: Input rows that are not in a version yet; None: unknown, so the metric has no value.
         """
         self._loop.round_ended()
         self._works.met()
@@ -63,7 +63,7 @@ class CoordinatorMetrics:
         self._set_lag(report.lag)
 
     def failed(self, reason: str) -> None:
-        """It begins again after a failure."""
+        """Record a failure; the coordinator will retry."""
         self._loop.round_ended(well=False)
         self._failures.labels(self._table).inc()
         self._works.unmet(reason)

@@ -1,4 +1,4 @@
-"""What of a table's config and schema matters to its key coordinator."""
+"""The parts of a table's config and schema that its key coordinator uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["TablePlan", "message_format", "plan_of", "rank_function"]
 _SCHEMA = f"{DECODER_PROPERTY}schema"
 _REGISTRY = f"{DECODER_PROPERTY}schema.registry."
 _MAX_LENGTH = 512
-"""Of a STRING, in UTF-16 units, where the schema has none."""
+"""Of a STRING, in UTF-16 units, if the schema does not set it."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class TablePlan:
 
     Attributes:
         table: Its name with type.
-        settings: Of upsert.
-        stream: Its input.
-        recipe: How its messages are read.
+        settings: Its upsert settings.
+        stream: Its input stream.
+        recipe: How to read its messages.
     """
 
     table: TableName
@@ -51,7 +51,7 @@ class TablePlan:
     recipe: Recipe
 
     def fingerprint(self) -> str:
-        """Return what is equal as long as the same records make the same keys in the same order."""
+        """Return a hash that stays the same while equal records give equal keys in the same order."""
         key = [(each.name, each.kind, each.max_length) for each in self.recipe.key]
         time = self.recipe.time
         document = [key, time.name, time.kind, self.settings.order, self.stream.topic]
@@ -62,13 +62,13 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
     """Read a table.
 
     Args:
-        client: Its cluster's.
+        client: Client of the table's cluster.
         table: Its name with type.
-        avro_schema: Of its messages, as JSON, where they are Avro; None: as in its stream config.
+        avro_schema: Schema of Avro messages, as JSON; default: that of the stream config.
 
     Raises:
         NotFoundError: There is no such table.
-        ConfigError: It is no upsert table, or cannot be one, or its messages cannot be read here.
+        ConfigError: It is not an upsert table or cannot be one, or its messages cannot be read here.
     """
     config = client.tables.get(table)
     schema = client.schemas.of_table(config)
@@ -110,10 +110,10 @@ def _max_lengths(schema: Schema) -> dict[str, int]:
 
 
 def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageFormat:
-    """Return how messages are written, from the decoder that Pinot uses.
+    """Return the format of the messages, judging by Pinot's decoder.
 
     Raises:
-        ConfigError: It is one that is not known here, or the schema of Avro messages is not.
+        ConfigError: The decoder is not supported, or the schema of Avro messages is unknown.
     """
     values = stream.values
     decoder = values.get(DECODER, "").rpartition(".")[2]
@@ -121,7 +121,7 @@ def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageForm
         return MessageFormat()
     if decoder not in (PLAIN_AVRO, CONFLUENT_AVRO):
         raise ConfigError(
-            f"messages of the decoder {decoder or '(none)'} cannot be read by the key coordinator",
+            f"the key coordinator cannot read messages of the decoder {decoder or '(none)'}",
             expected=f"one of {', '.join((*JSON_DECODERS, PLAIN_AVRO, CONFLUENT_AVRO))}",
             where=DECODER,
         )
@@ -130,8 +130,8 @@ def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageForm
     avro_schema = avro_schema or (None if confluent and url else values.get(_SCHEMA))
     if not avro_schema and not url:
         raise ConfigError(
-            "the schema of the table's Avro messages is not known",
-            expected=f"{_REGISTRY}rest.url in the stream config" if confluent else f"{_SCHEMA} in it",
+            "the schema of the table's Avro messages is unknown",
+            expected=f"{f'{_REGISTRY}rest.url' if confluent else _SCHEMA} in the stream config",
             where=_SCHEMA,
             remedy="pass --avro-schema FILE",
         )
@@ -143,7 +143,7 @@ def rank_function(name: str) -> RankFunction:
     """Import the user's function.
 
     Raises:
-        ConfigError: There is none of that name.
+        ConfigError: There is no such function.
     """
     module, _, attribute = name.partition(":")
     try:
@@ -151,7 +151,7 @@ def rank_function(name: str) -> RankFunction:
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(
             f"the function that ranks records cannot be imported: {error}",
-            expected="module:function, importable where the coordinator runs, and on Spark's executors",
+            expected="module:function, importable by the coordinator and, with Spark, by the executors",
             where=name,
         ) from error
     if not callable(found):

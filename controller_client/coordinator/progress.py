@@ -1,4 +1,4 @@
-"""Where a key coordinator is: its record in ZooKeeper, its lines for people, its metrics."""
+"""The progress of a key coordinator: its record in ZooKeeper, its log lines, its metrics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Progress:
         self._wrote_s = 0.0
 
     def newest_sent(self) -> int:
-        """The newest version that a coordinator of the table has recorded as sent; ``NIL`` for none.
+        """Return the newest version recorded as sent by a coordinator of the table; ``NIL`` for none.
 
         Raises:
             UnreachableError: ZooKeeper does not answer.
@@ -55,7 +55,7 @@ class Progress:
         return NIL if record is None else max(record.version, int(record.details.get("sent", NIL)))
 
     def begin(self, generation: Generation, up_to: StoredUpTo | None) -> None:
-        """Go on with a generation from what its state is of; errors as of :meth:`flush`."""
+        """Continue a generation from its stored state; raises what :meth:`flush` raises."""
         old = read_coordinator(self._store, self._table)
         version, at_ms = (old.version, old.at_ms) if old else (NIL, 0)
         self._refused = up_to.refused if up_to else 0
@@ -73,7 +73,7 @@ class Progress:
         self.flush()
 
     def add(self, report: VersionReport) -> None:
-        """Take in a version; errors as of :meth:`flush`."""
+        """Record a version; raises what :meth:`flush` raises."""
         old = self._record
         self._refused += report.refused
         now_ms = int(self._clock.now() * 1000)
@@ -99,11 +99,11 @@ class Progress:
         self._on_version(report)
 
     def flush(self) -> None:
-        """Write what is not written yet.
+        """Write the record if it has changed.
 
         Raises:
             UnreachableError: ZooKeeper does not answer.
-            OutcomeUnknownError: The reply was lost; it is written again with the next version.
+            OutcomeUnknownError: The reply was lost; the record is rewritten with the next version.
         """
         if self._due:
             write_coordinator(self._store, self._table, self._record)

@@ -1,4 +1,4 @@
-"""What a version came to."""
+"""The report on a version."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ __all__ = ["VersionReport"]
 
 @dataclass(frozen=True)
 class VersionReport:
-    """What a version came to.
+    """The contents of a version.
 
     Attributes:
-        version: The version.
-        rows: Rows of the input, with those that have no key.
-        refused: Those that have none.
+        version: Its number.
+        rows: Input rows, including those without a key.
+        refused: Rows without a key.
         events: Inserts and deletes.
-        keys: In the state, those included that are not known any more and not dropped yet.
-        held_back: Whether the version's end is not sent, as the generation has not caught up yet.
-        lag: Rows of the input that were there and in no version, a moment ago; None: not known yet.
-        example: Where one of the rows without a key is, and what is wrong with it; None: not known.
+        keys: Keys in the state, including expired ones that have not been dropped yet.
+        held_back: Whether the version's end is not sent because the generation has not caught up yet.
+        lag: Input rows that were not in a version yet, a moment ago; None: not known yet.
+        example: Where a row without a key is, and what is wrong with it; None: unknown.
     """
 
     version: int

@@ -1,4 +1,4 @@
-"""A coordinator goes on after failures of ZooKeeper, Kafka and its engine, whichever engine it has."""
+"""Retries a coordinator after failures of ZooKeeper, Kafka or its engine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Retries:
     """Counts the failures since the last version.
 
     Args:
-        note: Called with lines for people.
-        on_failure: Called with what went wrong.
+        note: Called with log lines.
+        on_failure: Called with the reason of a failure.
     """
 
     def __init__(
@@ -30,21 +30,21 @@ class Retries:
         self._failures = 0
 
     def succeeded(self) -> None:
-        """A version was made: what failed before does not count any more."""
+        """Reset the count: a version was made."""
         self._failures = 0
 
     def run(self, attempt: Callable[[], bool], stop: threading.Event) -> None:
-        """Call again and again, after failures with longer and longer pauses.
+        """Call repeatedly, with increasing pauses after failures.
 
         Args:
-            attempt: Returns whether all is done.
-            stop: Ends it; a failure after it was set is taken for a part of the end.
+            attempt: Returns whether all work is done.
+            stop: Ends the loop; a failure after it is set counts as part of the shutdown.
 
         Raises:
-            SourceError: It failed ten times without a version between.
-            UnreachableError: Likewise, as ZooKeeper did not answer.
-            AuthError: Likewise, as it did not accept this process: a ticket may have to be renewed.
-            OutcomeUnknownError: Likewise, as ZooKeeper's answers were lost.
+            SourceError: It failed ten times without making a version.
+            UnreachableError: Likewise, because ZooKeeper did not answer.
+            AuthError: Likewise, because ZooKeeper rejected this process: its ticket may have to be renewed.
+            OutcomeUnknownError: Likewise, because ZooKeeper's replies were lost.
         """
         while not stop.is_set():
             try:
@@ -52,7 +52,7 @@ class Retries:
                     return
             except (SourceError, UnreachableError, AuthError, OutcomeUnknownError) as error:
                 if stop.is_set():
-                    return  # the signal may have ended what is asked, too
+                    return  # the signal may also have stopped the service that was called
                 self._failures += 1
                 self._on_failure(error.message)
                 if self._failures == _MOST_FAILURES:

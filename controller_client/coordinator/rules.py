@@ -1,11 +1,11 @@
-"""Which record of each key stays: pure arrays, no loop over keys.
+"""Decides which record of each key wins: pure array operations, no loop over keys.
 
-The records of a key are in a total order: by time or rank, then offset, then partition. The greatest is the
-key's; a tombstone that is the greatest leaves the key without a row. What comes out does not depend on how
-records are split into batches or ordered within one, but for the versions.
+The records of a key have a total order: by time or rank, then offset, then partition. The greatest record
+wins; if it is a tombstone, the key has no row. Except for the version numbers, the result does not depend on
+how records are split into batches or ordered within a batch.
 
-A key is known for as long as its record's row can be in the table: until the segments of its partition begin
-behind it. Until then its row has to be deleted when another one replaces it.
+A key is kept for as long as its record's row can be in the table: until the first segment of its partition
+begins after that row. Until then, the row has to be deleted when another one replaces it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ __all__ = ["Resolution", "live", "resolve"]
 
 @dataclass(frozen=True)
 class Resolution:
-    """What a batch does.
+    """The effects of a batch.
 
     Attributes:
-        entries: The present record of each key that the batch has, sorted by hash.
-        inserted: Records of the batch that have rows, the winner or not.
-        deleted: Records, of the batch or before it, whose rows are not or no longer their key's.
+        entries: The current record of each key in the batch, sorted by hash.
+        inserted: Records of the batch that have rows, whether they win or not.
+        deleted: Records, of the batch or earlier, whose rows are not, or no longer, the current ones of their
+            keys.
     """
 
     entries: Entries
@@ -40,8 +41,8 @@ def resolve(known: Entries, records: Entries) -> Resolution:
     """Resolve a batch.
 
     Args:
-        known: The record of each key of the batch that had one; other keys do no harm.
-        records: Of the batch, in any order. One that is known, or is there twice, counts once.
+        known: The previous records of the batch's keys; other keys are ignored.
+        records: Records of the batch, in any order. Duplicates, also of known records, count once.
     """
     both = concatenate([known, records])
     is_new = np.repeat([False, True], [len(known), len(records)])
@@ -49,7 +50,7 @@ def resolve(known: Entries, records: Entries) -> Resolution:
     both, is_new = both.take(order), is_new[order]
     same_key = _equals_previous(both.high) & _equals_previous(both.low)
     if same_key.any():
-        # Only keys with several records need an order within them, and only those are sorted again.
+        # Only keys with several records need an inner order, so only those are sorted again.
         several = np.flatnonzero(same_key | np.append(same_key[1:], False))
         part, part_new = both.take(several), is_new[several]
         group = np.cumsum(~same_key[several])
@@ -58,7 +59,7 @@ def resolve(known: Entries, records: Entries) -> Resolution:
         order[several] = several[within]
         both, is_new = both.take(order), is_new[order]
         once = ~(same_key & _equals_previous(both.partition) & _equals_previous(both.offset))
-        # A key's first record is never a repetition, so the groups are as many as before.
+        # A key's first record is never a duplicate, so the number of groups does not change.
         both, is_new, same_key = both.take(once), is_new[once], same_key[once]
     wins = np.append(~same_key[1:], True) if len(both) else np.empty(0, bool)
     row = ~both.tombstone
@@ -66,12 +67,12 @@ def resolve(known: Entries, records: Entries) -> Resolution:
 
 
 def live(entries: Entries, floors: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
-    """List which keys are still known.
+    """Return which keys are still to be kept.
 
     Args:
         entries: Records of keys.
-        floors: By partition, the first offset that a segment of the table can have; partitions without one
-            keep all.
+        floors: By partition, the lowest offset that a segment of the table can have; partitions without a
+            floor keep all.
     """
     known = np.asarray(floors, np.int64)
     if not len(known):

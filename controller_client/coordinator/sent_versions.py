@@ -1,4 +1,4 @@
-"""What the updates topic says of the versions that were sent: the newest, and the records to go on from."""
+"""Reads sent versions from the updates topic: the newest, and the records to continue from."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _LOOK_BACK = 64
 
 @dataclass(frozen=True)
 class SentRecord:
-    """A version's record, and where it is.
+    """A version's record and its offset.
 
     Attributes:
         record: The record.
-        offset: Of its message in partition 0.
+        offset: Offset of its message in partition 0.
     """
 
     record: VersionRecord
@@ -37,21 +37,21 @@ class SentRecord:
 
 
 class SentVersions:
-    """Reads what is committed in the topic; one thread uses it.
+    """Reads committed messages of the topic; not thread-safe.
 
     Args:
-        stream: The table's stream config: the topic is in the same Kafka.
+        stream: The table's stream config: the topic is in the same Kafka cluster.
         topic: The updates topic.
 
     Raises:
-        StreamUnknownError: The access is set up in a way that only Java's client has.
+        StreamUnknownError: The stream config uses security settings that only Kafka's Java client supports.
     """
 
     def __init__(self, stream: StreamConfig, topic: str) -> None:
         self._topic = topic
         settings: dict[str, Any] = {
             **client_settings(stream.values),
-            # Kafka wants a name of a group, and hears nothing of it.
+            # Kafka's client requires a group id, but it is never sent to a broker.
             "group.id": f"pinot-plugins-versions-{uuid.uuid4().hex}",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -73,19 +73,19 @@ class SentVersions:
         self._consumer.close()
 
     def newest(self) -> int:
-        """The newest version of which there is a message; ``NIL`` for none.
+        """Return the newest version that has a message; ``NIL`` for none.
 
-        Versions grow in each partition, so the last message of each shows it.
+        Versions increase within each partition, so the last message of each partition is enough.
 
         Raises:
-            SourceError: Kafka does not answer, or the topic has messages of somebody else.
+            SourceError: Kafka does not answer, or the topic contains foreign messages.
         """
         newest = NIL
         for partition in self._partitions():
             low, high = self._range(partition)
             back = _LOOK_BACK
             while low < high:
-                # The last offsets may be marks of transactions, which are no messages.
+                # The last offsets may be transaction markers, which are not messages.
                 first = max(low, high - back)
                 versions = [content.version for _, content in self._from(partition, first)]
                 if versions or first == low:
@@ -95,28 +95,28 @@ class SentVersions:
         return newest
 
     def records_after(self, offset: int) -> Iterator[SentRecord]:
-        """Yield the records of versions, from an offset of partition 0 on, that are there now.
+        """Yield the version records now in partition 0, from an offset on.
 
         Raises:
-            SourceError: As of :meth:`newest`.
+            SourceError: See :meth:`newest`.
         """
         if 0 not in self._partitions():
             return
         low, high = self._range(0)
         if max(low, offset) >= high:
             return
-        for place, content in self._from(0, max(low, offset)):
+        for position, content in self._from(0, max(low, offset)):
             if isinstance(content, VersionRecord):
-                yield SentRecord(content, place)
+                yield SentRecord(content, position)
 
     def _from(self, partition: int, offset: int) -> Iterator[tuple[int, Events | VersionEnd | VersionRecord]]:
-        """The messages from an offset to the end that the partition has now."""
+        """Yield the messages from an offset to the current end of a partition."""
         self._consumer.assign([TopicPartition(self._topic, partition, offset)])
         try:
             while True:
                 message = self._consumer.poll(_TIMEOUT_S)
                 if message is None:
-                    raise self._failed("no answer in time")
+                    raise self._failed("no response in time")
                 error = message.error()
                 if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # public by its documents
                     return
@@ -124,9 +124,9 @@ class SentVersions:
                     if error.retriable():
                         continue
                     raise self._failed(error.str())
-                place = message.offset() or 0
-                where = f"{self._topic}, partition {partition}, offset {place}"
-                yield place, decode_any(message.value() or b"", where=where)
+                position = message.offset() or 0
+                where = f"{self._topic}, partition {partition}, offset {position}"
+                yield position, decode_any(message.value() or b"", where=where)
         finally:
             self._consumer.unassign()
 
@@ -137,9 +137,9 @@ class SentVersions:
             raise self._failed(error.args[0].str()) from error
 
     def _range(self, partition: int) -> tuple[int, int]:
-        place = TopicPartition(self._topic, partition)
+        topic_partition = TopicPartition(self._topic, partition)
         low, high = ask_leader(
-            lambda: self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S),
+            lambda: self._consumer.get_watermark_offsets(topic_partition, timeout=_TIMEOUT_S),
             self._failed,
             what=f"reading the offsets of {self._topic}",
         )
@@ -147,7 +147,7 @@ class SentVersions:
 
     def _failed(self, reason: str) -> SourceError:
         return SourceError(
-            f"Kafka does not return the versions of {self._topic}: {reason}",
+            f"Kafka did not return the versions in {self._topic}: {reason}",
             where=self._brokers,
-            remedy="check that Kafka is up, and that this machine can reach it",
+            remedy="check that Kafka is running and that this machine can reach it",
         )

@@ -1,4 +1,4 @@
-"""The updates topic, as the key coordinator makes and writes it."""
+"""Creates and writes the updates topic, for the key coordinator."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF00
 
 
 class UpdatesTopic:
-    """Makes, extends and writes the topic; one thread at a time.
+    """Creates, extends and writes the topic; not thread-safe.
 
     Args:
-        stream: The table's stream config: the topic is in the same Kafka.
-        name: Its name.
-        transactional_id: The name under which messages are written in transactions; who begins with it ends
-            what others under it have begun, and they can write no more. None: without transactions.
+        stream: The table's stream config: the topic is in the same Kafka cluster.
+        name: The topic's name.
+        transactional_id: The name for transactional writes; a new writer with this name aborts the open
+            transactions of older ones and fences them off. None: no transactions.
 
     Raises:
-        StreamUnknownError: The access is set up in a way that only Java's client has.
+        StreamUnknownError: The stream config uses security settings that only Kafka's Java client supports.
     """
 
     def __init__(self, stream: StreamConfig, name: str, transactional_id: str | None = None) -> None:
         self.name = name
         self._in_transactions = transactional_id is not None
-        # librdkafka writes to stderr on its own; what matters comes back as an error of the call.
+        # librdkafka logs to stderr by default; whatever matters comes back as an error of the call.
         self._settings: dict[str, Any] = {**client_settings(stream.values), "log_level": 0}
         self._admin = AdminClient(self._settings)
         self._producer = Producer(
@@ -61,8 +61,8 @@ class UpdatesTopic:
                 **self._settings,
                 "enable.idempotence": True,
                 "acks": "all",
-                # A broker may refuse a batch while a partition is new. If it then takes the next one, which
-                # was under way, it drops the first, sent again, as a duplicate: those messages are lost.
+                # A broker may refuse a batch while a partition is new. If it then accepts the next batch,
+                # which was in flight, it drops the retried first one as a duplicate: those messages are lost.
                 "max.in.flight": 1,
                 "compression.type": "lz4",
                 "linger.ms": 5,
@@ -85,19 +85,19 @@ class UpdatesTopic:
         self._producer.flush(0)
 
     def ensure(self, partitions: int, *, retention_ms: int, replication: int) -> int:
-        """Make the topic, or give it more partitions.
+        """Create the topic, or add partitions to it.
 
         Args:
-            partitions: How many there are to be at least.
-            retention_ms: Of a new topic.
-            replication: Of a new topic.
+            partitions: Minimum number of partitions.
+            retention_ms: Retention time of a new topic.
+            replication: Replication factor of a new topic.
 
         Returns:
-            How many there are.
+            The number of partitions.
 
         Raises:
-            ConfigError: There is a topic of that name which Kafka compacts.
-            SourceError: Kafka does not answer, or refuses.
+            ConfigError: A topic of that name exists and is compacted.
+            SourceError: Kafka does not answer, or refuses the request.
         """
         if partitions <= self._partitions:
             return self._partitions
@@ -113,13 +113,13 @@ class UpdatesTopic:
                     more = NewPartitions(self.name, partitions)
                     self._admin.create_partitions([more])[self.name].result(_TIMEOUT_S)
         except KafkaException as error:
-            raise self._fault("does not make or extend", error) from error
+            raise self._fault("did not create or extend", error) from error
         self._wait_visible(max(there, partitions))
         self._partitions = max(there, partitions)
         return self._partitions
 
     def fence(self) -> None:
-        """Begin to write in transactions: what another process has begun is ended, and it writes no more.
+        """Start transactional writes; another writer's open transaction is aborted and the writer fenced off.
 
         Raises:
             SourceError: Kafka does not answer.
@@ -127,25 +127,25 @@ class UpdatesTopic:
         try:
             self._producer.init_transactions(_TIMEOUT_S * 2)
         except KafkaException as error:
-            raise self._fault("does not begin transactions on", error) from error
+            raise self._fault("did not start transactions on", error) from error
 
     def send_version(
         self, events: Mapping[int, Events], ends: Mapping[int, VersionEnd], record: VersionRecord
     ) -> int:
-        """Send all of a version, or nothing, in one transaction.
+        """Send a version in one transaction: all of it, or nothing.
 
         Args:
-            events: By partition.
-            ends: By partition; none while a rebuild holds them back.
-            record: Of the version.
+            events: Events by partition.
+            ends: Version ends by partition; none while a rebuild holds them back.
+            record: The version's record.
 
         Returns:
             The offset of the record in partition 0.
 
         Raises:
-            ConflictError: Another process writes under this name now; nothing was sent.
-            SourceError: Kafka did not take it; nothing was sent.
-            OutcomeUnknownError: The reply to the commit was lost: begin anew, and read back what is there.
+            ConflictError: Another process now writes under this name; nothing was sent.
+            SourceError: Kafka did not accept the version; nothing was sent.
+            OutcomeUnknownError: The reply to the commit was lost: start over by reading back what was sent.
         """
         offsets: list[int] = []
         try:
@@ -158,7 +158,7 @@ class UpdatesTopic:
             )
             self._send([(0, encode_record(record))], offsets)
         except (KafkaException, SourceError) as error:
-            raise self._given_up(error) from error
+            raise self._abort(error) from error
         self._commit(record.version)
         return offsets[0]
 
@@ -170,35 +170,35 @@ class UpdatesTopic:
             except KafkaException as error:
                 fault = error.args[0]
                 if fault.txn_requires_abort() or fault.fatal():
-                    raise self._given_up(error) from error
+                    raise self._abort(error) from error
                 if not fault.retriable() or attempt == _COMMIT_TRIES - 1:
                     raise OutcomeUnknownError(
                         f"version {version} may or may not be in {self.name}: {fault.str()}",
                         where=str(self._settings["bootstrap.servers"]),
                     ) from error
 
-    def _given_up(self, error: KafkaException | SourceError) -> SourceError | ConflictError:
-        """End a transaction that failed; returns what to raise."""
+    def _abort(self, error: KafkaException | SourceError) -> SourceError | ConflictError:
+        """Abort a failed transaction and return the error to raise."""
         fault = error.args[0] if isinstance(error, KafkaException) else None
         if fault is not None and fault.code() in _FENCED:
             return ConflictError(
-                f"another key coordinator writes to {self.name} now",
+                f"another key coordinator now writes to {self.name}",
                 where=str(self._settings["bootstrap.servers"]),
             )
-        with suppress(KafkaException):  # whoever begins the next one ends it, too
+        with suppress(KafkaException):  # the next writer's start aborts it, too
             self._producer.abort_transaction(_TIMEOUT_S)
-        return error if isinstance(error, SourceError) else self._fault("did not take a version for", error)
+        return error if isinstance(error, SourceError) else self._fault("did not accept a version for", error)
 
     def send_events(self, events: Mapping[int, Events]) -> None:
-        """Send events, by partition; they are on disk in Kafka when this returns.
+        """Send events by partition; Kafka has acknowledged them when this returns.
 
         Raises:
-            SourceError: Kafka did not take all of them; it may have some.
+            SourceError: Kafka did not accept all of them; it may have some.
         """
         self._send([(p, message) for p, each in events.items() for message in encode_events(each)])
 
     def send_ends(self, ends: Mapping[int, VersionEnd]) -> None:
-        """Send the end of a version to each partition; errors as of :meth:`send_events`."""
+        """Send the end of a version to each partition; raises what :meth:`send_events` raises."""
         self._send([(partition, encode_end(end)) for partition, end in ends.items()])
 
     def _send(self, messages: Sequence[tuple[int, bytes]], offsets: list[int] | None = None) -> None:
@@ -218,8 +218,8 @@ class UpdatesTopic:
                 except BufferError:
                     self._producer.poll(1.0)
                 except KafkaException as error:
-                    raise self._fault("does not accept messages for", error) from error
-        # Each message has its own time limit, or the transaction has, so this ends.
+                    raise self._fault("did not accept messages for", error) from error
+        # This ends: either each message or the transaction has a time limit.
         while self._producer.flush(_TIMEOUT_S):
             pass
         if faults:
@@ -229,15 +229,15 @@ class UpdatesTopic:
             raise self._fault("did not accept all messages for", KafkaException(faults[0]))
 
     def _wait_visible(self, partitions: int) -> None:
-        """Wait until the producer knows the partitions: it refuses messages for others."""
+        """Wait until the producer knows the partitions: it refuses messages for unknown ones."""
         for _ in range(_CHECKS):
             if self._count(self._producer) >= partitions:
                 return
             self._producer.poll(_CHECK_EVERY_S)
         raise SourceError(
-            f"the topic {self.name} was made or extended, but Kafka does not show {partitions} partitions",
+            f"the topic {self.name} was created or extended, but Kafka does not list {partitions} partitions",
             where=str(self._settings["bootstrap.servers"]),
-            remedy="see Kafka's log",
+            remedy="check Kafka's log",
         )
 
     def _count(self, client: AdminClient | Producer) -> int:
@@ -247,19 +247,19 @@ class UpdatesTopic:
             raise self._fault("did not return the partitions of", error) from error
 
     def _refuse_compaction(self) -> None:
-        asked = ConfigResource(ConfigResource.Type.TOPIC, self.name)
-        policy = self._admin.describe_configs([asked])[asked].result(_TIMEOUT_S)["cleanup.policy"].value
+        resource = ConfigResource(ConfigResource.Type.TOPIC, self.name)
+        policy = self._admin.describe_configs([resource])[resource].result(_TIMEOUT_S)["cleanup.policy"].value
         if "compact" in str(policy):
             raise ConfigError(
                 f"the topic {self.name} has the cleanup.policy {policy}",
-                expected="delete: its messages have no keys",
+                expected="delete, because its messages have no keys",
                 where=self.name,
-                remedy="set the policy, or name another topic",
+                remedy="change the policy, or choose another topic",
             )
 
     def _fault(self, what: str, error: KafkaException) -> SourceError:
         return SourceError(
             f"Kafka {what} {self.name}: {error.args[0].str()}",
             where=str(self._settings["bootstrap.servers"]),
-            remedy="check that Kafka is up, and that this machine can reach it",
+            remedy="check that Kafka is running and that this machine can reach it",
         )

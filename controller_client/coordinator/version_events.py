@@ -1,4 +1,4 @@
-"""What a batch does, as the events that servers get."""
+"""Turns the effects of a batch into events for servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["events_of"]
 
 
 def events_of(resolutions: Sequence[Resolution], version: int) -> dict[int, Events]:
-    """Return the events of batches by partition: inserts, then deletes, each by offset."""
+    """Return the events of batches by partition: first inserts, then deletes, each in order of offset."""
     inserted = concatenate([each.inserted for each in resolutions])
     deleted = concatenate([each.deleted for each in resolutions])
     partition = np.concatenate([inserted.partition, deleted.partition])

@@ -1,4 +1,4 @@
-"""Lines that show how far a key coordinator is."""
+"""Log lines on the progress of a key coordinator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["VersionLines"]
 
 
 class VersionLines:
-    """Sums versions up into a line every few seconds; calls may come from any thread.
+    """Logs a summary of versions every few seconds; thread-safe.
 
     Args:
         note: Called with each line.
@@ -31,7 +31,7 @@ class VersionLines:
         self._last: VersionReport | None = None
 
     def add(self, report: VersionReport) -> None:
-        """Take in a version."""
+        """Count a version."""
         with self._lock:
             self._rows += report.rows
             self._refused += report.refused
@@ -40,7 +40,7 @@ class VersionLines:
                 self._line()
 
     def close(self) -> None:
-        """Write the line that is still due."""
+        """Log the last line."""
         with self._lock:
             self._line()
 

@@ -65,7 +65,7 @@ class Watch:
         is one that had to leave a table out; the next one comes at its time.
         """
         while not stop.is_set():
-            if not self._turn.held:
+            if not self._turn.is_holder:
                 self._metrics.stands_by()
                 stop.wait(_POLL_S)
                 continue
@@ -107,11 +107,11 @@ class Watch:
     def _pause(self, stop: threading.Event) -> None:
         """Wait for the next round, unless the turn ends before: what was seen is another's to tell then."""
         left_s = self._interval_s
-        while left_s > 0 and not stop.is_set() and self._turn.held:
+        while left_s > 0 and not stop.is_set() and self._turn.is_holder:
             stop.wait(min(left_s, _POLL_S))
             left_s -= _POLL_S
 
     def _is_over(self, stop: threading.Event) -> bool:
         if stop.is_set():
             self._turn.release()
-        return stop.is_set() or not self._turn.held
+        return stop.is_set() or not self._turn.is_holder

@@ -1,6 +1,6 @@
-"""Where files come from and staged segments go: local folders, S3, and through fsspec GCS, Azure and HDFS.
+"""Stores for source files and staged segments: local folders, S3 and, through fsspec, GCS, Azure and HDFS.
 
-``open_store`` picks the store by the URI's scheme; a store is thread-safe and holds no state between calls.
+``open_store`` chooses the store by the URI's scheme; a store is thread-safe and keeps no state between calls.
 """
 
 from controller_client.filestore.base import FileInfo, FileStore, SourceChangedError

@@ -1,4 +1,4 @@
-"""What every file store offers."""
+"""The interface of all file stores."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class SourceChangedError(DataError):
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One file as a listing saw it; two listings of an unchanged file are equal.
+    """A file in a listing; two listings of an unchanged file are equal.
 
     Attributes:
-        uri: ``file:///absolute/path`` or ``s3://bucket/key``, character by character and not percent-encoded:
-            it is an identity. Bytes of a local name that are not UTF-8 are surrogates, as Python has them.
-        size_bytes: Length of the stored file (compressed, where it is compressed).
+        uri: ``file:///absolute/path`` or ``s3://bucket/key``, literal and not percent-encoded: it identifies
+            the file. Non-UTF-8 bytes of a local name are surrogates, as in Python.
+        size_bytes: Size of the stored file (as compressed).
         modified_ms: Time of the last modification, epoch milliseconds.
-        etag: The store's version tag of the content, where it has one (S3).
+        etag: The store's version tag of the content, if it has one (S3).
     """
 
     uri: str
@@ -35,48 +35,47 @@ class FileInfo:
 
     @property
     def shown(self) -> str:
-        """The URI as people get to see it."""
+        """The URI for display."""
         return visible(self.uri)
 
 
 class FileStore(Protocol):
-    """A place of files.
+    """A store of files.
 
-    All methods raise `SourceError` with the URI when the place itself is not usable, and `DiskFullError` when
-    no room is left there.
+    All methods raise `SourceError` with the URI if the store is unusable, and `DiskFullError` if it is full.
     """
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
-        """List all files below a folder, recursively, in the order of their URIs, page by page."""
+        """List all files below a folder, recursively, sorted by URI, page by page."""
         ...
 
     def local_copy(self, file: FileInfo, work_dir: Path) -> AbstractContextManager[Path]:
-        """Give the file as a local path for reading.
+        """Provide the file as a local path for reading.
 
-        On leaving the context without an error the file is checked once more: what was read was the file as
-        listed.
+        On leaving the context without an error, the file is checked again, so that the content read is that
+        of the listed file.
 
         Raises:
-            SourceChangedError: The file is no longer the one that was listed.
+            SourceChangedError: The file is no longer the listed one.
         """
         ...
 
     def upload(self, path: Path, uri: str) -> None:
-        """Put a local file at a URI; it appears whole or not at all, and replaces what was there."""
+        """Upload a local file to a URI; it appears atomically and replaces an existing file."""
         ...
 
     def download(self, uri: str, path: Path) -> None:
-        """Fetch the file at a URI to a local path."""
+        """Download the file at a URI to a local path."""
         ...
 
     def size_bytes(self, uri: str) -> int | None:
-        """Return the length of the file at a URI; None where there is none."""
+        """Return the size of the file at a URI; None if it does not exist."""
         ...
 
     def delete(self, uri: str) -> None:
-        """Delete the file at a URI; a missing one is fine."""
+        """Delete the file at a URI, if it exists."""
         ...
 
     def delete_tree(self, directory_uri: str) -> int:
-        """Delete a folder with all below it; returns how many files went. A missing folder is fine."""
+        """Delete a folder recursively, if it exists; return the number of deleted files."""
         ...

@@ -1,4 +1,4 @@
-"""The store for a URI."""
+"""Chooses the store for a URI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from controller_client.filestore.kinds import kind_of, schemes
 from controller_client.filestore.local import path_in
 
 _INSTEAD = {
-    "hdfs": "write webhdfs://NAMENODE:9870/...: a client of Hadoop's own protocol needs a JVM with its jars"
+    "hdfs": "use webhdfs://NAMENODE:9870/...: a client of Hadoop's own protocol needs a JVM with its jars"
 }
 
 _ENDPOINT = "endpoint"
@@ -31,17 +31,17 @@ def scheme_of(uri: str) -> str:
 def check_store(
     uri: str, properties: Mapping[str, str], *, class_name: str | None = None, key: str = "URI"
 ) -> None:
-    """Check what can be checked of a store before the values of its properties are known.
+    """Check a store's settings as far as possible before the values of its properties are known.
 
     Args:
         uri: A URI of a supported scheme.
-        properties: The ``*.fs.prop.`` entries, without their prefix; their values may be references.
-        class_name: The ``*.fs.className`` entry, if set: it must fit the scheme.
-        key: The parameter that the URI came from, for the error.
+        properties: The ``*.fs.prop.`` entries without their prefix; their values may be references.
+        class_name: The ``*.fs.className`` entry, if set: it must match the scheme.
+        key: The parameter with the URI, for the error.
 
     Raises:
-        ConfigError: The scheme is not supported, the class does not fit it, a property is unknown, a
-            reference stands where its value would be shown, or a path is relative.
+        ConfigError: The scheme is not supported, the class does not match it, a property is unknown, a
+            reference is used where its value would be shown, or a path is relative.
     """
     scheme = scheme_of(uri)
     kind = kind_of(scheme)
@@ -53,24 +53,24 @@ def check_store(
         )
     if class_name is not None and class_name.rpartition(".")[2] != kind.fs_class.rpartition(".")[2]:
         raise ConfigError(
-            f"the file system class {class_name} does not fit {key} {uri}", expected=kind.fs_class
+            f"the file system class {class_name} does not match {key} {uri}", expected=kind.fs_class
         )
     if scheme == "file":
-        # What such a store needs nothing of may be set for another one.
+        # Properties that this store does not need may be set for another one.
         _check_path(uri, key)
         return
     for name in properties:
         if name not in kind.properties:
             raise ConfigError(
-                f"the file system of {scheme}: has no property {name!r} here",
+                f"the file system of {scheme}: has no property {name!r}",
                 expected="one of " + ", ".join(kind.properties),
                 remedy=did_you_mean(name, kind.properties, otherwise="remove it"),
             )
     if has_reference(properties.get(_ENDPOINT, "")):
-        # Errors show it, and are written down.
+        # Errors show it, and are stored.
         raise ConfigError(
-            f"the property {_ENDPOINT} of the file system of {scheme}: holds a reference",
-            expected="an address as it is, without a secret in it",
+            f"the property {_ENDPOINT} of the file system of {scheme}: contains a reference",
+            expected="a literal address without secrets",
         )
 
 
@@ -78,12 +78,12 @@ def open_store(uri: str, properties: Mapping[str, str], *, key: str = "URI") -> 
     """Open the store for a URI.
 
     Args:
-        uri: As of :func:`check_store`.
-        properties: As of that, with their values.
-        key: As of that.
+        uri: See :func:`check_store`.
+        properties: Likewise, with their values.
+        key: Likewise.
 
     Raises:
-        ConfigError: As of that, or the properties make no store together.
+        ConfigError: Likewise, or the properties do not go together.
     """
     check_store(uri, properties, key=key)
     kind = kind_of(scheme_of(uri))
@@ -92,17 +92,17 @@ def open_store(uri: str, properties: Mapping[str, str], *, key: str = "URI") -> 
 
 
 def store_key(uri: str) -> str:
-    """Return what URIs share that one store serves: the scheme, or with it the bucket or host."""
+    """Return what URIs of the same store have in common: the scheme, possibly with the bucket or host."""
     scheme = scheme_of(uri)
     return scheme if scheme in ("file", "s3") else f"{scheme}://{uri.partition('://')[2].partition('/')[0]}"
 
 
 class OpenStores:
-    """Opens the store of each place once, however many URIs there are; threads may share it.
+    """Opens each store once, however many URIs there are; thread-safe.
 
     Args:
-        properties: As of :func:`open_store`.
-        key: As of that.
+        properties: See :func:`open_store`.
+        key: Likewise.
     """
 
     def __init__(self, properties: Mapping[str, str], *, key: str = "URI") -> None:
@@ -112,14 +112,14 @@ class OpenStores:
         self._opened: dict[str, FileStore] = {}
 
     def __call__(self, uri: str) -> FileStore:
-        """Return the store for a URI; errors as of :func:`open_store`."""
-        place = store_key(uri)
+        """Return the store for a URI; raises what :func:`open_store` raises."""
+        shared = store_key(uri)
         with self._lock:
-            found = self._opened.get(place)
+            found = self._opened.get(shared)
             if found is None:
-                found = self._opened[place] = open_store(uri, self._properties, key=self._key)
+                found = self._opened[shared] = open_store(uri, self._properties, key=self._key)
                 return found
-        if place == "file":
+        if shared == "file":
             _check_path(uri, self._key)
         return found
 
@@ -132,6 +132,6 @@ def _check_path(uri: str, key: str) -> None:
     if not path.startswith("/"):
         raise ConfigError(
             f"{key} is a relative path: {uri}",
-            expected="an absolute one: every process that reads or writes there has its own working folder",
-            remedy=f"file://{Path(path).absolute()} is what it means in the present folder",
+            expected="an absolute path, because each process that uses it has its own working folder",
+            remedy=f"in the current folder it means file://{Path(path).absolute()}",
         )

@@ -1,7 +1,7 @@
-"""Files on any file system that fsspec knows, with the guarantees that `FileStore` asks for.
+"""Files on any file system supported by fsspec, with the guarantees of `FileStore`.
 
-Nothing here needs conditional writes: all that is written has a name of its attempt's own. What is read is
-compared before and after with what was listed, by size, time and the store's version of the content.
+No conditional writes are needed: every written file has a name unique to its attempt. Files read are compared
+before and after with the listing, by size, time and the store's content version.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from controller_client.filestore.traits import StoreTraits
 
 __all__ = ["FsspecStore"]
 
-# On DEBUG and INFO they write requests, some with their parameters, tokens among them.
+# On DEBUG and INFO they log requests, some with their parameters, including tokens.
 for _name in ("fsspec", "adlfs", "azure", "google", "urllib3.connectionpool", "webhdfs"):
     logging.getLogger(_name).setLevel(logging.WARNING)
-# What it raises it logs first, with all that a server says.
+# It logs errors before raising them, with everything a server returns.
 logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
 
 _TIMES = ("mtime", "last_modified", "updated", "modificationTime", "created")
-_AGAIN = "run the task again; it reads the file as it is then"
+_AGAIN = "run the task again; it will read the current file"
 
 
 class FsspecStore:
@@ -39,13 +39,12 @@ class FsspecStore:
 
     Args:
         uri: Any URI of that authority.
-        traits: Of the file system.
-        options: Of the file system, by the names that fsspec's class has for them; what they hold is shown
-            nowhere.
+        traits: Traits of the file system.
+        options: Options of the file system, by the names of fsspec's class; their values are never shown.
 
     Raises:
-        ConfigError: They do not make a file system together.
-        ModuleNotFoundError: What fsspec needs for the protocol is not installed.
+        ConfigError: The options do not go together.
+        ModuleNotFoundError: A module that fsspec needs for the protocol is not installed.
     """
 
     def __init__(self, uri: str, traits: StoreTraits, options: Mapping[str, Any]) -> None:
@@ -57,14 +56,14 @@ class FsspecStore:
             raise (error.__cause__ if isinstance(error.__cause__, ModuleNotFoundError) else error) from None
         try:
             given = {**implementation._get_kwargs_from_urls(self._base), **options}  # noqa: SLF001 - fsspec's own way
-            # Two tasks may have other credentials, and a listing that is kept would hide what changes.
+            # Two tasks may have different credentials, and a cached listing would hide changes.
             self._fs: Any = implementation(**given, skip_instance_cache=True, use_listings_cache=False)
             self._root = str(implementation._strip_protocol(self._base)).rstrip("/")  # noqa: SLF001
         except ModuleNotFoundError:
             raise
         except Exception as error:  # noqa: BLE001 - each library has its own; the text may quote an option
             raise ConfigError(
-                f"no file system can be made for {visible(self._base)}: {type(error).__name__}",
+                f"the file system for {visible(self._base)} cannot be opened: {type(error).__name__}",
                 expected="properties that go together: see docs/file-ingestion.md",
             ) from None
 
@@ -72,27 +71,27 @@ class FsspecStore:
         return f"FsspecStore({visible(self._base)!r})"
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
-        """List all files below a folder, recursively, in the order of their URIs."""
+        """List all files below a folder, recursively, sorted by URI."""
         path = self._path(directory_uri).rstrip("/")
         try:
             yield from self._files(path, directory_uri)
         except FileNotFoundError:
             raise SourceError(
-                f"the folder {visible(directory_uri)} cannot be listed: there is nothing",
+                f"the folder {visible(directory_uri)} cannot be listed: it does not exist",
                 expected="a folder with files",
                 remedy="fix the URI, or create the folder",
             ) from None
 
     def _files(self, path: str, uri: str) -> Iterator[FileInfo]:
-        """List a folder; raises FileNotFoundError where there is none."""
+        """List a folder; raises FileNotFoundError if it does not exist."""
         return (self._flat if self._traits.is_listed_flat else self._walk)(path, uri)
 
     def _flat(self, path: str, uri: str) -> Iterator[FileInfo]:
-        # Folder by folder, a library takes "a//b" for "a/b", so that the object would be in no folder.
+        # Folder by folder, a library treats "a//b" as "a/b", so the object would be in no folder.
         try:
             entries = self._fs.find(path, detail=True)
             if not entries:
-                self._fs.info(path)  # raises where there is no folder
+                self._fs.info(path)  # raises if there is no folder
         except FileNotFoundError:
             raise
         except Exception as error:  # noqa: BLE001
@@ -102,7 +101,7 @@ class FsspecStore:
                 yield self._described(name, entries[name])
 
     def _walk(self, path: str, uri: str) -> Iterator[FileInfo]:
-        # fsspec's own walk leaves out folders that cannot be listed, as if there were nothing in them.
+        # fsspec's own walk skips folders that cannot be listed, as if they were empty.
         try:
             entries = self._fs.ls(path or "/", detail=True)
         except FileNotFoundError:
@@ -114,19 +113,19 @@ class FsspecStore:
         folders = {name for name, entry in inside if entry["type"] == "directory"}
         for name, entry in sorted(inside, key=lambda each: each[0] + "/" * (each[1]["type"] == "directory")):
             if entry["type"] == "directory":
-                with suppress(FileNotFoundError):  # deleted meanwhile
+                with suppress(FileNotFoundError):  # deleted in the meantime
                     yield from self._walk(name, self._uri(name))
             elif entry["type"] == "file" and not self._is_marker(name, entry, folders):
                 yield self._described(name, entry)
 
     @staticmethod
     def _is_marker(name: str, entry: Mapping[str, Any], folders: Set[str]) -> bool:
-        """Whether it stands for a folder: a store of objects may have both, the object `a` and `a/b`."""
+        """Whether an object marks a folder: an object store may have both objects `a` and `a/b`."""
         return str(entry["name"]).endswith("/") or (name in folders and not entry["size"])
 
     @contextmanager
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
-        """Download the file, compared before and after with what was listed; the copy is deleted."""
+        """Download the file, comparing it before and after with the listing; the copy is deleted."""
         path = work_dir / ("object.gz" if file.uri.endswith(".gz") else "object")
         try:
             self._check_unchanged(file)
@@ -135,7 +134,7 @@ class FsspecStore:
             came_bytes = path.stat().st_size
             if came_bytes != file.size_bytes:
                 raise SourceChangedError(
-                    f"{file.shown} was listed with {file.size_bytes} bytes, but {came_bytes} came",
+                    f"{file.shown} was listed with {file.size_bytes} bytes, but {came_bytes} were received",
                     remedy="run the task again",
                 )
             yield path
@@ -150,11 +149,11 @@ class FsspecStore:
             raise SourceChangedError(f"{file.shown} changed after it was listed", remedy=_AGAIN)
 
     def upload(self, path: Path, uri: str) -> None:
-        """Put a local file at a URI: at once where the store does so, else beside it, and rename."""
+        """Upload a local file: directly if that is atomic, else under another name, then rename."""
         target = self._path(uri)
         written = target
         if self._traits.is_file_system:
-            # Not with the file's name in it, in which fsspec might see a pattern.
+            # Without the file's name, which fsspec might treat as a pattern.
             written = f"{target.rpartition('/')[0]}/.{uuid.uuid4().hex}.part"
         try:
             if written != target:
@@ -169,18 +168,18 @@ class FsspecStore:
                 with suppress(Exception):
                     self._fs.rm_file(written)
             self._fail("write", uri, error)
-        # WebHDFS reports a rename that did nothing in its answer alone.
+        # WebHDFS reports a rename that did nothing only in its response.
         if self.size_bytes(uri) != path.stat().st_size:
             raise SourceError(
-                f"{visible(uri)} was written, but is not there as a whole", remedy="run the task again"
+                f"{visible(uri)} was written, but is missing or incomplete", remedy="run the task again"
             )
 
     def download(self, uri: str, path: Path) -> None:
-        """Fetch a file to a local path."""
+        """Download a file to a local path."""
         try:
             self._get(uri, path)
         except SourceChangedError as error:
-            raise SourceError(f"{visible(uri)} cannot be read: there is nothing") from error
+            raise SourceError(f"{visible(uri)} cannot be read: it does not exist") from error
 
     def _get(self, uri: str, path: Path) -> None:
         try:
@@ -194,7 +193,7 @@ class FsspecStore:
             self._fail("read", uri, error)
 
     def size_bytes(self, uri: str) -> int | None:
-        """Return a file's length; None where there is no file."""
+        """Return a file's size; None if it does not exist."""
         found = self._info(uri)
         return None if found is None else found.size_bytes
 
@@ -209,7 +208,7 @@ class FsspecStore:
                 self._fail("delete", uri, error)
 
     def delete_tree(self, directory_uri: str) -> int:
-        """Delete a folder with all in it, file by file, then what is left of it."""
+        """Delete a folder recursively, file by file, then the remaining folders."""
         path = self._path(directory_uri).rstrip("/")
         try:
             files = [*self._files(path, directory_uri)]
@@ -221,13 +220,13 @@ class FsspecStore:
             try:
                 self._remove_folders(path)
             except FileNotFoundError:
-                pass  # somebody else was first
+                pass  # another process was first
             except Exception as error:  # noqa: BLE001
                 self._fail("delete", directory_uri, error)
         return len(files)
 
     def _remove_folders(self, path: str) -> None:
-        # fsspec's own recursive delete takes a name with "*" or "?" for a pattern.
+        # fsspec's own recursive delete treats a name with "*" or "?" as a pattern.
         for entry in self._fs.ls(path, detail=True):
             if entry["type"] == "directory":
                 self._remove_folders(str(entry["name"]).rstrip("/"))
@@ -250,29 +249,29 @@ class FsspecStore:
         version = None if key is None else entry.get(key)
         if time is None or (key is not None and version is None):
             raise SourceError(
-                f"the store does not say when {visible(uri)} was written, or as which version",
-                expected="both, so that a file that changes is noticed",
+                f"the store does not report the time or version of {visible(uri)}",
+                expected="both, to detect changes of a file",
             )
-        etag = None if version is None else str(version).strip('"')  # quoted in some answers, in others not
+        etag = None if version is None else str(version).strip('"')  # quoted only in some responses
         return FileInfo(uri, int(entry["size"]), _millis(time), etag)
 
     def _path(self, uri: str) -> str:
-        """The path that fsspec has for a URI, character by character: nothing in it is a query."""
+        """Return fsspec's path for a URI, literally: nothing in it is a query."""
         base, path = _split(uri)
         if base != self._base:
             raise SourceError(
-                f"{visible(uri)} is not in {visible(self._base)}", expected="a URI of that store"
+                f"{visible(uri)} is not in {visible(self._base)}", expected="a URI in that store"
             )
         path = f"{self._root}/{path}"
-        if {".", ".."} & {*path.split("/")} or self._taken_for(path).strip("/") != path.strip("/"):
+        if {".", ".."} & {*path.split("/")} or self._interpreted(path).strip("/") != path.strip("/"):
             raise SourceError(
-                f"{visible(uri)} has a name that the library of {self._traits.protocol} takes for another",
+                f"the library for {self._traits.protocol} misinterprets the name {visible(uri)}",
                 expected="no part that is . or .., and no end that looks like a query or a fragment",
-                remedy="rename the file, or leave it out by excludeFileNamePattern",
+                remedy="rename the file, or exclude it with excludeFileNamePattern",
             )
         return path
 
-    def _taken_for(self, path: str) -> str:
+    def _interpreted(self, path: str) -> str:
         split = getattr(self._fs, "split_path", None)
         return "/".join(split(path)[:2]) if split else str(self._fs._strip_protocol(path))  # noqa: SLF001
 
@@ -280,18 +279,18 @@ class FsspecStore:
         return f"{self._base}{path[len(self._root) + 1 :]}"
 
     def _fail(self, verb: str, uri: str, error: Exception) -> NoReturn:
-        """Translate a library's error; its text may carry credentials, so only its kind is reported."""
+        """Translate a library's error; its text may contain credentials, so only its type is reported."""
         codes = (getattr(error, name, None) for name in ("status_code", "status", "code", "errno"))
         code = next((f" {each}" for each in codes if isinstance(each, int)), "")
         raise SourceError(
             f"{self._traits.protocol} failed to {verb} {visible(uri)}: {type(error).__name__}{code}",
             where=visible(self._base),
-            remedy="check the credentials, what they may do, and that the store is reachable",
+            remedy="check the credentials and their permissions, and that the store is reachable",
         ) from None
 
 
 def _split(uri: str) -> tuple[str, str]:
-    """Return ``scheme://authority/`` and the path behind it."""
+    """Return ``scheme://authority/`` and the path after it."""
     scheme, _, rest = uri.partition("://")
     scheme = scheme.lower()
     authority, _, path = rest.partition("/")
@@ -304,7 +303,7 @@ def _split(uri: str) -> tuple[str, str]:
 
 
 def _millis(time: Any) -> int:
-    """Epoch milliseconds of what stores have: datetimes, ISO texts, seconds, and WebHDFS' milliseconds."""
+    """Return epoch milliseconds from a store's datetime, ISO string, seconds, or WebHDFS's milliseconds."""
     if isinstance(time, str):
         time = datetime.fromisoformat(time)
     if isinstance(time, datetime):

@@ -1,4 +1,4 @@
-"""Which kind of store each scheme is: those of this package, and those that other packages register."""
+"""The kinds of stores by scheme: those of this package, and those registered by other packages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StoreKind(Protocol):
     """A kind of store.
 
     Attributes:
-        fs_class: PinotFS class of the same meaning, as task configurations name it.
+        fs_class: The equivalent PinotFS class, as used in task configurations.
         properties: Names of its properties.
     """
 
@@ -32,7 +32,7 @@ class StoreKind(Protocol):
     def properties(self) -> Sequence[str]: ...  # noqa: D102
 
     def open(self, uri: str, properties: Mapping[str, str]) -> FileStore:
-        """Open the store of a URI's bucket or host; called in any process, with properties that are known."""
+        """Open the store of a URI's bucket or host; called in any process, with known properties."""
         ...
 
 
@@ -49,7 +49,7 @@ class _S3:
     properties = ("region", "endpoint", "accessKey", "secretKey")
 
     def open(self, _uri: str, properties: Mapping[str, str]) -> FileStore:
-        # boto3 takes 200 ms to import and others need none of it
+        # boto3 takes 200 ms to import, and other stores do not need it
         from controller_client.filestore.s3 import S3Store
 
         return S3Store(properties)
@@ -66,15 +66,15 @@ _KINDS: Mapping[str, StoreKind] = {
 
 
 def schemes() -> Sequence[str]:
-    """Return the schemes that there are stores for."""
+    """Return the schemes with a store."""
     return sorted({*_KINDS, *_registered()})
 
 
 def kind_of(scheme: str) -> StoreKind | None:
-    """Return the kind of store of a scheme; those of this package go first.
+    """Return the kind of store for a scheme; those of this package take precedence.
 
     Raises:
-        ConfigError: Another package registers it, and cannot be loaded.
+        ConfigError: The package that registers it cannot be loaded.
     """
     if scheme in _KINDS or scheme not in _registered():
         return _KINDS.get(scheme)
@@ -84,13 +84,13 @@ def kind_of(scheme: str) -> StoreKind | None:
     except (ImportError, AttributeError) as error:
         raise ConfigError(
             f"the store of {scheme}: cannot be loaded from {entry.value}: {error}",
-            remedy="install what the package that registers it needs",
+            remedy="install the dependencies of the package that registers it",
         ) from error
     return kind
 
 
 def property_names() -> Sequence[str]:
-    """Return the names of all properties that stores of this package have."""
+    """Return the names of all properties of this package's stores."""
     return sorted({name for kind in _KINDS.values() for name in kind.properties})
 
 

@@ -1,4 +1,4 @@
-"""Files of this machine, or of a file system mounted on every machine under the same path."""
+"""Files on this machine, or on a file system mounted under the same path on every machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["LocalStore", "local_path", "path_in"]
 
 
 def path_in(uri: str) -> str:
-    """Return the path that ``/path``, ``file:/path`` or ``file:///path`` names, character by character.
+    """Return the path in ``/path``, ``file:/path`` or ``file:///path``, literally.
 
-    A file's name may hold any character, so nothing in it is a query, a fragment or an escape.
+    A file's name may contain any character, so nothing in it is a query, a fragment or an escape.
 
     Raises:
         SourceError: The URI names a host.
@@ -35,7 +35,7 @@ def path_in(uri: str) -> str:
     host, slash, path = path[2:].partition("/")
     if host not in ("", "localhost"):
         raise SourceError(
-            f"the URI {visible(uri)} names the host {visible(host)!r}",
+            f"the URI {visible(uri)} contains the host {visible(host)!r}",
             expected="file:///absolute/path, without a host",
             remedy="write three slashes after 'file:'",
         )
@@ -43,9 +43,9 @@ def path_in(uri: str) -> str:
 
 
 def local_path(uri: str) -> Path:
-    """Turn a URI that somebody wrote into a path.
+    """Convert a user's URI to a path.
 
-    Percent-encoding is undone only where that gives something that exists and the text as it stands does not.
+    Percent-encoding is decoded only if the decoded path exists and the literal one does not.
     """
     plain = Path(path_in(uri)).absolute()
     decoded = Path(unquote(str(plain)))
@@ -53,12 +53,12 @@ def local_path(uri: str) -> Path:
 
 
 def _listed_path(file: FileInfo) -> Path:
-    """Return the path of a file that was listed: exactly that one."""
+    """Return the exact path of a listed file."""
     return Path(path_in(file.uri))
 
 
 class LocalStore:
-    """A `FileStore` on the local file system, in the folders that the process' operator allows."""
+    """A `FileStore` on the local file system, in the folders allowed by the process's operator."""
 
     def __init__(self) -> None:
         self._folders = OperatorFolders()
@@ -70,14 +70,14 @@ class LocalStore:
             found = "a file" if root.exists() else "nothing"
             raise SourceError(
                 f"the input folder {visible(str(root))} cannot be listed: found {found} there",
-                expected="a folder that the scheduler and all minions see under this path",
-                remedy="fix inputDirURI, or use a store that every machine reaches, such as s3://",
+                expected="a folder with the same path for the scheduler and all minions",
+                remedy="fix inputDirURI, or use a store that every machine can reach, such as s3://",
             )
         yield from self._walk(root)
 
     def _walk(self, folder: Path) -> Iterator[FileInfo]:
         try:
-            # Sorting by name with a slash behind folders gives the order of the full URIs.
+            # Sorting by name, with a slash after folders, gives the order of the full URIs.
             entries = sorted(os.scandir(folder), key=lambda e: e.name + "/" if e.is_dir() else e.name)
         except OSError as error:
             name = visible(str(folder))
@@ -93,7 +93,7 @@ class LocalStore:
 
     @contextmanager
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
-        """Give the file where it lies; nothing is copied, so it is checked before and after."""
+        """Provide the file itself, not a copy; it is checked before and after."""
         del work_dir
         path = _listed_path(file)
         self._folders.check(path)
@@ -102,7 +102,7 @@ class LocalStore:
         _check_unchanged(file, path)
 
     def upload(self, path: Path, uri: str) -> None:
-        """Copy beside the target, then rename, so that a reader sees the whole file or none."""
+        """Copy next to the target, then rename, so that readers see the complete file or none."""
         target = self._path(uri)
         temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
         try:
@@ -114,7 +114,7 @@ class LocalStore:
             failed = SourceError(f"{name} cannot be written: {error.strerror}", where=name)
             raise disk_full(error, target.parent) or failed from error
         finally:
-            with suppress(OSError):  # the folder itself may be what is missing
+            with suppress(OSError):  # the folder itself may be missing
                 temporary.unlink(missing_ok=True)
 
     def download(self, uri: str, path: Path) -> None:
@@ -128,7 +128,7 @@ class LocalStore:
             raise disk_full(error, path.parent) or failed from error
 
     def size_bytes(self, uri: str) -> int | None:
-        """Return a file's length; None where there is no file."""
+        """Return a file's size; None if it does not exist."""
         path = self._path(uri)
         try:
             return path.stat().st_size if path.is_file() else None
@@ -146,7 +146,7 @@ class LocalStore:
             raise SourceError(f"{name} cannot be deleted: {error.strerror}", where=name) from error
 
     def delete_tree(self, directory_uri: str) -> int:
-        """Delete a folder with all in it."""
+        """Delete a folder recursively."""
         root = self._path(directory_uri)
         if not root.is_dir():
             return 0
@@ -169,7 +169,7 @@ def _info(path: Path) -> FileInfo:
         stat = path.stat()
     except OSError as error:
         raise SourceError(
-            f"{visible(str(path))} vanished while its folder was listed: {error.strerror}"
+            f"{visible(str(path))} disappeared while its folder was being listed: {error.strerror}"
         ) from error
     return FileInfo(f"file://{path}", stat.st_size, stat.st_mtime_ns // 1_000_000)
 
@@ -182,5 +182,5 @@ def _check_unchanged(file: FileInfo, path: Path) -> None:
     if (now.size_bytes, now.modified_ms) != (file.size_bytes, file.modified_ms):
         raise SourceChangedError(
             f"{file.shown} changed after it was listed: {file.size_bytes} bytes became {now.size_bytes}",
-            remedy="run the task again; it reads the file as it is then",
+            remedy="run the task again; it will read the current file",
         )

@@ -1,15 +1,15 @@
-"""Which folders of this machine ``file://`` reaches: what this process' operator allows.
+"""Limits the folders reachable by ``file://`` to those allowed by this process's operator.
 
-Whoever writes a table config says where files are read and staged. Without a bound that is whatever the user
-of this process may read, as far as it has the form of data:
+The author of a table config decides where files are read and staged. Without a limit, that could be anything
+that this process's user may read and that has the form of data:
 
 ==============================  ==============================================================================
-``PINOT_PLUGINS_FILE_DIRS``     folders that ``file://`` may be in, separated as in ``PATH``; anywhere without
-                                it
-``PINOT_PLUGINS_SECRETS_DIR``   never in there: its files are for references alone
+``PINOT_PLUGINS_FILE_DIRS``     allowed folders for ``file://``, separated as in ``PATH``; default: no
+                                limit
+``PINOT_PLUGINS_SECRETS_DIR``   never allowed: its files are only for references
 ==============================  ==============================================================================
 
-Links are followed first: what counts is where a file lies.
+Links are resolved first: the actual location of a file counts.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _DIRS, _SECRETS = "PINOT_PLUGINS_FILE_DIRS", "PINOT_PLUGINS_SECRETS_DIR"
 
 
 class OperatorFolders:
-    """Tells whether a path may be used.
+    """Checks whether a path may be used.
 
     Args:
-        environ: Instead of the process' environment.
+        environ: Used instead of the process's environment.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
@@ -41,14 +41,14 @@ class OperatorFolders:
 
     @property
     def are_bounded(self) -> bool:
-        """Whether there is any path that may not be used."""
+        """Whether there is any limit."""
         return bool(self._allowed) or self._secrets is not None
 
     def check(self, path: Path) -> None:
         """Refuse a path that may not be used.
 
         Raises:
-            SourceError: It is none that the operator allows, or cannot be followed.
+            SourceError: The operator does not allow it, or it cannot be resolved.
         """
         if not self.are_bounded:
             return
@@ -56,17 +56,17 @@ class OperatorFolders:
         try:
             found = path.resolve()
         except (OSError, RuntimeError) as error:
-            raise SourceError(f"{name} cannot be followed: {error}", where=name) from error
+            raise SourceError(f"{name} cannot be resolved: {error}", where=name) from error
         if self._secrets is not None and found.is_relative_to(self._secrets):
             raise SourceError(
-                f"{name} is in the folder of secrets, which no task reads or writes",
+                f"{name} is in the secrets folder, which tasks must not read or write",
                 where=name,
-                remedy=f"put data elsewhere than in {_SECRETS} ({self._secrets})",
+                remedy=f"put data outside of {_SECRETS} ({self._secrets})",
             )
         if self._allowed and not any(found.is_relative_to(each) for each in self._allowed):
             raise SourceError(
-                f"{name} is in no folder that this process may use",
+                f"{name} is not in a folder that this process may use",
                 expected=f"a file below {os.pathsep.join(map(str, self._allowed))}",
                 where=name,
-                remedy=f"put data there, or add the folder to {_DIRS} of this process",
+                remedy=f"move the data there, or add the folder to {_DIRS} of this process",
             )

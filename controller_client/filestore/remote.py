@@ -1,7 +1,7 @@
-"""Google Cloud Storage, Azure and HDFS through fsspec: what their properties are called there.
+"""Google Cloud Storage, Azure and HDFS through fsspec: maps their properties to fsspec's options.
 
-Whoever writes a URI and its properties need not be who runs the process. So neither may name what is on this
-machine, or have its own credentials sent to a host of theirs.
+The author of a URI and its properties is not necessarily the operator of the process. So neither may refer to
+anything on this machine, or have its credentials sent to a foreign host.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def _nothing(_uri: str, _properties: Mapping[str, str]) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class RemoteKind:
-    """A kind of store that fsspec opens.
+    """A kind of store opened by fsspec.
 
     Attributes:
-        fs_class: PinotFS class of the same meaning.
-        traits: Of its file system.
-        extra: The extra of this project that brings what it needs.
-        options: By the name of a property, fsspec's option and how its text is read.
+        fs_class: The equivalent PinotFS class.
+        traits: Traits of its file system.
+        extra: The extra of this project with its dependencies.
+        options: By property name, fsspec's option and the parser of its text.
         further: Returns further options for a URI and its properties, or raises `ConfigError`.
     """
 
@@ -60,11 +60,11 @@ class RemoteKind:
         return tuple(self.options)
 
     def open(self, uri: str, properties: Mapping[str, str]) -> FileStore:
-        """Open the store; properties are of known names.
+        """Open the store; the properties must have known names.
 
         Raises:
             SetupError: A module is missing.
-            ConfigError: They make no store.
+            ConfigError: The properties do not go together.
         """
         try:
             from controller_client.filestore.fsspec_store import FsspecStore
@@ -78,7 +78,8 @@ class RemoteKind:
         """Return fsspec's options.
 
         Raises:
-            ConfigError: A text cannot be read, or they make no store; the error does not show their values.
+            ConfigError: A value is invalid, or the properties do not go together; the error does not show
+                values.
             ModuleNotFoundError: A module is missing.
         """
         found = {}
@@ -88,7 +89,7 @@ class RemoteKind:
                 found[option] = parse(text)
             except (ValueError, RecursionError):
                 raise ConfigError(
-                    f"the property {name} cannot be read",
+                    f"the property {name} is invalid",
                     expected=_EXPECTED[name],
                     remedy=_REMEDIES.get(name),
                 ) from None
@@ -96,7 +97,7 @@ class RemoteKind:
 
 
 def _key(text: str) -> Any:
-    """A service account's key; a path would have the process read any file of its machine."""
+    """Parse a service account's key; a path is refused, as it could name any file on this machine."""
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError
@@ -104,7 +105,7 @@ def _key(text: str) -> Any:
 
 
 def _account(text: str) -> str:
-    """An account's name; it becomes the beginning of a host's."""
+    """Parse an account's name, which becomes the start of a host name."""
     if not re.fullmatch(_ACCOUNT, text):
         raise ValueError
     return text
@@ -118,17 +119,17 @@ def _flag(text: str) -> bool:
 
 _EXPECTED = {
     "gcpKey": "the JSON of a service account's key",
-    "accountName": "3 to 24 small letters and digits",
+    "accountName": "3 to 24 lower-case letters and digits",
     "kerberos": "true or false",
     "useHttps": "true or false",
 }
 _REMEDIES = {
-    "gcpKey": "write ${file:NAME}, with the key's file in the folder of secrets of the process that opens it"
+    "gcpKey": "use ${file:NAME}, with the key's file in the secrets folder of the process that opens it"
 }
 
 
 def _gcs_class() -> Any:
-    # What gcsfs has under this name asks by gRPC, at any endpoint, which kind of bucket it is.
+    # The class that gcsfs exports by this name queries the bucket's type by gRPC, at any endpoint.
     from gcsfs.core import GCSFileSystem
 
     return GCSFileSystem
@@ -137,7 +138,7 @@ def _gcs_class() -> Any:
 def _of_gcs(_uri: str, properties: Mapping[str, str]) -> Mapping[str, Any]:
     from aiohttp import ClientTimeout
 
-    # gcsfs waits for ever else.
+    # Otherwise gcsfs waits forever.
     timeout = ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=_READ_S)
     endpoint = properties.get("endpoint")
     is_own = endpoint is None or _OF_GOOGLE.fullmatch(endpoint) is not None
@@ -147,11 +148,11 @@ def _of_gcs(_uri: str, properties: Mapping[str, str]) -> Mapping[str, Any]:
 def _of_azure(uri: str, _properties: Mapping[str, str]) -> Mapping[str, Any]:
     if not _AZURE_URI.fullmatch(uri):
         raise ConfigError(
-            f"{visible(uri)} names no account of Azure",
+            f"{visible(uri)} does not contain an Azure account",
             expected="abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/folder/, or abfss://CONTAINER/folder/"
             " and accountName",
         )
-    # Else it tries without credentials first.
+    # Otherwise it tries without credentials first.
     return {"anon": False}
 
 

@@ -1,4 +1,4 @@
-"""Objects of an S3 bucket, with the property names of Pinot's S3PinotFS."""
+"""Objects in an S3 bucket, with the property names of Pinot's S3PinotFS."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import GetObjectOutputTypeDef
 
-# On DEBUG boto writes each request with its Authorization header, which holds the access key.
+# On DEBUG, boto logs each request with its Authorization header, which contains the access key.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 
 _LONGEST_CODE = 200
 _MISSING = {"404", "NoSuchKey", "NotFound"}
-# The last is versitygw's answer to an unknown access key.
+# The last is versitygw's response to an unknown access key.
 _REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "XAdminUserNotFound"}
 
 
 class S3Store:
-    """A `FileStore` on S3 or a server that speaks its protocol.
+    """A `FileStore` on S3 or a server with its protocol.
 
     Args:
-        properties: ``region``, ``endpoint``, ``accessKey``, ``secretKey`` as S3PinotFS names them; what is
-            missing comes from boto3's own chain (environment, profile, instance role).
+        properties: ``region``, ``endpoint``, ``accessKey``, ``secretKey``, as in S3PinotFS; missing ones come
+            from boto3's own chain (environment, profile, instance role).
 
     Raises:
-        ConfigError: They do not make a client together.
+        ConfigError: The properties do not go together.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -64,18 +64,18 @@ class S3Store:
                 ),
             )
         except (BotoCoreError, ValueError) as error:
-            # ValueError is a malformed endpoint. boto's text is not reported: it may quote a property.
+            # ValueError means a malformed endpoint. boto's text is not reported: it may quote a property.
             raise ConfigError(
-                f"no S3 client can be made of the file system's properties: {type(error).__name__}",
-                expected="endpoint as a URL with http:// or https://, a region, accessKey and secretKey "
-                "both or neither",
+                f"the file system's properties are invalid for an S3 client: {type(error).__name__}",
+                expected="an endpoint with http:// or https://, a region, and both or neither of accessKey "
+                "and secretKey",
             ) from None
 
     def __repr__(self) -> str:
         return f"S3Store(endpoint={self._endpoint!r})"
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
-        """List all objects below a prefix, a page of 1,000 at a time."""
+        """List all objects below a prefix, in pages of 1,000."""
         bucket, prefix = _split(directory_uri.rstrip("/") + "/")
         try:
             pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
@@ -92,9 +92,9 @@ class S3Store:
 
     @contextmanager
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
-        """Download the object as listed (If-Match on its ETag), and delete the copy afterwards."""
+        """Download the listed object (If-Match on its ETag), and delete the copy afterwards."""
         bucket, key = _split(file.uri)
-        # Of the key's name only this ending indicates the content; the rest may be no file name here.
+        # Only this extension of the key matters; the rest may not be a valid file name here.
         path = work_dir / ("object.gz" if key.endswith(".gz") else "object")
         try:
             _write(self._s3.get_object(Bucket=bucket, Key=key, IfMatch=file.etag or "*"), path)
@@ -111,7 +111,7 @@ class S3Store:
             if code in ("412", "PreconditionFailed"):
                 raise SourceChangedError(
                     f"{file.shown} was replaced after it was listed (its ETag is no longer {file.etag})",
-                    remedy="run the task again; it reads the file as it is then",
+                    remedy="run the task again; it will read the current file",
                 ) from error
             if code in _MISSING:
                 raise SourceChangedError(f"{file.shown} was removed after it was listed") from error
@@ -122,7 +122,7 @@ class S3Store:
             path.unlink(missing_ok=True)
 
     def upload(self, path: Path, uri: str) -> None:
-        """Put a file, in parts where it is large; S3 shows it whole or not at all."""
+        """Upload a file, in parts if it is large; S3 shows it atomically."""
         bucket, key = _split(uri)
         try:
             with path.open("rb") as content:
@@ -131,16 +131,16 @@ class S3Store:
             self._fail("write", uri, error)
 
     def download(self, uri: str, path: Path) -> None:
-        """Fetch an object to a local path."""
+        """Download an object to a local path."""
         bucket, key = _split(uri)
         try:
-            # Not boto's download_file: its first request is a HEAD, whose errors have a status and no code.
+            # Not boto's download_file: its first request is a HEAD, whose errors have a status but no code.
             _write(self._s3.get_object(Bucket=bucket, Key=key), path)
         except (ClientError, BotoCoreError) as error:
             self._fail("read", uri, error)
 
     def size_bytes(self, uri: str) -> int | None:
-        """Return an object's length; None where there is no object."""
+        """Return an object's size; None if it does not exist."""
         bucket, key = _split(uri)
         try:
             return self._s3.head_object(Bucket=bucket, Key=key)["ContentLength"]
@@ -158,7 +158,7 @@ class S3Store:
             self._fail("delete", uri, error)
 
     def delete_tree(self, directory_uri: str) -> int:
-        """Delete all objects below a prefix, up to 1,000 in a call."""
+        """Delete all objects below a prefix, up to 1,000 per call."""
         bucket, _ = _split(directory_uri)
         keys = [_split(info.uri)[1] for info in self.list(directory_uri)]
         for start in range(0, len(keys), 1000):
@@ -180,14 +180,14 @@ class S3Store:
         return len(keys)
 
     def _fail(self, verb: str, uri: str, error: Exception) -> NoReturn:
-        """Translate boto's error; its text may carry the access key, so only its code is reported."""
+        """Translate boto's error; its text may contain the access key, so only its code is reported."""
         code = _code(error) if isinstance(error, ClientError) else type(error).__name__
         uri = visible(uri)
         where = f"{uri} (endpoint {self._endpoint})"
         if code == "NoSuchBucket":
             remedy = "create the bucket or fix the URI"
         elif code in _MISSING:
-            remedy = "check whether it, or its bucket, was deleted"
+            remedy = "check whether the object or its bucket was deleted"
         elif code in _REFUSED or _http_status(error) in (401, 403):
             remedy = "check accessKey, secretKey and the bucket's policy"
         elif code in ("NoCredentialsError", "PartialCredentialsError"):
@@ -202,15 +202,15 @@ class S3Store:
         ) from None
 
     def _shown(self, code: str | None) -> str:
-        """A code of the server's, which it may have made of anything."""
+        """Return a server's code, which may contain anything."""
         return self._redact(str(code))[:_LONGEST_CODE]
 
 
 @functools.cache
 def _session() -> boto3.session.Session:
-    """The process' session; it differs from boto3's own in how times are read.
+    """Return the process's session, which differs from boto3's own in how it parses times.
 
-    botocore's parser for times of any kind takes more than two thirds of the reading of a listing.
+    botocore's general parser for times takes more than two thirds of the time to parse a listing.
     """
     session = botocore.session.get_session()
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_time)
@@ -246,8 +246,8 @@ def _http_status(error: Exception) -> int | None:
 
 
 def _split(uri: str) -> tuple[str, str]:
-    """Return bucket and key; any character may stand in a key: ``#``, ``?``, ``%``, slashes."""
+    """Return bucket and key; a key may contain any character: ``#``, ``?``, ``%``, slashes."""
     bucket, _, key = uri.partition("://")[2].partition("/")
     if not bucket:
-        raise SourceError(f"the URI {visible(uri)!r} names no bucket", expected="s3://bucket/folder/")
+        raise SourceError(f"the URI {visible(uri)!r} contains no bucket", expected="s3://bucket/folder/")
     return bucket, key

@@ -1,4 +1,4 @@
-"""How file systems of fsspec differ, as far as a store has to know it."""
+"""The differences between fsspec's file systems that matter to a store."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ __all__ = ["StoreTraits"]
 
 @dataclass(frozen=True)
 class StoreTraits:
-    """How a file system of fsspec behaves.
+    """The traits of an fsspec file system.
 
     Attributes:
         protocol: Its name in fsspec.
-        version_key: What of a file's description changes with each write; None: there is nothing but its
-            time and size.
-        is_file_system: Whether it is one of files and folders, unlike a store of objects: a file is visible
-            before it is whole, so it is written beside its place and renamed, and folders stay when they are
-            empty.
-        is_listed_flat: Whether all below a folder is listed at once, not folder by folder.
-        load: Imports its class, and raises ModuleNotFoundError where a library is missing; None: the class
-            that fsspec has for the protocol.
+        version_key: The entry of a file's description that changes with each write; None: only its time and
+            size do.
+        is_file_system: Whether it has files and folders, unlike an object store: a file is visible before it
+            is complete, so it is written under another name and renamed; empty folders remain.
+        is_listed_flat: Whether a folder is listed recursively at once, not folder by folder.
+        load: Imports its class and raises ModuleNotFoundError if a library is missing; None: fsspec's class
+            for the protocol.
     """
 
     protocol: str

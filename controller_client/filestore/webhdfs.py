@@ -1,4 +1,4 @@
-"""fsspec's client of WebHDFS, with what it leaves out: time-outs, and a look at what data nodes answer."""
+"""fsspec's WebHDFS client with what it lacks: timeouts and checks of data nodes' responses."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _READ_S = 120.0
 
 
 class CheckedWebHdfs(WebHDFS):  # type: ignore[misc]  # fsspec has no types
-    """WebHDFS whose errors are errors.
+    """WebHDFS client that reports data nodes' errors.
 
-    fsspec takes the body of a data node's error for the bytes that it asked for, and goes on behind them: a
-    file of the right length with a piece of an error message in it.
+    fsspec treats the body of a data node's error as the requested bytes and continues after them: the result
+    is a file of the right size with part of an error message in it.
     """
 
     session: requests.Session
@@ -30,13 +30,13 @@ class CheckedWebHdfs(WebHDFS):  # type: ignore[misc]  # fsspec has no types
 
 
 def _no_name(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """In the place of what requests finds in this machine's netrc."""
+    """Do nothing; used instead of the credentials that requests finds in this machine's netrc."""
     return request
 
 
 class _Session(requests.Session):
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        """Take no credentials along to another host, nor those that netrc has for it."""
+        """Send no credentials to another host on a redirect, including those in netrc for it."""
         urls = str(response.request.url), str(prepared_request.url)
         if self.should_strip_auth(*urls):  # type: ignore[no-untyped-call]
             prepared_request.headers.pop("Authorization", None)
@@ -46,7 +46,7 @@ class _Session(requests.Session):
         return super().request(*arguments, **options)
 
     def get(self, url: str | bytes, **options: Any) -> requests.Response:
-        """Called for data nodes alone; what the name node answers is looked at by fsspec."""
+        """Called only for data nodes; fsspec itself checks the name node's responses."""
         answer = super().get(url, **options)
         answer.raise_for_status()
         return answer

@@ -1,4 +1,4 @@
-"""Helix' state of a Pinot cluster in ZooKeeper: ideal states, task queues, table configs."""
+"""Helix's state of a Pinot cluster in ZooKeeper: ideal states, task queues, table configs."""
 
 from controller_client.helix.current_state import last_transitions
 from controller_client.helix.live import live_session

@@ -1,4 +1,4 @@
-"""When servers last changed the state of segments, by the records that they keep of it themselves."""
+"""The last state transitions of segments, from the servers' own records."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ __all__ = ["last_transitions"]
 def last_transitions(
     store: PropertyStore, table: str, servers: Collection[str], segments: Collection[str]
 ) -> dict[tuple[str, str], Mapping[str, str]]:
-    """Return what live servers have recorded of their last transition of segments.
+    """Return the live servers' records of their last transitions of segments.
 
-    Two records of the same segment and server differ if a transition lies between them: they have its times.
+    Two records of the same segment and server differ if there was a transition in between, because they
+    contain its times.
 
     Args:
         store: ZooKeeper.
@@ -25,7 +26,7 @@ def last_transitions(
         segments: Names.
 
     Returns:
-        (segment, server) -> record; without what a server has never had since it joined.
+        (segment, server) -> record; without segments that a server has never had since it joined.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.

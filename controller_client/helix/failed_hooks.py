@@ -1,4 +1,4 @@
-"""Hooks that Python-hosted roles run without, because they cannot do their work there.
+"""Hooks that Python-hosted roles run without because the hooks failed there.
 
 ::
 
@@ -7,8 +7,8 @@
         simpleFields.session    the Helix session of the role that wrote it
         mapFields.hooks.<hook>  why
 
-A record counts while the instance's live record has the same session. A role starts without a hook only where
-nothing depends on it; who makes something that would, reads here and refuses.
+A record counts while the instance's live record has the same session. A role starts without a hook only if
+nothing depends on it; code that would create such a dependency checks here and refuses.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _SESSION, _HOOKS = "session", "hooks"
 
 
 def write_failed_hooks(store: PropertyStore, instance: str, reasons: Mapping[str, str]) -> None:
-    """Write which hooks a role runs without; the role, which is live, is the only writer.
+    """Write which hooks a role runs without; the live role is the only writer.
 
     Args:
         store: The cluster's property store.
         instance: The role's name in Helix.
-        reasons: By hook.
+        reasons: Reason by hook.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -50,10 +50,10 @@ def write_failed_hooks(store: PropertyStore, instance: str, reasons: Mapping[str
 
 
 def read_failed_hooks(store: PropertyStore) -> dict[str, Mapping[str, str]]:
-    """Return the reasons by hook, by instance, of roles that run.
+    """Return, for live roles, the reasons by hook, by instance.
 
     Raises:
-        FormatVersionError: A role that runs is of a later release, and so is its record.
+        FormatVersionError: A live role, and so its record, is of a later release.
         UnreachableError: ZooKeeper does not answer.
     """
     found: dict[str, Mapping[str, str]] = {}

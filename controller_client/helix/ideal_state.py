@@ -1,17 +1,17 @@
-"""What the ideal state of a realtime table records about consumption: its flags, and which segments consume.
+"""The consumption state in the ideal state of a realtime table: its flags and consuming segments.
 
 ::
 
     /<cluster>/IDEALSTATES/<table>
-        simpleFields.isTablePaused      "true": Pinot 0.11 and later start no new consuming segment
+        simpleFields.isTablePaused      "true": Pinot 0.11 and later start no new consuming segments
         simpleFields.pauseState         the same since Pinot 1.3, as JSON with reason, comment and time; since
-                                        1.5 also the indexes of topics that are paused by themselves
-        listFields.pausedPartitions     this project's own: partition groups that are paused, e.g. ["0", "3"]
+                                        1.5 also the indexes of individually paused topics
+        listFields.pausedPartitions     this project's own: paused partition groups, e.g. ["0", "3"]
         mapFields.<segment>.<instance>  CONSUMING, ONLINE or OFFLINE
 
-A table with paused partitions is also in a list of all such tables (:mod:`.paused_tables`).
+A table with paused partitions is also in the list of all such tables (:mod:`.paused_tables`).
 
-Pinot writes the flags of the table, by its own compare-and-set, and keeps list fields that it does not know.
+Pinot writes the table's flags with its own compare-and-set and keeps unknown list fields.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class ConsumptionFlags(NamedTuple):
     """What is paused.
 
     Attributes:
-        table_paused: Whether the whole table is.
-        paused_partitions: Partition groups that are paused on their own.
+        table_paused: Whether the whole table is paused.
+        paused_partitions: Individually paused partition groups.
     """
 
     table_paused: bool
@@ -67,12 +67,12 @@ class ConsumptionFlags(NamedTuple):
 
 @dataclass(frozen=True)
 class PinotPause:
-    """What Pinot 1.3 and later keep about a pause.
+    """The data on a pause stored by Pinot 1.3 and later.
 
     Attributes:
         reason_code: E.g. ``ADMINISTRATIVE`` or ``STORAGE_QUOTA_EXCEEDED``.
-        comment: Text given with the pause.
-        time_text: When, as Pinot wrote it (the controller's time zone).
+        comment: Comment on the pause.
+        time_text: Time of the pause, as written by Pinot (in the controller's time zone).
     """
 
     reason_code: str | None = None
@@ -81,22 +81,22 @@ class PinotPause:
 
     @property
     def is_pinots_own(self) -> bool:
-        """Whether Pinot's own checks paused the table, and not somebody who asked for it."""
+        """Whether Pinot's own checks paused the table, rather than a user."""
         return self.reason_code not in (None, _ADMINISTRATIVE)
 
 
 @dataclass(frozen=True)
 class IdealState:
-    """A table's ideal state, as far as consumption is concerned.
+    """The parts of a table's ideal state that concern consumption.
 
     Attributes:
         flags: What is paused.
-        pinot_pause: What Pinot itself keeps about the pause; None where it keeps nothing.
+        pinot_pause: Pinot's own data on the pause; None if there is none.
         segments: Segment -> instance -> state.
-        enabled: False for a table that was disabled.
+        enabled: False for a disabled table.
         zxid: ZooKeeper's number of the transaction that wrote it.
-        paused_topics: Indexes of topics that are paused by themselves (Pinot 1.5 and later), whether or not
-            the table is.
+        paused_topics: Indexes of individually paused topics (Pinot 1.5 and later), whether or not the table
+            is paused.
     """
 
     flags: ConsumptionFlags
@@ -108,7 +108,7 @@ class IdealState:
 
     @functools.cached_property
     def consuming(self) -> Mapping[str, tuple[str, ...]]:
-        """Segments that should consume, with the instances on which."""
+        """The segments that should consume, with their instances."""
         found = {
             segment: tuple(sorted(name for name, state in states.items() if state == _CONSUMING))
             for segment, states in self.segments.items()
@@ -120,8 +120,8 @@ def read_flags(store: PropertyStore, table: TableName) -> ConsumptionFlags:
     """Return what is paused of a table.
 
     Raises:
-        NotFoundError: The table has no ideal state: there is no such table.
-        DataError: A flag is no such thing as Pinot or this project writes.
+        NotFoundError: The table has no ideal state, so it does not exist.
+        DataError: A flag has a value that neither Pinot nor this project writes.
         UnreachableError: ZooKeeper does not answer.
     """
     record, _ = _read(store, table)
@@ -129,14 +129,14 @@ def read_flags(store: PropertyStore, table: TableName) -> ConsumptionFlags:
 
 
 def read_ideal_state(store: PropertyStore, table: TableName) -> IdealState:
-    """Return a table's ideal state; errors as of :func:`read_flags`."""
+    """Return a table's ideal state; raises what :func:`read_flags` raises."""
     return watch_ideal_state(store, table, None)
 
 
 def watch_ideal_state(
     store: PropertyStore, table: TableName, changed: Callable[[Any], None] | None
 ) -> IdealState:
-    """As :func:`read_ideal_state`; and ``changed`` is called once, in kazoo's thread, when it changes."""
+    """Like :func:`read_ideal_state`; ``changed`` is called once, in kazoo's thread, on the next change."""
     record, zxid = _read(store, table, changed)
     where = ideal_state_path(store, table)
     state = _pause_state(record, where)
@@ -156,26 +156,26 @@ def watch_ideal_state(
 def set_paused_partitions(
     store: PropertyStore, table: TableName, change: Callable[[frozenset[int]], frozenset[int]]
 ) -> frozenset[int]:
-    """Change which partitions are paused, by compare-and-set on the ideal state and the list of such tables.
+    """Change the paused partitions, by compare-and-set on the ideal state and the list of paused tables.
 
-    Commits of segments change the ideal state all the time, so a version conflict is usual; the change is
-    then made again of what is there.
+    Commits of segments change the ideal state all the time, so version conflicts are common; the change is
+    then applied to the new state.
 
     Args:
         store: The cluster's property store.
         table: E.g. ``flights_REALTIME``.
-        change: Makes the partitions to be paused of those that are; called in the caller's thread,
-            and again after a conflict. Made twice it must give the same as made once (add or take out
-            members): after a lost reply it is made again of what was read back.
+        change: Computes the partitions to be paused from those that are; called in the caller's thread, and
+            again after a conflict. It must be idempotent (add or remove members): after a lost reply it is
+            applied again to the state read back.
 
     Returns:
-        The partitions that are paused now. Nothing is written when they are so already, and listed.
+        The partitions paused now. Nothing is written if they already are, and listed.
 
     Raises:
         NotFoundError: There is no such table.
-        DataError: The list is no list of partitions; or the record became too large.
+        DataError: The list does not contain partitions, or the record became too large.
         UnreachableError: ZooKeeper does not answer; nothing was sent.
-        OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
+        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be reached to check the outcome.
     """
     path = ideal_state_path(store, table)
 
@@ -198,7 +198,7 @@ def set_paused_partitions(
 def add_offline_segments(
     store: PropertyStore, table: TableName, segments: Mapping[str, Collection[str]]
 ) -> None:
-    """Add segments to a paused table that no server is to load.
+    """Add OFFLINE segments, which servers do not load, to a paused table.
 
     Args:
         store: The cluster's property store.
@@ -207,16 +207,16 @@ def add_offline_segments(
 
     Raises:
         ConflictError: The table is not paused.
-        OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
+        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be reached to check the outcome.
     """
     path = ideal_state_path(store, table)
 
     def changed(record: ZNRecord) -> ZNRecord:
         if not _flags(record, path).table_paused:
-            raise ConflictError(f"{table} is not paused any more", where=path)
+            raise ConflictError(f"{table} is no longer paused", where=path)
         added = {segment: dict.fromkeys(instances, _OFFLINE) for segment, instances in segments.items()}
         states = {**record.map_fields, **added}
-        # Pinot keeps the count itself, at each of its own changes.
+        # Pinot maintains this count with each of its own changes.
         simple = {**record.simple_fields, "NUM_PARTITIONS": str(len(states))}
         return replace(record, map_fields=states, simple_fields=simple)
 
@@ -236,16 +236,16 @@ def _change(
             raise NotFoundError(f"there is no table {table}", where=path)
         return change(present)
 
-    return store.change_at(path, of_table, alongside=alongside).there.record
+    return store.change_at(path, of_table, alongside=alongside).current.record
 
 
 def ideal_state_path(store: PropertyStore, table: TableName) -> str:
-    """The znode of a table's ideal state."""
+    """Return the znode of a table's ideal state."""
     return f"/{store.cluster_name}/IDEALSTATES/{table}"
 
 
 def read_external_view(store: PropertyStore, table: TableName) -> Mapping[str, Mapping[str, str]]:
-    """Read what servers have of a table: segment -> server -> state; nothing where there is no view yet."""
+    """Read a table's external view: segment -> server -> state; empty if there is none yet."""
     path = f"/{store.cluster_name}/EXTERNALVIEW/{table}"
     record = read_record_at(store, path)
     return record.map_fields if record else {}
@@ -268,9 +268,9 @@ def _flags(record: ZNRecord, where: str) -> ConsumptionFlags:
     if not all(name.isascii() and name.isdigit() for name in names):
         raise DataError(
             f"{_PARTITIONS} of the ideal state is {names!r}",
-            expected="numbers of partition groups as text",
+            expected="numbers of partition groups as strings",
             where=where,
-            remedy="fix this list field by hand: only pinot-plugins writes it",
+            remedy="correct this list field manually; only pinot-plugins writes it",
         )
     partitions = frozenset(int(name) for name in names)
     return ConsumptionFlags(paused or bool(_pause_state(record, where).get("paused")), partitions)

@@ -1,4 +1,4 @@
-"""What Helix keeps of an instance beside its tags: where it is, and how many subtasks it takes at once."""
+"""Helix's config of an instance apart from its tags: its address and its limit of concurrent subtasks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _HOST, _PORT = "HELIX_HOST", "HELIX_PORT"
 
 
 def take_no_more_subtasks(store: PropertyStore, instance: str) -> None:
-    """Have Helix give a minion no further subtask; those that it runs are its own until they end.
+    """Keep Helix from assigning more subtasks to a minion; it finishes its running ones.
 
-    Helix gives a minion as many as its limit, which becomes 0, is over those that it runs. Its tags stay:
-    who waits for a job looks for them. A minion sets its limit anew when it starts.
+    Helix assigns subtasks to a minion up to its limit, which is set to 0. Its tags stay, because callers
+    waiting for a job check them. A minion resets its limit when it starts.
 
     Raises:
         NotFoundError: There is no such instance.
-        ConflictError: Somebody else writes the config all the time.
+        ConflictError: Another client keeps writing the config.
         UnreachableError: ZooKeeper does not answer.
         OutcomeUnknownError: The reply was lost; write it again.
     """
@@ -33,17 +33,17 @@ def take_no_more_subtasks(store: PropertyStore, instance: str) -> None:
 
     def changed(present: ZNRecord | None) -> ZNRecord:
         if present is None:
-            raise NotFoundError(f"there is no instance {instance}", where=path)
+            raise NotFoundError(f"the instance {instance} does not exist", where=path)
         return replace(present, simple_fields={**present.simple_fields, _MAX_SUBTASKS: "0"})
 
     store.change_at(path, changed)
 
 
 def live_controllers(store: PropertyStore) -> Sequence[tuple[str, int]]:
-    """Return host and port of the controllers that are connected now, in the order of their names.
+    """Return host and port of the connected controllers, sorted by name.
 
     Raises:
-        DataError: The config of one holds something else.
+        DataError: A config is not a record.
         UnreachableError: ZooKeeper does not answer.
     """
     names = [name for name in store.live_instances() if name.startswith(_CONTROLLER)]

@@ -1,4 +1,4 @@
-"""Which roles are connected to Helix now."""
+"""The roles currently connected to Helix."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["live_session"]
 def live_session(
     store: PropertyStore, instance: str, changed: Callable[[Any], None] | None = None
 ) -> str | None:
-    """The Helix session of an instance, or None while it is not connected.
+    """Return the Helix session of an instance; None if it is not connected.
 
     Args:
         store: The cluster's property store.
         instance: Its name in Helix.
-        changed: Called once, in kazoo's thread, when that changes, or this client's session is lost.
+        changed: Called once, in kazoo's thread, when that changes or this client's session is lost.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.

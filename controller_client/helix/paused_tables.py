@@ -1,13 +1,13 @@
-"""Which tables of a cluster have paused partitions: one list for all of them.
+"""The list of a cluster's tables with paused partitions.
 
 ::
 
     /<cluster>/PINOT_PLUGINS/paused_tables/<table>      empty
 
 A table is in the list exactly while its ideal state has ``pausedPartitions``: both are written in one
-transaction. So a server that watches the list need not look at any ideal state while nothing is paused. A
-table that was dropped while partitions of it were paused may stay in it, which means no more than a look at
-an ideal state that is not there.
+transaction. So a server that watches the list does not have to read any ideal state while nothing is paused.
+A table dropped while it had paused partitions may stay in the list, which only causes a read of a missing
+ideal state.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["PausedTables", "listing_writes", "read_paused_tables"]
 
 @dataclass(frozen=True)
 class PausedTables:
-    """The list as it was read.
+    """The list as read.
 
     Attributes:
         names: Tables with type.
         zxid: ZooKeeper's number of its last change; of two lists, or of a list and an ideal state, the one
-            with the greater number is the later one.
+            with the greater number is more recent.
     """
 
     names: frozenset[TableName]
@@ -43,7 +43,7 @@ def read_paused_tables(store: PropertyStore, changed: Callable[[Any], None] | No
 
     Args:
         store: The cluster's property store.
-        changed: Called once, in kazoo's thread, when a table comes or goes, or the session is lost.
+        changed: Called once, in kazoo's thread, when a table is added or removed or the session is lost.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -54,7 +54,7 @@ def read_paused_tables(store: PropertyStore, changed: Callable[[Any], None] | No
 
 
 def listing_writes(store: PropertyStore, table: TableName, *, is_paused: bool) -> list[Write]:
-    """Return what has to be written for the list to have a table, or not to have it."""
+    """Return the writes that add a table to the list or remove it; empty if nothing is to be written."""
     folder = _folder(store)
     path = f"{folder}/{table}"
     if store.connection.exists(path) == is_paused:
@@ -62,7 +62,7 @@ def listing_writes(store: PropertyStore, table: TableName, *, is_paused: bool) -
     if not is_paused:
         return [DeleteNode(path)]
     if not store.connection.exists(folder):
-        with suppress(ConflictError):  # somebody else was first
+        with suppress(ConflictError):  # another client was first
             store.connection.create(folder, b"")
     return [CreateNode(path, b"")]
 

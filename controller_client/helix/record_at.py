@@ -1,4 +1,4 @@
-"""Records below the cluster's znode, outside the property store: by their whole paths."""
+"""Records of a cluster outside the property store, by absolute path."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ __all__ = ["read_record_at", "read_records_at", "write_own_record"]
 
 
 def read_record_at(store: PropertyStore, path: str) -> ZNRecord | None:
-    """Return a record; None where there is none.
+    """Return a record; None if it does not exist.
 
     Args:
         store: The cluster's property store.
-        path: The record's whole path.
+        path: The record's absolute path.
 
     Raises:
-        DataError: The znode holds something else.
+        DataError: The znode does not contain a record.
         UnreachableError: ZooKeeper does not answer.
     """
     return read_records_at(store, [path])[0]
 
 
 def read_records_at(store: PropertyStore, paths: Sequence[str]) -> list[ZNRecord | None]:
-    """As :func:`read_record_at` for many at once, in the order of the paths."""
+    """Return many records at once, in the order of the paths; see :func:`read_record_at`."""
     found = store.connection.get_many(paths)
     return [
         ZNRecord.from_bytes(content[0], where=path) if content and content[0] else None
@@ -34,16 +34,16 @@ def read_records_at(store: PropertyStore, paths: Sequence[str]) -> list[ZNRecord
 
 
 def write_own_record(store: PropertyStore, path: str, record: ZNRecord) -> None:
-    """Write a record of this project's own; nothing is written where it is the same already.
+    """Write one of this project's own records, unless it is already up to date.
 
     Args:
         store: The cluster's property store.
-        path: The record's whole path; its parents are made.
-        record: What is to be there, whatever is there now: the caller is its only writer.
+        path: The record's absolute path; its parents are created.
+        record: The new content, whatever the current one: the caller is its only writer.
 
     Raises:
-        ConflictError: Somebody else writes it all the time.
+        ConflictError: Another client keeps writing it.
         UnreachableError: ZooKeeper does not answer.
-        OutcomeUnknownError: The reply was lost and ZooKeeper cannot be asked; write it again.
+        OutcomeUnknownError: The reply was lost, and ZooKeeper cannot be reached; write it again.
     """
     store.change_at(path, lambda _present: record)

@@ -1,11 +1,11 @@
-"""Segments of the stream: their names, and what the property store records about each partition's last ones.
+"""Stream segments: their names, and the property store's records of each partition's last segments.
 
 A name is ``<table>__<partition group>__<sequence number>__<creation time>``; uploaded segments have other
-names and are left out.
+names and are ignored.
 
-Of a table with ``pauselessConsumptionEnabled`` (Pinot 1.4 and later) the next segment consumes while the one
-before it is still built. Its record is at ``COMMITTING`` then: the end offset is fixed, but there is neither
-url nor crc, and the rows are in the memory of its servers and in the stream alone.
+In a table with ``pauselessConsumptionEnabled`` (Pinot 1.4 and later), the next segment consumes while the
+previous one is still being built. The latter's record is then ``COMMITTING``: its end offset is fixed, but it
+has neither URL nor CRC, and its rows are only in the memory of its servers and in the stream.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 PLACEHOLDER = "pinotPluginsPlaceholder"
-"""Simple field that marks a segment which only holds a start offset, see :mod:`.offsets`."""
+"""Simple field that marks a segment used only for its start offset, see :mod:`.offsets`."""
 
 _IN_PROGRESS = "IN_PROGRESS"
 _COMMITTING = "COMMITTING"
@@ -38,13 +38,13 @@ class SegmentRecord:
     """A segment's record in the property store.
 
     Attributes:
-        segment: Which one.
+        segment: The segment.
         status: ``IN_PROGRESS`` while it consumes, ``COMMITTING`` while it is built (pauseless tables), then
-            ``DONE``; ``UPLOADED`` after a repair by hand.
-        start_offset: First offset; None where the record has none.
-        end_offset: The offset behind its last row; None while it consumes.
-        created_ms: When the controller made it, epoch milliseconds.
-        is_placeholder: Whether it only holds a start offset.
+            ``DONE``; ``UPLOADED`` after a manual repair.
+        start_offset: First offset; None if the record has none.
+        end_offset: The offset after its last row; None while it consumes.
+        created_ms: When the controller created it, epoch milliseconds.
+        is_placeholder: Whether it is used only for its start offset.
         record: All fields.
         version: The znode's version.
     """
@@ -60,17 +60,17 @@ class SegmentRecord:
 
     @property
     def committed(self) -> bool:
-        """Whether its rows are safe."""
+        """Whether its rows are stored safely."""
         return self.status not in (_IN_PROGRESS, _COMMITTING)
 
     @property
     def committing(self) -> bool:
-        """Whether its last row is consumed, but it is not built yet."""
+        """Whether its last row has been consumed but it has not been built yet."""
         return self.status == _COMMITTING
 
     @property
     def ended(self) -> bool:
-        """Whether its end offset is fixed: consumption goes on there, in the next segment."""
+        """Whether its end offset is fixed: consumption continues there, in the next segment."""
         return self.status != _IN_PROGRESS
 
 
@@ -79,9 +79,9 @@ class PartitionSegments:
     """The last segments of a partition in the property store.
 
     Attributes:
-        newest: The one with the highest sequence number.
-        last_committed: The newest one that is committed; None where there is none yet.
-        committing: Those after it that are not built yet, in the order of their rows.
+        newest: The segment with the highest sequence number.
+        last_committed: The newest committed segment; None if there is none yet.
+        committing: Later segments that have not been built yet, in the order of their rows.
     """
 
     newest: SegmentRecord
@@ -90,12 +90,12 @@ class PartitionSegments:
 
     @property
     def committed_offset(self) -> str | None:
-        """Where the rows end that are safe; None before the first commit."""
+        """The offset after the last safely stored row; None before the first commit."""
         return self.last_committed.end_offset if self.last_committed else None
 
     @property
     def next_offset(self) -> str | None:
-        """Where consumption goes on: behind the last row of a segment that has ended; None without one."""
+        """The offset where consumption continues, after the last ended segment; None if none has ended."""
         return self.committing[-1].end_offset if self.committing else self.committed_offset
 
 
@@ -108,7 +108,7 @@ def newest_by_partition(names: Iterable[str]) -> dict[int, SegmentName]:
 
 
 def read_segment(store: PropertyStore, table: TableName, segment: SegmentName) -> SegmentRecord | None:
-    """Return a segment's record; None where it is gone."""
+    """Return a segment's record; None if it no longer exists."""
     return _read_many(store, table, [segment])[0]
 
 
@@ -131,9 +131,9 @@ def read_partitions(store: PropertyStore, table: TableName) -> dict[int, Partiti
     committed: dict[int, SegmentRecord] = {}
     committing: dict[int, list[SegmentRecord]] = {}
     while left:
-        # The newest is not committed while it consumes, so one or two rounds do for all partitions.
-        asked = [segments.pop() for segments in left.values()]
-        for record in filter(None, _read_many(store, table, asked)):
+        # The newest is not committed while it consumes, so one or two rounds are enough for all partitions.
+        requested = [segments.pop() for segments in left.values()]
+        for record in filter(None, _read_many(store, table, requested)):
             newest.setdefault(record.segment.partition, record)
             if record.committed:
                 committed[record.segment.partition] = record
@@ -151,13 +151,13 @@ def read_partitions(store: PropertyStore, table: TableName) -> dict[int, Partiti
 def read_committing(
     store: PropertyStore, table: TableName, partitions: Mapping[int, PartitionSegments]
 ) -> list[SegmentRecord]:
-    """Return the segments that have ended and are not built yet, in the order of partitions and rows.
+    """Return the segments that have ended but not been built yet, in the order of partitions and rows.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
-        partitions: What :func:`read_partitions` has returned. An earlier segment may be stuck while later
-            ones are built, so Pinot's own list is read too.
+        partitions: The result of :func:`read_partitions`. An earlier segment may be stuck while later ones
+            are built, so Pinot's own list is read too.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -166,7 +166,7 @@ def read_committing(
     listed = store.get(f"/PAUSELESS_DEBUG_METADATA/{table}")
     names = listed.record.list_fields.get("committingSegments", []) if listed else []
     others = [each for each in map(SegmentName.parse, names) if each and each not in found]
-    # The list is only tidied up now and then; the records are the truth.
+    # The list is cleaned up only occasionally; the records are authoritative.
     for record in filter(None, _read_many(store, table, others)):
         if record.committing:
             found[record.segment] = record

@@ -1,4 +1,4 @@
-"""A table's config as the property store has it: each part as JSON in a field of its own."""
+"""A table's config in the property store: each part as JSON in its own field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOLDER = "/CONFIGS/TABLE"
 
 
 def table_config_path(table: TableName) -> str:
-    """Path of a table's config in the property store; the name is with type."""
+    """Return the path of a table's config in the property store; the name is with type."""
     return f"{_FOLDER}/{table}"
 
 
@@ -27,7 +27,7 @@ def watch_table_names(store: PropertyStore, changed: Callable[[Any], None]) -> l
 
     Args:
         store: The cluster's property store.
-        changed: Called once, in kazoo's thread, when a table comes or goes, or the session is lost.
+        changed: Called once, in kazoo's thread, when a table is added or removed or the session is lost.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -39,16 +39,16 @@ def watch_table_names(store: PropertyStore, changed: Callable[[Any], None]) -> l
 def read_table_config(
     store: PropertyStore, table: TableName, changed: Callable[[Any], None] | None = None
 ) -> TableConfig | None:
-    """Read a table's config without the controller; None where there is no such table.
+    """Read a table's config without the controller; None if there is no such table.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
-        changed: Called once, in kazoo's thread, when it changes, or the session is lost.
+        changed: Called once, in kazoo's thread, when it changes or the session is lost.
 
     Raises:
-        DataError: The znode holds something else.
-        ConfigError: It is no table config.
+        DataError: The znode does not contain a record.
+        ConfigError: It is not a table config.
         UnreachableError: ZooKeeper does not answer.
     """
     path = table_config_path(table)
@@ -57,7 +57,7 @@ def read_table_config(
         return None
     document: dict[str, Any] = {}
     for name, text in ZNRecord.from_bytes(found.content, where=path).simple_fields.items():
-        # Names and types stand there plain, all else as JSON.
+        # Names and types are plain strings, everything else is JSON.
         is_json = text[:1] in ("{", "[") or text in ("true", "false")
         try:
             document[name] = json.loads(text) if is_json else text

@@ -1,10 +1,10 @@
-"""Submit minion tasks as the controller does: jobs in Helix' task queues, written into ZooKeeper.
+"""Submits minion tasks like the controller does: as jobs in Helix's task queues in ZooKeeper.
 
-The controller's REST API takes only task types that have a generator in Java. What is submitted here stands
-in the same queues, so the controller's ``/tasks/...`` endpoints and its console show it. No JVM is needed: a
-job is two records, its own config and its place in the queue's, as Helix' ``TaskDriver.enqueueJobs`` and
-Pinot's ``PinotHelixTaskResourceManager`` write them (1.0.4 and 0.11.0). The contract tests compare the
-records with those that Helix' own builders make.
+The controller's REST API accepts only task types with a generator in Java. Jobs submitted here are in the
+same queues, so the controller's ``/tasks/...`` endpoints and its console show them. No JVM is needed: a job
+consists of two records, its own config and its entry in the queue's, as written by Helix's
+``TaskDriver.enqueueJobs`` and Pinot's ``PinotHelixTaskResourceManager`` (1.0.4 and 0.11.0). The contract
+tests compare the records with those of Helix's own builders.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["TaskQueues", "dag_with", "dag_without", "job_record", "queue_record"
 
 logger = logging.getLogger(__name__)
 
-# Pinot's own submitTask of 0.11 allows one attempt, and a subtask whose minion died counts as an attempt: it
-# would never run again and the job would stay IN_PROGRESS. A subtask that *failed* is not repeated all the
-# same: hosted minions report failures as final (see jvm_bridge.minion.adapters).
+# Pinot 0.11's own submitTask allows one attempt, and a subtask whose minion died counts as an attempt: it
+# would never run again, and the job would stay IN_PROGRESS. A subtask that *failed* is not repeated, because
+# hosted minions report failures as final (see jvm_bridge.minion.adapters).
 _ATTEMPTS_PER_TASK = 3
 _NO_LIMIT = str(2**31 - 1)
 _DAY_MS = str(24 * 3600 * 1000)
@@ -57,26 +57,26 @@ class TaskQueues:
         timeout_s: float,
         concurrent_per_instance: int,
     ) -> str:
-        """Submit one job with a subtask for each of `configs`.
+        """Submit a job with a subtask for each of `configs`.
 
         Args:
             task_type: E.g. ``FileIngestionTask``.
-            configs: Configuration of each subtask; everybody can read it, so no secrets.
+            configs: Configuration of each subtask; readable by everyone, so it must not contain secrets.
             minion_tag: Only minions with this tag run it.
-            timeout_s: Time a subtask may take.
-            concurrent_per_instance: How many of its subtasks one minion runs at once.
+            timeout_s: Time limit of a subtask.
+            concurrent_per_instance: Number of its subtasks that a minion runs at a time.
 
         Returns:
-            The job's name, as ``/tasks/...`` knows it.
+            The job's name, as used by ``/tasks/...``.
 
         Raises:
-            DataError: The configurations do not fit into one znode.
+            DataError: The configurations do not fit into a znode.
             UnreachableError: ZooKeeper does not answer; no job runs.
-            OutcomeUnknownError: A reply was lost, or no controller took the job up; look at the task's state.
+            OutcomeUnknownError: A reply was lost, or no controller picked the job up; check the task's state.
         """
         queue = f"TaskQueue_{task_type}"
         name = f"Task_{task_type}_{uuid.uuid4()}_{round(self._clock.now() * 1000)}"
-        job = f"{queue}_{name}"  # Helix' namespaced name
+        job = f"{queue}_{name}"  # Helix's namespaced name
         record = job_record(
             job,
             queue,
@@ -87,7 +87,8 @@ class TaskQueues:
             concurrent_per_instance=concurrent_per_instance,
         )
         self._ensure_queue(queue)
-        # The job's config first: Helix runs what the queue names. Left alone by a crash, it never runs.
+        # The job's config comes first: Helix runs only jobs in the queue, so a config left by a crash never
+        # runs.
         self._store.connection.create(self._config_path(job), record.to_bytes())
         self._change_dag(queue, lambda dag: dag_with(dag, job))
         self._wait_for(
@@ -97,10 +98,10 @@ class TaskQueues:
         return name
 
     def delete(self, task_name: str) -> None:
-        """Delete a job and its records, running or not; its running subtasks get the message to cancel.
+        """Delete a job and its records, running or not; its running subtasks are cancelled.
 
-        The controller's own way of deleting a running job (``forceDelete``) leaves it in the queue, from
-        where Helix takes it out half an hour later: until then it is shown as IN_PROGRESS.
+        The controller's own deletion of a running job (``forceDelete``) leaves it in the queue, from which
+        Helix removes it half an hour later: until then it is shown as IN_PROGRESS.
 
         Raises:
             NotFoundError: There is no such job.
@@ -119,12 +120,12 @@ class TaskQueues:
     def _ensure_queue(self, queue: str) -> None:
         path = self._config_path(queue)
         if not self._store.connection.exists(path):
-            with suppress(ConflictError):  # somebody else makes it now
+            with suppress(ConflictError):  # another client is creating it
                 self._store.connection.create(path, queue_record(queue).to_bytes())
-        self._wait_for(f"the queue {queue} was made", lambda _context: True, queue)
+        self._wait_for(f"the queue {queue} was created", lambda _context: True, queue)
 
     def _change_dag(self, queue: str, change: Callable[[str], str | None]) -> bool:
-        """Change a queue's graph; returns whether there was something to change."""
+        """Change a queue's graph; return whether there was anything to change."""
         path = self._config_path(queue)
 
         def changed(present: ZNRecord | None) -> ZNRecord:
@@ -133,7 +134,7 @@ class TaskQueues:
             try:
                 dag = change(present.simple_fields["Dag"])
             except (ValueError, KeyError) as error:
-                raise DataError(f"the queue {queue} has no job graph that can be read", where=path) from error
+                raise DataError(f"the queue {queue} has no readable job graph", where=path) from error
             if dag is None:
                 return present
             return replace(present, simple_fields={**present.simple_fields, "Dag": dag})
@@ -141,7 +142,7 @@ class TaskQueues:
         return self._store.change_at(path, changed).was_needed
 
     def _wait_for(self, what: str, condition: Callable[[ZNRecord], bool], queue: str) -> None:
-        """Wait until the controller's Helix has noted it in the queue's context."""
+        """Wait until the controller's Helix has recorded a change in the queue's context."""
         path = f"/TaskRebalancer/{queue}/Context"
         deadline = self._clock.monotonic() + _VISIBLE_TIMEOUT_S
         pauses_s = growing_pauses(_FIRST_POLL_S, _LONGEST_POLL_S)
@@ -153,7 +154,7 @@ class TaskQueues:
                 raise OutcomeUnknownError(
                     f"{what}, but no controller picked it up within {_VISIBLE_TIMEOUT_S:.0f} s",
                     where=path,
-                    remedy="check that a controller is running; what is enqueued starts once one does",
+                    remedy="check that a controller is running; the job starts once it is",
                 )
             self._clock.sleep(next(pauses_s))
 
@@ -171,14 +172,14 @@ def job_record(
     timeout_s: float,
     concurrent_per_instance: int,
 ) -> ZNRecord:
-    """Make a job's config (Helix' ``JobConfig``), with the subtasks' configurations by their ids."""
+    """Return a job's config (Helix's ``JobConfig``), with the subtasks' configurations by id."""
     return ZNRecord(
         job,
         simple_fields={
             "ConcurrentTasksPerInstance": str(concurrent_per_instance),
             "DisableExternalView": "false",
             "Expiry": _DAY_MS,
-            # One failing subtask must not end the others.
+            # A failing subtask must not end the others.
             "FailureThreshold": _NO_LIMIT,
             "IgnoreDependentJobFailure": "true",
             "InstanceGroupTag": minion_tag,
@@ -197,7 +198,7 @@ def job_record(
 
 
 def queue_record(queue: str) -> ZNRecord:
-    """Make the config of an empty queue as Pinot's controller makes it (Helix' ``WorkflowConfig``)."""
+    """Return the config of an empty queue, as Pinot's controller creates it (Helix's ``WorkflowConfig``)."""
     return ZNRecord(
         queue,
         simple_fields={
@@ -218,7 +219,7 @@ def queue_record(queue: str) -> ZNRecord:
 
 
 def dag_with(text: str, job: str) -> str:
-    """Append a job to the end of a queue's graph (Helix' ``JobDag``), which is one chain, unless it is in."""
+    """Append a job to a queue's graph (Helix's ``JobDag``), which is a chain, unless it is already there."""
     dag = json.loads(text)
     nodes, children, parents = dag["allNodes"], dag["parentsToChildren"], dag["childrenToParents"]
     if job in nodes:
@@ -232,7 +233,7 @@ def dag_with(text: str, job: str) -> str:
 
 
 def dag_without(text: str, job: str) -> str | None:
-    """Take a job out of a queue's graph and close the chain; None where it is not in."""
+    """Remove a job from a queue's graph and close the gap; None if it is not in the graph."""
     dag = json.loads(text)
     nodes, children, parents = dag["allNodes"], dag["parentsToChildren"], dag["childrenToParents"]
     if job not in nodes:

@@ -1,6 +1,6 @@
-"""How many subtasks of minion tasks wait and run now, by the tag of the minions that they are for.
+"""Counts waiting and running subtasks of minion tasks, by the tag of their minions.
 
-Read from Helix' records in three round trips, however many tasks there are::
+Read from Helix's records in three round trips, however many tasks there are::
 
     /<cluster>/PROPERTYSTORE/TaskRebalancer                   one child per queue and per job
     .../TaskRebalancer/TaskQueue_<type>/Context               simpleFields.STATE, mapFields.JOB_STATES
@@ -21,7 +21,7 @@ __all__ = ["Unfinished", "unfinished_subtasks"]
 
 _QUEUE = "TaskQueue_"
 _JOB = "_Task_"
-_BEGUN, _NOT_BEGUN = "IN_PROGRESS", "NOT_STARTED"
+_STARTED, _NOT_STARTED = "IN_PROGRESS", "NOT_STARTED"
 _STOPPED = "STOPPED"
 _RUNNING = "RUNNING"
 _ENDED = frozenset({"COMPLETED", "ERROR", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
@@ -32,8 +32,8 @@ class Unfinished:
     """Subtasks that have not ended.
 
     Attributes:
-        waiting: No minion runs them yet, or any more: the minion that did has gone.
-        running: A minion runs them.
+        waiting: Subtasks that no minion runs yet, or whose minion is gone.
+        running: Subtasks that a minion is running.
     """
 
     waiting: int = 0
@@ -41,7 +41,7 @@ class Unfinished:
 
     @property
     def total(self) -> int:
-        """What minions are needed for."""
+        """The number of subtasks that need minions."""
         return self.waiting + self.running
 
     def __add__(self, other: Unfinished) -> Unfinished:
@@ -49,17 +49,17 @@ class Unfinished:
 
 
 def unfinished_subtasks(store: PropertyStore, task_type: str | None = None) -> Mapping[str, Unfinished]:
-    """Return the subtasks by minion tag; a tag without any is left out.
+    """Return the unfinished subtasks by minion tag, without tags that have none.
 
-    Tasks of a stopped queue that have not begun do not count. Subtasks whose minion died count as running
-    until Helix gives them to another.
+    Tasks of a stopped queue that have not started do not count. Subtasks whose minion died count as running
+    until Helix assigns them to another.
 
     Args:
         store: The cluster's property store.
-        task_type: Of this type; None: of all.
+        task_type: Only tasks of this type; None: of all types.
 
     Raises:
-        DataError: A record holds something else.
+        DataError: A znode does not contain a record.
         UnreachableError: ZooKeeper does not answer.
     """
     jobs = _unfinished_jobs(store, task_type)
@@ -68,7 +68,7 @@ def unfinished_subtasks(store: PropertyStore, task_type: str | None = None) -> M
     records = read_records_at(store, paths)
     found: dict[str, Unfinished] = {}
     for context, config in zip(records[: len(jobs)], records[len(jobs) :], strict=True):
-        if config is None:  # deleted meanwhile
+        if config is None:  # deleted in the meantime
             continue
         count = _count(context, len(config.map_fields))
         if count.total:
@@ -87,14 +87,14 @@ def _unfinished_jobs(store: PropertyStore, task_type: str | None) -> list[str]:
         if context is None:
             continue
         is_stopped = context.simple_fields.get("STATE") == _STOPPED
-        wanted = {_BEGUN} if is_stopped else {_BEGUN, _NOT_BEGUN}
+        wanted = {_STARTED} if is_stopped else {_STARTED, _NOT_STARTED}
         states = context.map_fields.get("JOB_STATES", {})
         jobs += [job for job, state in states.items() if state in wanted]
     return jobs
 
 
 def _count(context: ZNRecord | None, subtasks: int) -> Unfinished:
-    """Count the subtasks of a job; Helix' context has those that it has looked at."""
+    """Count the subtasks of a job; Helix's context contains those it has processed."""
     states = [fields.get("STATE") for fields in context.map_fields.values()] if context else []
     running = states.count(_RUNNING)
     ended = sum(state in _ENDED for state in states)

@@ -1,4 +1,4 @@
-"""Making Helix' controller compute a table's segment states again."""
+"""Makes Helix's controller recompute a table's segment states."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["wake_helix"]
 
 
 def wake_helix(store: PropertyStore, table: TableName) -> None:
-    """Write the table's ideal state as it is, so that Helix' controller decides anew what servers shall do.
+    """Rewrite the table's ideal state unchanged, so that Helix's controller recomputes the transitions.
 
-    Helix (1.0.4 of Pinot 0.11 as 1.3.2 of Pinot 1.5) keeps what it decided until an ideal state, the live
-    instances or a config changes. What it decided while a segment was in ERROR is to leave that alone, so a
+    Helix (1.0.4 in Pinot 0.11 as well as 1.3.2 in Pinot 1.5) keeps its decisions until an ideal state, the
+    live instances or a config changes. While a segment is in ERROR, the decision is to leave it alone, so a
     segment that a reset takes out of ERROR stays OFFLINE until one of these changes.
 
     Raises:
@@ -27,7 +27,7 @@ def wake_helix(store: PropertyStore, table: TableName) -> None:
     if found is None:
         raise NotFoundError(f"there is no table {table}", where=path)
     content, version = found
-    # Somebody else's write is a change, too; and one whose reply was lost changes nothing when it is made
-    # again.
+    # Another client's write is also a change, and a write whose reply was lost changes nothing when it is
+    # repeated.
     with suppress(ConflictError, OutcomeUnknownError):
         store.connection.set(path, content, version)

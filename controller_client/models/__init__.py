@@ -1,4 +1,4 @@
-"""Pinot's REST documents, typed where callers touch them; what a newer Pinot adds survives a round trip."""
+"""Pinot's REST documents, typed where callers use them; additions of a newer Pinot survive a round trip."""
 
 from controller_client.models.base import PinotModel
 from controller_client.models.epoch_format import EpochFormat

@@ -1,4 +1,4 @@
-"""What all REST documents share: unknown fields stay, and only what was there is written back."""
+"""The base of all REST documents: keeps unknown fields and writes back only fields that were read or set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PinotModel"]
 
 
 class PinotModel(BaseModel):
-    """A JSON document of Pinot: camel case outside, snake case here."""
+    """A JSON document of Pinot, with camel case in JSON and snake case in Python."""
 
     model_config = ConfigDict(
         extra="allow", alias_generator=to_camel, populate_by_name=True, validate_assignment=True
@@ -22,7 +22,7 @@ class PinotModel(BaseModel):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read a document.
+        """Parse a document.
 
         Raises:
             ConfigError: A field has a wrong type or is missing; the message names it.
@@ -34,9 +34,9 @@ class PinotModel(BaseModel):
                 f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
                 for fault in error.errors(include_url=False, include_input=False)
             )
-            # The cause is left out: it repeats the input, and task configs hold credentials.
-            raise ConfigError(f"this is not a valid {cls.__name__}: {faults}") from None
+            # The cause is omitted: it repeats the input, and task configs contain credentials.
+            raise ConfigError(f"the document is not a valid {cls.__name__}: {faults}") from None
 
     def to_json(self) -> dict[str, Any]:
-        """Write the document with the fields that were read or set, unknown ones included."""
+        """Return the document with the fields that were read or set, including unknown ones."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)

@@ -37,7 +37,7 @@ class EpochFormat:
 
     @classmethod
     def parse(cls, text: str | None) -> EpochFormat | None:
-        """Read a format; None for one of another kind, such as SIMPLE_DATE_FORMAT."""
+        """Parse a format; None for another kind, such as SIMPLE_DATE_FORMAT."""
         if not text:
             return None
         if "|" in text:

@@ -15,7 +15,7 @@ __all__ = ["FieldRole", "FieldSpec", "Schema", "SchemaField"]
 
 
 class FieldRole(StrEnum):
-    """What a field is to Pinot (FieldSpec.FieldType)."""
+    """The role of a field (FieldSpec.FieldType)."""
 
     DIMENSION = "DIMENSION"
     METRIC = "METRIC"
@@ -25,14 +25,14 @@ class FieldRole(StrEnum):
 
 @dataclass(frozen=True)
 class SchemaField:
-    """One field of a schema, of whichever list it stands in.
+    """A field of a schema, from any of its lists.
 
     Attributes:
         name: Column name.
         data_type: Pinot's data type, e.g. ``INT``, ``STRING``, ``TIMESTAMP``.
         single_value: False for a multi-value column.
         role: Dimension, metric or time.
-        default_null_value: What stands for null in the column; None: Pinot's default of the type.
+        default_null_value: The value that stands for null in the column; None: Pinot's default for the type.
         format: Format of a DATE_TIME field, e.g. ``1:MILLISECONDS:EPOCH``; None for others.
     """
 
@@ -80,7 +80,7 @@ class Schema(PinotModel):
         return tuple(self._fields())
 
     def field(self, name: str) -> SchemaField | None:
-        """Find a field by its column name."""
+        """Return a field by its column name; None if there is none."""
         return next((field for field in self._fields() if field.name == name), None)
 
     def _fields(self) -> Iterator[SchemaField]:
@@ -99,7 +99,7 @@ class Schema(PinotModel):
                     format=spec.format,
                 )
         if self.time_field_spec:
-            # The outgoing granularity is what the segment holds; without one it equals the incoming.
+            # Segments contain the outgoing granularity, which defaults to the incoming one.
             spec_of_time = self.time_field_spec
             granularity = (
                 spec_of_time.get("outgoingGranularitySpec") or spec_of_time["incomingGranularitySpec"]

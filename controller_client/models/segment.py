@@ -14,24 +14,24 @@ __all__ = ["SegmentMetadata"]
 
 
 class SegmentMetadata(PinotModel):
-    """What ``GET /segments/{table}/{segment}/metadata`` answers; all of Pinot's values are text.
+    """The response of ``GET /segments/{table}/{segment}/metadata``; Pinot returns all values as strings.
 
     Attributes:
         crc: Checksum of the segment's files.
         data_crc: Checksum of its forward indexes and dictionaries (Pinot 1.5).
-        use_data_crc: Whether replicas may have another crc, if their data crc is the same.
-        total_docs: Rows.
+        use_data_crc: Whether replicas may have another CRC if their data CRC is the same.
+        total_docs: Number of rows.
         download_url: Where servers fetch the tar; None or empty: only from peers.
-        size_bytes: Size of the tar; None or -1 where the controller does not know it.
+        size_bytes: Size of the tar; None or -1 if the controller does not know it.
         start_time: Smallest value of the time column, in ``time_unit``; None without a time column.
-        end_time: Largest value of it.
-        time_unit: Unit of the two (java.util.concurrent.TimeUnit).
+        end_time: Largest value of the time column.
+        time_unit: Unit of both (java.util.concurrent.TimeUnit).
         creation_time_ms: When the segment was built, epoch milliseconds.
-        push_time_ms: When it was pushed first, epoch milliseconds.
-        refresh_time_ms: When it was pushed last, epoch milliseconds; None when it was pushed once.
+        push_time_ms: When it was first pushed, epoch milliseconds.
+        refresh_time_ms: When it was last pushed, epoch milliseconds; None if it was pushed once.
         index_version: ``v3``.
         partition_metadata: Partitions by column, as JSON text.
-        custom_map: What the segment's builder wrote into its metadata.
+        custom_map: Metadata added by the segment's builder.
     """
 
     model_config = ConfigDict(extra="allow", alias_generator=None, populate_by_name=True)
@@ -55,7 +55,7 @@ class SegmentMetadata(PinotModel):
     @field_validator("custom_map", mode="before")
     @classmethod
     def _parse_custom_map(cls, value: Any) -> Mapping[str, str]:
-        # 0.11.0 puts the map as JSON text into the flat answer.
+        # 0.11.0 returns the map as a JSON string in the flat response.
         if isinstance(value, str):
             parsed: Mapping[str, str] = json.loads(value)
             return parsed

@@ -14,25 +14,25 @@ __all__ = ["SegmentsConfig", "TableConfig", "TableTaskConfig"]
 
 
 class SegmentsConfig(PinotModel):
-    """The part about segments (SegmentsValidationAndRetentionConfig)."""
+    """The segments part (SegmentsValidationAndRetentionConfig)."""
 
     schema_name: str | None = None
     time_column_name: str | None = None
     time_type: str | None = None
-    # Pinot writes numbers of this part as text, and reads both.
+    # Pinot writes the numbers of this part as strings, and reads both.
     replication: str | int | None = None
     retention_time_unit: str | None = None
     retention_time_value: str | int | None = None
 
 
 class TableTaskConfig(PinotModel):
-    """The part about minion tasks: task type -> its configs, all of them text."""
+    """The minion tasks part: task type -> its configs, all strings."""
 
     task_type_configs_map: dict[str, dict[str, str]] = Field(default_factory=dict)
 
 
 class TableConfig(PinotModel):
-    """A table's config. Parts that no caller reads yet stay plain documents."""
+    """A table's config. Parts that no caller uses yet stay plain documents."""
 
     table_name: str
     table_type: TableType
@@ -52,7 +52,7 @@ class TableConfig(PinotModel):
 
     @property
     def schema_names(self) -> tuple[str, ...]:
-        """Names that the table's schema may have; the first one that there is counts, as in Pinot 0.11."""
+        """Possible names of the table's schema; the first existing one counts, as in Pinot 0.11."""
         return tuple(dict.fromkeys(filter(None, (self.raw_name, self.segments_config.schema_name))))
 
     @property
@@ -62,37 +62,37 @@ class TableConfig(PinotModel):
 
     @property
     def tenants(self) -> dict[str, Any]:
-        """Its tenants: ``server`` and ``broker``, and others for single tiers or kinds of segments."""
+        """Its tenants: ``server``, ``broker``, and others for certain tiers or kinds of segments."""
         return dict((self.model_extra or {}).get("tenants") or {})
 
     @property
     def replicas(self) -> int:
-        """On how many servers each partition of a REALTIME table is."""
+        """Number of servers for each partition of a REALTIME table."""
         segments: dict[str, Any] = self.to_json().get("segmentsConfig") or {}
         return int(segments.get("replicasPerPartition") or segments.get("replication") or 1)
 
     @property
     def pinots_upsert(self) -> str | None:
-        """Mode of Pinot's own upsert, e.g. ``FULL`` or ``PARTIAL``; None for a table without it."""
+        """Mode of Pinot's own upsert, e.g. ``FULL`` or ``PARTIAL``; None if it is not used."""
         mode = str(((self.model_extra or {}).get("upsertConfig") or {}).get("mode") or "NONE").upper()
         return None if mode == "NONE" else mode
 
     @property
     def pinots_dedup(self) -> bool:
-        """Whether Pinot itself drops rows whose key it has seen."""
+        """Whether Pinot itself drops rows with a key it has already seen."""
         dedup = (self.model_extra or {}).get("dedupConfig") or {}
-        # Pinot 1.x takes a config that does not say so for enabled.
+        # Pinot 1.x treats a config without this setting as enabled.
         return bool(dedup) and dedup.get("dedupEnabled") is not False
 
     def task_config(self, task_type: str) -> dict[str, str] | None:
-        """Configs of a task type; None when the table has none of it."""
+        """Return the configs of a task type; None if the table has none."""
         if self.task is None:
             return None
         configs = self.task.task_type_configs_map.get(task_type)
         return None if configs is None else dict(configs)
 
     def with_tenants(self, *, server: str | None = None, broker: str | None = None) -> Self:
-        """Return a copy with other tenants; None leaves one as it is."""
+        """Return a copy with other tenants; None leaves a tenant unchanged."""
         given = {"server": server, "broker": broker}
         changed = {role: name for role, name in given.items() if name is not None}
         document = self.to_json()
@@ -100,7 +100,7 @@ class TableConfig(PinotModel):
         return self.from_json(document)
 
     def with_task_config(self, task_type: str, configs: Mapping[str, str] | None) -> Self:
-        """Return a copy with a task type's configs replaced, or taken out when they are None."""
+        """Return a copy with a task type's configs replaced, or removed if None."""
         document = self.to_json()
         task = document.setdefault("task", None) or {}
         by_type = dict(task.get("taskTypeConfigsMap") or {})

@@ -1,15 +1,15 @@
-"""What a long-running process tells of itself: metrics for Prometheus, whether it is alive and ready.
+"""What a long-running process reports about itself: metrics for Prometheus, liveness and readiness.
 
 ==============  ========================================================================================
 module          what
 ==============  ========================================================================================
-``catalogue``   every metric that there is: its name, labels, unit and meaning
+``catalogue``   every metric: its name, labels, unit and meaning
 ``process``     the metrics, loops and needs of one process
-``values``      a metric's values, replaced together, dropped with their tables
-``health``      loops that have to make rounds, and what a process needs before it is ready
-``server``      answers ``/metrics``, ``/health`` and ``/ready``
+``values``      a metric's values: replaced together, dropped along with their tables
+``health``      loops that must keep making rounds, and what a process needs before it is ready
+``server``      serves ``/metrics``, ``/health`` and ``/ready``
 ``rules``       alerts for Prometheus, as a file
-``dashboards``  dashboards for Grafana, made from a description in Python
+``dashboards``  dashboards for Grafana, generated from a description in Python
 ==============  ========================================================================================
 """
 

@@ -1,6 +1,6 @@
-"""Every metric of this project.
+"""All metrics of this project.
 
-The label ``table`` has the tables that a process works for, and no others; values go with their table.
+The label ``table`` takes only tables that a process works on; when a table goes, so do its values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HOSTED = (SERVER, BROKER)
 
 
 class Kind(StrEnum):
-    """What Prometheus calls the type."""
+    """Type of a metric, as Prometheus calls it."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -32,12 +32,12 @@ class Metric:
     """One metric.
 
     Attributes:
-        name: As it is scraped.
+        name: Name under which it is scraped.
         kind: Its type.
         labels: Names of its labels.
-        unit: Of its values.
-        meaning: In words.
-        processes: What has it.
+        unit: Unit of its values.
+        meaning: Its meaning, for people.
+        processes: The kinds of process that export it.
     """
 
     name: str
@@ -60,47 +60,55 @@ _EPOCH = "seconds since the epoch"
 _YES = "1: yes, 0: no"
 
 PROCESS_INFO = _gauge("process_info", "always 1", "Which process this is.", _ALL, "process", "version")
-PROCESS_READY = _gauge("process_ready_ratio", _YES, "Whether the process is ready, as /ready has it.", _ALL)
-ROUNDS = _counter("process_rounds", "rounds", "Rounds that a loop has made.", _LOOPS, "loop")
+PROCESS_READY = _gauge(
+    "process_ready_ratio", _YES, "Whether the process is ready, as /ready reports it.", _ALL
+)
+ROUNDS = _counter(
+    "process_rounds", "rounds", "Rounds that a loop has completed, well or not.", _LOOPS, "loop"
+)
 FAILED_ROUNDS = _counter(
-    "process_failed_rounds", "rounds", "Rounds that were aborted, or incomplete.", _LOOPS, "loop"
+    "process_failed_rounds", "rounds", "Rounds that were aborted or incomplete.", _LOOPS, "loop"
 )
 FAILED_ROUNDS_IN_A_ROW = _gauge(
     "process_consecutive_failed_rounds",
     "rounds",
-    "Rounds that were aborted, or incomplete, since the last one that went well.",
+    "Rounds that were aborted or incomplete since the last successful one.",
     _LOOPS,
     "loop",
 )
 LAST_ROUND = _gauge(
-    "process_last_round_timestamp_seconds", _EPOCH, "The last sign of life of a loop.", _LOOPS, "loop"
+    "process_last_round_timestamp_seconds", _EPOCH, "Time of a loop's last heartbeat.", _LOOPS, "loop"
 )
 LAST_GOOD_ROUND = _gauge(
     "process_last_good_round_timestamp_seconds",
     _EPOCH,
-    "End of the last round that went well.",
+    "End of the last successful round.",
     _LOOPS,
     "loop",
 )
 ROUND_BOUND = _gauge(
-    "process_round_bound_seconds", "seconds", "A loop that is silent for longer is stuck.", _LOOPS, "loop"
+    "process_round_bound_seconds",
+    "seconds",
+    "Longest time without a heartbeat before a loop counts as stuck.",
+    _LOOPS,
+    "loop",
 )
 LEASE_HELD = _gauge(
     "lease_held_ratio",
     _YES,
-    "Whether this process holds a lease that one of several holds; absent once it stops.",
+    "Whether this process holds the lease that only one of several can hold; absent once it stops.",
     (SCHEDULER, WATCH),
     "lease",
 )
 
 SCHEDULED_TABLES = _gauge("ingestion_scheduled_tables", "tables", "Tables with a schedule.", (SCHEDULER,))
 UNSCHEDULABLE_TABLES = _gauge(
-    "ingestion_unschedulable_tables", "tables", "Tables whose cron expression is wrong.", (SCHEDULER,)
+    "ingestion_unschedulable_tables", "tables", "Tables whose cron expression is invalid.", (SCHEDULER,)
 )
 RUNS = _counter(
     "ingestion_runs",
     "runs",
-    "Runs that have ended: switched, switch_finished, nothing_new, or failed.",
+    "Finished runs: switched, switch_finished, nothing_new, or failed.",
     (SCHEDULER,),
     "table",
     "outcome",
@@ -108,32 +116,38 @@ RUNS = _counter(
 FAILED_IN_A_ROW = _gauge(
     "ingestion_consecutive_failed_runs",
     "runs",
-    "Runs that failed since the last good one.",
+    "Failed runs since the last successful one.",
     (SCHEDULER,),
     "table",
 )
 LAST_GOOD_RUN = _gauge(
-    "ingestion_last_good_run_timestamp_seconds", _EPOCH, "End of the last good run.", (SCHEDULER,), "table"
+    "ingestion_last_good_run_timestamp_seconds",
+    _EPOCH,
+    "End of the last successful run.",
+    (SCHEDULER,),
+    "table",
 )
 RUN_STARTED = _gauge(
     "ingestion_run_started_timestamp_seconds",
     _EPOCH,
-    "Start of the run that is under way; absent without one.",
+    "Start of the run in progress; absent if there is none.",
     (SCHEDULER,),
     "table",
 )
-RUN_TIME = _counter("ingestion_run_seconds", "seconds", "Time that runs have taken.", (SCHEDULER,), "table")
+RUN_TIME = _counter("ingestion_run_seconds", "seconds", "Total time spent in runs.", (SCHEDULER,), "table")
 RETRIES = _counter(
     "ingestion_retries", "runs", "Runs that resumed the session of an earlier one.", (SCHEDULER,), "table"
 )
-FILES = _counter("ingestion_files", "files", "Files of sessions that were switched.", (SCHEDULER,), "table")
+FILES = _counter(
+    "ingestion_files", "files", "Files of sessions whose segments were switched in.", (SCHEDULER,), "table"
+)
 READ_BYTES = _counter("ingestion_read_bytes", "bytes", "Size of these files.", (SCHEDULER,), "table")
 ROWS = _counter("ingestion_rows", "rows", "Rows of these sessions.", (SCHEDULER,), "table")
 SEGMENTS = _counter("ingestion_segments", "segments", "Segments of these sessions.", (SCHEDULER,), "table")
 SESSION_STARTED = _gauge(
     "ingestion_open_session_started_timestamp_seconds",
     _EPOCH,
-    "When the session began that is not ended; absent without one.",
+    "When the open session was started; absent if there is none.",
     (SCHEDULER,),
     "table",
 )
@@ -141,55 +155,59 @@ SESSION_STARTED = _gauge(
 SUBTASKS = _counter(
     "minion_subtasks",
     "subtasks",
-    "Subtasks that have ended: done, failed, or cancelled.",
+    "Finished subtasks: done, failed, or cancelled.",
     (MINION,),
     "task_type",
     "outcome",
 )
-RUNNING_SUBTASKS = _gauge("minion_running_subtasks", "subtasks", "Subtasks that run.", (MINION,), "task_type")
-SUBTASK_SLOTS = _gauge("minion_subtask_slots", "subtasks", "Subtasks that it runs at once.", (MINION,))
+RUNNING_SUBTASKS = _gauge(
+    "minion_running_subtasks", "subtasks", "Subtasks in progress.", (MINION,), "task_type"
+)
+SUBTASK_SLOTS = _gauge(
+    "minion_subtask_slots", "subtasks", "Subtasks that the minion can run at once.", (MINION,)
+)
 SUBTASK_TIME = _counter(
-    "minion_subtask_seconds", "seconds", "Time that subtasks have taken.", (MINION,), "task_type"
+    "minion_subtask_seconds", "seconds", "Total time spent in subtasks.", (MINION,), "task_type"
 )
 MINION_FILES = _counter(
     "minion_files", "files", "Files of FileIngestionTask, staged or failed.", (MINION,), "outcome"
 )
-MINION_READ_BYTES = _counter("minion_read_bytes", "bytes", "Size of the files that were staged.", (MINION,))
-MINION_ROWS = _counter("minion_staged_rows", "rows", "Rows of the segments that were staged.", (MINION,))
+MINION_READ_BYTES = _counter("minion_read_bytes", "bytes", "Size of the staged files.", (MINION,))
+MINION_ROWS = _counter("minion_staged_rows", "rows", "Rows of the staged segments.", (MINION,))
 MINION_SEGMENT_BYTES = _counter(
-    "minion_staged_segment_bytes", "bytes", "Size of these segments, unpacked.", (MINION,)
+    "minion_staged_segment_bytes", "bytes", "Unpacked size of these segments.", (MINION,)
 )
 
 QUEUE_SUBTASKS = _gauge(
     "queue_subtasks",
     "subtasks",
-    "Subtasks of the queues, waiting or running, by the tag of the minions that they are for.",
+    "Subtasks in the queues, waiting or running, by the tag of the minions that can run them.",
     (QUEUE,),
     "tag",
     "state",
 )
 
-HOOK_ERRORS = _counter("hook_errors", "errors", "What hooks have raised.", _HOSTED, "hook")
+HOOK_ERRORS = _counter("hook_errors", "errors", "Errors raised by hooks.", _HOSTED, "hook")
 HOOK_RUNS = _gauge(
     "hook_running_ratio",
     _YES,
-    "Whether the role runs with the hook; 0: it started without it.",
+    "Whether the role runs with the hook; 0: it started without the hook.",
     _HOSTED,
     "hook",
 )
 
 HELD_PARTITIONS = _gauge(
-    "pause_held_partitions", "partitions", "Partitions that this server holds.", (SERVER,), "table"
+    "pause_held_partitions", "partitions", "Partitions that are paused on this server.", (SERVER,), "table"
 )
 HELD_SINCE = _gauge(
     "pause_since_timestamp_seconds",
     _EPOCH,
-    "When the longest pause began of a partition that this server holds.",
+    "When the longest current pause of a partition on this server began.",
     (SERVER,),
     "table",
 )
 WAITING_ROWS = _gauge(
-    "pause_waiting_rows", "rows", "Rows of the stream that wait for held partitions.", (SERVER,), "table"
+    "pause_waiting_rows", "rows", "Rows of the stream that wait in paused partitions.", (SERVER,), "table"
 )
 EXPIRING_ROWS = _gauge(
     "pause_expiring_rows",
@@ -199,7 +217,7 @@ EXPIRING_ROWS = _gauge(
     "table",
 )
 LOST_ROWS = _gauge(
-    "pause_lost_rows", "rows", "Rows that the stream dropped before they were read.", (SERVER,), "table"
+    "pause_lost_rows", "rows", "Rows that the stream deleted before they were read.", (SERVER,), "table"
 )
 
 UPLOADS = _counter(
@@ -213,25 +231,26 @@ UPLOADS = _counter(
 BACKLOG_SEGMENTS = _gauge(
     "upload_backlog_segments",
     "segments",
-    "Segments whose commits went on, and whose tars wait for the store.",
+    "Segments that were committed, but whose tars still wait for the store.",
     (SERVER,),
 )
-BACKLOG_BYTES = _gauge(
-    "upload_backlog_bytes", "bytes", "Size of these tars, on the server's disk.", (SERVER,)
-)
+BACKLOG_BYTES = _gauge("upload_backlog_bytes", "bytes", "Size of these tars on the server's disk.", (SERVER,))
 BACKLOG_MAX_BYTES = _gauge(
-    "upload_backlog_max_bytes", "bytes", "How much may wait; beyond it the oldest are given up.", (SERVER,)
+    "upload_backlog_max_bytes",
+    "bytes",
+    "Limit of the backlog; beyond it the oldest tars are given up.",
+    (SERVER,),
 )
 BACKLOG_OLDEST = _gauge(
     "upload_backlog_oldest_timestamp_seconds",
     _EPOCH,
-    "When the oldest of these tars was built; absent without one.",
+    "When the oldest of these tars was built; absent if there is none.",
     (SERVER,),
 )
 BACKLOG_LEVEL = _gauge(
     "upload_backlog_level_ratio",
     _YES,
-    "Whether the backlog is at a level: empty, behind, or overflowing (some were given up since).",
+    "The level of the backlog: empty, behind, or overflowing (some tars were given up since).",
     (SERVER,),
     "level",
 )
@@ -246,43 +265,59 @@ UPSERT_MARK = _gauge(
 UPSERT_MARK_AT = _gauge(
     "upsert_mark_timestamp_seconds",
     _EPOCH,
-    "When that version was made; absent before the first.",
+    "When that version was created; absent before the first one.",
     (SERVER,),
     "table",
 )
 UPSERT_PENDING = _gauge(
-    "upsert_pending_events", "events", "Events that wait for their rows.", (SERVER,), "table"
+    "upsert_pending_events", "events", "Events that still wait for their rows.", (SERVER,), "table"
 )
 QUERY_MARK = _gauge(
-    "upsert_query_mark_version", "versions", "The version at which this broker answers.", (BROKER,), "table"
+    "upsert_query_mark_version",
+    "versions",
+    "The version that queries see at this broker.",
+    (BROKER,),
+    "table",
 )
 
 COORDINATOR_VERSION = _gauge(
-    "coordinator_version", "versions", "The newest version that was sent.", (COORDINATOR,), "table"
+    "coordinator_version",
+    "versions",
+    "The newest version that the coordinator has sent.",
+    (COORDINATOR,),
+    "table",
 )
 COORDINATOR_VERSION_AT = _gauge(
-    "coordinator_last_version_timestamp_seconds", _EPOCH, "When it was sent.", (COORDINATOR,), "table"
+    "coordinator_last_version_timestamp_seconds",
+    _EPOCH,
+    "When that version was sent.",
+    (COORDINATOR,),
+    "table",
 )
 COORDINATOR_LAG = _gauge(
     "coordinator_lag_rows",
     "rows",
-    "Rows of the input that are in no version; absent where it is not known, as for one that stands by.",
+    "Rows of the input that are in no version yet; absent if unknown, e.g. for one that stands by.",
     (COORDINATOR,),
     "table",
 )
-COORDINATOR_KEYS = _gauge("coordinator_keys", "keys", "Keys in its state.", (COORDINATOR,), "table")
-COORDINATOR_VERSIONS = _counter(
-    "coordinator_versions", "versions", "Versions that it has sent.", (COORDINATOR,), "table"
+COORDINATOR_KEYS = _gauge(
+    "coordinator_keys", "keys", "Keys in the coordinator's state.", (COORDINATOR,), "table"
 )
-COORDINATOR_ROWS = _counter("coordinator_rows", "rows", "Rows that it has read.", (COORDINATOR,), "table")
+COORDINATOR_VERSIONS = _counter("coordinator_versions", "versions", "Versions sent.", (COORDINATOR,), "table")
+COORDINATOR_ROWS = _counter("coordinator_rows", "rows", "Rows read.", (COORDINATOR,), "table")
 COORDINATOR_KEYLESS = _counter(
-    "coordinator_keyless_rows", "rows", "Rows that it could not read a key of.", (COORDINATOR,), "table"
+    "coordinator_keyless_rows", "rows", "Rows without a readable key.", (COORDINATOR,), "table"
 )
 COORDINATOR_EVENTS = _counter(
-    "coordinator_events", "events", "Inserts and deletes that it has sent.", (COORDINATOR,), "table"
+    "coordinator_events", "events", "Inserts and deletes sent.", (COORDINATOR,), "table"
 )
 COORDINATOR_FAILURES = _counter(
-    "coordinator_failures", "failures", "Failures after which it began again.", (COORDINATOR,), "table"
+    "coordinator_failures",
+    "failures",
+    "Failures after which the coordinator restarted its work.",
+    (COORDINATOR,),
+    "table",
 )
 
 COMMITTED_SEGMENTS = _gauge(
@@ -291,7 +326,7 @@ COMMITTED_SEGMENTS = _gauge(
 FAULTY_SEGMENTS = _gauge(
     "deepstore_faulty_segments",
     "segments",
-    "Segments with a fault of their copies, before the round's repairs.",
+    "Segments whose copies have a fault, before the round's repairs.",
     (WATCH,),
     "table",
     "fault",
@@ -299,21 +334,21 @@ FAULTY_SEGMENTS = _gauge(
 UNCOPIED_SEGMENTS = _gauge(
     "deepstore_uncopied_segments",
     "segments",
-    "Segments of which no copy is good, neither in the store nor on a server.",
+    "Segments without a good copy, neither in the store nor on a server.",
     (WATCH,),
     "table",
 )
 UNSTORED_SEGMENTS = _gauge(
     "deepstore_unstored_segments",
     "segments",
-    "Segments without a good copy in the store; none of a table whose policy is servers.",
+    "Segments without a good copy in the store; 0 for a table whose policy is servers.",
     (WATCH,),
     "table",
 )
 SILENT_SERVERS = _gauge(
     "deepstore_silent_servers",
     "servers",
-    "Servers of a table that did not report the check sums of their copies.",
+    "Servers of a table that did not report the checksums of their copies.",
     (WATCH,),
     "table",
 )
@@ -324,11 +359,9 @@ FAILED_TABLES = _gauge(
     (WATCH,),
     "table",
 )
-REPAIRS = _counter("deepstore_repairs", "repairs", "Repairs that were attempted.", (WATCH,), "outcome")
-SWEPT_OBJECTS = _counter(
-    "deepstore_swept_objects", "objects", "Leftovers in the store that were deleted.", (WATCH,)
-)
-LAST_AUDIT_TIME = _gauge("deepstore_last_round_seconds", "seconds", "Length of the last round.", (WATCH,))
+REPAIRS = _counter("deepstore_repairs", "repairs", "Attempted repairs.", (WATCH,), "outcome")
+SWEPT_OBJECTS = _counter("deepstore_swept_objects", "objects", "Leftovers deleted from the store.", (WATCH,))
+LAST_AUDIT_TIME = _gauge("deepstore_last_round_seconds", "seconds", "Duration of the last round.", (WATCH,))
 
 
 def all_metrics() -> Iterator[Metric]:

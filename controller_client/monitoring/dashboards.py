@@ -1,4 +1,4 @@
-"""Dashboards for Grafana: described here, written as the JSON that Grafana imports."""
+"""Dashboards for Grafana: described here, exported as the JSON that Grafana imports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["DASHBOARDS", "Dashboard", "Panel", "dashboard_json", "expressions"]
 
 _SCHEMA_VERSION = 39
-"""Of Grafana 11's JSON; later ones convert it."""
+"""The version of Grafana 11's JSON; later releases convert it."""
 _DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _WIDTH, _HEIGHT, _COLUMNS = 12, 8, 24
 
@@ -19,8 +19,8 @@ class Panel:
     """A chart over time.
 
     Attributes:
-        title: Of the panel.
-        unit: Grafana's name of the unit.
+        title: Title of the panel.
+        unit: Grafana's name for the unit.
         queries: Expressions, each with the legend of its series.
     """
 
@@ -34,9 +34,9 @@ class Dashboard:
     """A dashboard.
 
     Attributes:
-        uid: Its name, in Grafana's addresses and of its file.
-        title: For people.
-        panels: In the order of reading.
+        uid: Its name in Grafana's URLs and the name of its file.
+        title: Title of the dashboard.
+        panels: The panels, in reading order.
     """
 
     uid: str
@@ -59,24 +59,24 @@ PROCESSES = Dashboard(
         ),
         Panel("Ready", "short", [(_p("process_ready_ratio"), "{{instance}}")]),
         Panel(
-            "Time since the last sign of life",
+            "Time since the last heartbeat",
             "s",
             [(f"time() - {_p('process_last_round_timestamp_seconds')}", "{{instance}} {{loop}}")],
         ),
         Panel(
-            "Rounds that were aborted, per minute",
+            "Failed rounds per minute",
             "short",
             [(f"60 * rate({_p('process_failed_rounds_total')}[5m])", "{{instance}} {{loop}}")],
         ),
         Panel("Leases", "short", [(f"max by (lease) ({_p('lease_held_ratio')})", "{{lease}}")]),
         Panel(
-            "Errors of hooks, per minute",
+            "Errors of hooks per minute",
             "short",
             [(f"60 * rate({_p('hook_errors_total')}[5m])", "{{instance}} {{hook}}")],
         ),
         Panel("Memory", "bytes", [('process_resident_memory_bytes{job=~"pinot-plugins.*"}', "{{instance}}")]),
         Panel(
-            "Processors",
+            "CPU",
             "short",
             [('rate(process_cpu_seconds_total{job=~"pinot-plugins.*"}[5m])', "{{instance}}")],
         ),
@@ -98,7 +98,9 @@ INGESTION = Dashboard(
             ],
         ),
         Panel(
-            "Failed runs in a row", "short", [(f"{_p('ingestion_consecutive_failed_runs')} > 0", "{{table}}")]
+            "Consecutive failed runs",
+            "short",
+            [(f"{_p('ingestion_consecutive_failed_runs')} > 0", "{{table}}")],
         ),
         Panel(
             "Age of open sessions",
@@ -106,12 +108,12 @@ INGESTION = Dashboard(
             [(f"time() - {_p('ingestion_open_session_started_timestamp_seconds')}", "{{table}}")],
         ),
         Panel(
-            "Time since the last good run",
+            "Time since the last successful run",
             "s",
             [(f"time() - {_p('ingestion_last_good_run_timestamp_seconds')}", "{{table}}")],
         ),
         Panel(
-            "Runs under way",
+            "Runs in progress",
             "s",
             [(f"time() - {_p('ingestion_run_started_timestamp_seconds')}", "{{table}}")],
         ),
@@ -134,7 +136,7 @@ INGESTION = Dashboard(
             ],
         ),
         Panel(
-            "Subtasks that run, and slots",
+            "Running subtasks and slots",
             "short",
             [
                 (f"sum by (task_type) ({_p('minion_running_subtasks')})", "{{task_type}}"),
@@ -142,18 +144,20 @@ INGESTION = Dashboard(
             ],
         ),
         Panel(
-            "Subtasks of the queues",
+            "Subtasks in the queues",
             "short",
             [(f"max by (tag, state) ({_p('queue_subtasks')})", "{{tag}} {{state}}")],
         ),
         Panel(
-            "Subtasks that ended, per minute",
+            "Finished subtasks per minute",
             "short",
             [(f"60 * sum by (outcome) (rate({_p('minion_subtasks_total')}[5m]))", "{{outcome}}")],
         ),
-        Panel("Read by minions", "Bps", [(f"rate({_p('minion_read_bytes_total')}[5m])", "{{instance}}")]),
         Panel(
-            "Files of minions, per minute",
+            "Bytes read by minions", "Bps", [(f"rate({_p('minion_read_bytes_total')}[5m])", "{{instance}}")]
+        ),
+        Panel(
+            "Files of minions per minute",
             "short",
             [(f"60 * sum by (outcome) (rate({_p('minion_files_total')}[5m]))", "{{outcome}}")],
         ),
@@ -169,7 +173,7 @@ REALTIME = Dashboard(
     "pinot-plugins: pauses, deep store, upsert",
     (
         Panel(
-            "Partitions held, by server", "short", [(_p("pause_held_partitions"), "{{instance}} {{table}}")]
+            "Paused partitions by server", "short", [(_p("pause_held_partitions"), "{{instance}} {{table}}")]
         ),
         Panel(
             "Age of pauses",
@@ -177,7 +181,7 @@ REALTIME = Dashboard(
             [(f"time() - min by (table) ({_p('pause_since_timestamp_seconds')})", "{{table}}")],
         ),
         Panel(
-            "Rows of held partitions",
+            "Rows of paused partitions",
             "short",
             [
                 (f"max by (table) ({_p('pause_waiting_rows')})", "{{table}} waiting"),
@@ -186,11 +190,11 @@ REALTIME = Dashboard(
             ],
         ),
         Panel(
-            "Uploads of commits, per minute",
+            "Uploads of commits per minute",
             "short",
             [(f"60 * sum by (outcome) (rate({_p('upload_uploads_total')}[5m]))", "{{outcome}}")],
         ),
-        Panel("Backlog of uploads", "bytes", [(_p("upload_backlog_bytes"), "{{instance}}")]),
+        Panel("Upload backlog", "bytes", [(_p("upload_backlog_bytes"), "{{instance}}")]),
         Panel(
             "Age of the oldest tar in the backlog",
             "s",
@@ -215,17 +219,17 @@ REALTIME = Dashboard(
             [(f"increase({_p('deepstore_repairs_total')}[1h])", "{{outcome}}")],
         ),
         Panel(
-            "Versions that the mark is behind",
+            "Versions by which the mark lags",
             "short",
             [(_BEHIND, "{{table}}")],
         ),
         Panel(
-            "Age of the state that queries see",
+            "Age of the state seen by queries",
             "s",
             [(f"time() - min by (table) ({_p('upsert_mark_timestamp_seconds')})", "{{table}}")],
         ),
         Panel(
-            "Coordinators: rows per second, rows that wait",
+            "Coordinators: rows per second, waiting rows",
             "short",
             [
                 (f"rate({_p('coordinator_rows_total')}[5m])", "{{table}} read"),
@@ -247,7 +251,7 @@ def expressions() -> Iterator[str]:
 
 
 def dashboard_json(dashboard: Dashboard) -> dict[str, Any]:
-    """Return a dashboard as Grafana imports it; its data source is chosen there."""
+    """Return a dashboard as JSON for Grafana; the data source is chosen there."""
     return {
         "uid": dashboard.uid,
         "title": dashboard.title,
@@ -265,15 +269,15 @@ def dashboard_json(dashboard: Dashboard) -> dict[str, Any]:
 
 
 def _panel(number: int, panel: Panel) -> dict[str, Any]:
-    place = number * _WIDTH
+    offset = number * _WIDTH
     return {
         "id": number + 1,
         "type": "timeseries",
         "title": panel.title,
         "datasource": _DATASOURCE,
         "gridPos": {
-            "x": place % _COLUMNS,
-            "y": place // _COLUMNS * _HEIGHT,
+            "x": offset % _COLUMNS,
+            "y": offset // _COLUMNS * _HEIGHT,
             "w": _WIDTH,
             "h": _HEIGHT,
         },
@@ -281,11 +285,11 @@ def _panel(number: int, panel: Panel) -> dict[str, Any]:
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}},
         "targets": [
             {
-                "refId": chr(ord("A") + place),
+                "refId": chr(ord("A") + index),
                 "expr": expression,
                 "legendFormat": legend,
                 "datasource": _DATASOURCE,
             }
-            for place, (expression, legend) in enumerate(panel.queries)
+            for index, (expression, legend) in enumerate(panel.queries)
         ],
     }

@@ -1,4 +1,4 @@
-"""Whether a process is alive, by the rounds of its loops, and ready, by what it needs."""
+"""Whether a process is alive, judged by the rounds of its loops, and ready, judged by what it needs."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class LoopMetrics:
 
 
 class Loop:
-    """A loop that has to make a round at least once in a while; its methods may be called by any thread.
+    """A loop that must keep making rounds; its methods may be called from any thread.
 
-    It counts from its first sign of life on: what comes before, such as the reading of a large state, may
-    take as long as it takes.
+    It is watched from its first heartbeat on: what comes before, such as loading a large state, may take any
+    time.
 
     Args:
-        name: Of the loop.
-        bound_s: If it is silent for longer, it is stuck.
-        metrics: Of the process.
-        clock: Time.
+        name: Name of the loop.
+        bound_s: Longest time without a heartbeat before it counts as stuck.
+        metrics: The metrics of the process.
+        clock: The clock.
     """
 
     def __init__(self, name: str, bound_s: float, metrics: LoopMetrics, clock: Clock) -> None:
@@ -49,12 +49,12 @@ class Loop:
         metrics.bound.labels(name).set(bound_s)
 
     def alive(self) -> None:
-        """Give a sign of life, within a round that takes long."""
+        """Send a heartbeat, within a long round."""
         self._seen_s = self._clock.monotonic()
         self._metrics.last_round.labels(self.name).set(self._clock.now())
 
     def round_ended(self, *, well: bool = True) -> None:
-        """Count a round; one that does not end well counts as a sign of life too."""
+        """Count a round; a failed one is a heartbeat too."""
         self.alive()
         self._metrics.rounds.labels(self.name).inc()
         if well:
@@ -65,35 +65,35 @@ class Loop:
             self._metrics.failed_in_a_row.labels(self.name).inc()
 
     def stands_by(self) -> None:
-        """It makes no rounds now, since another process does; that is a sign of life."""
+        """Note, as a heartbeat, that the loop makes no rounds because another process does."""
         self.alive()
         self._metrics.last_good_round.remove(self.name)
         self._metrics.failed_in_a_row.labels(self.name).set(0)
 
     def ended(self) -> None:
-        """It makes no more rounds, and is not to: the process stops."""
+        """Note that the loop makes no more rounds because the process is stopping."""
         self._seen_s = None
         metrics = self._metrics
         for each in (metrics.last_round, metrics.last_good_round, metrics.failed_in_a_row):
             each.remove(self.name)
 
     def trouble(self) -> str | None:
-        """Why it counts as stuck; None while it does not."""
+        """Return why it counts as stuck; None: it does not."""
         seen_s = self._seen_s
         silent_s = 0.0 if seen_s is None else self._clock.monotonic() - seen_s
         if silent_s <= self.bound_s:
             return None
         return (
-            f"the loop {self.name} gave its last sign of life {silent_s:.0f} s ago; "
-            f"expected is one in {self.bound_s:g} s"
+            f"the loop {self.name} sent its last heartbeat {silent_s:.0f} s ago; "
+            f"one is expected every {self.bound_s:g} s"
         )
 
 
 class Need:
-    """Something without which a process does not do its work; its methods may be called by any thread.
+    """Something without which a process cannot do its work; its methods may be called from any thread.
 
     Args:
-        reason: Why it is not there at first.
+        reason: Why it is missing at first.
     """
 
     def __init__(self, reason: str) -> None:
@@ -101,15 +101,15 @@ class Need:
 
     @property
     def reason(self) -> str | None:
-        """Why it is not there; None: it is."""
+        """Why it is missing; None: it is not."""
         return self._reason
 
     def met(self) -> None:
-        """It is there."""
+        """Note that it is available."""
         self._reason = None
 
     def unmet(self, reason: str) -> None:
-        """It is not there."""
+        """Note that it is missing."""
         self._reason = reason
 
 
@@ -122,23 +122,23 @@ class Health:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add_loop(self, loop: Loop) -> None:
-        """Have a loop count."""
+        """Add a loop."""
         with self._lock:
             self.loops.append(loop)
 
     def add_need(self, need: Need) -> None:
-        """Have a need count."""
+        """Add a need."""
         with self._lock:
             self.needs.append(need)
 
     def troubles(self) -> list[str]:
-        """Why the process is not alive; empty: it is."""
+        """Return why the process is not alive; empty: it is."""
         with self._lock:
             loops = list(self.loops)
         return [trouble for each in loops if (trouble := each.trouble())]
 
     def missing(self) -> list[str]:
-        """Why the process is not ready; empty: it is."""
+        """Return why the process is not ready; empty: it is."""
         with self._lock:
             needs = list(self.needs)
         return [reason for each in needs if (reason := each.reason)]

@@ -1,4 +1,4 @@
-"""The metrics, loops and needs of one process: every part of it asks the same object for them."""
+"""The metrics, loops and needs of one process; all its parts share one object."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _Instrument = TypeVar("_Instrument", Counter, Gauge)
 
 
 class Monitoring:
-    """One a process; without a server nobody sees it. Its methods may be called by any thread.
+    """The monitoring of a process; only a server makes it visible. Its methods may be called from any thread.
 
     Args:
-        process: What the process is, e.g. ``scheduler``.
-        clock: Time.
+        process: The kind of process, e.g. ``scheduler``.
+        clock: The clock.
     """
 
     def __init__(self, process: str, clock: Clock | None = None) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # else each counter is there twice
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # else each counter appears twice
         self.process = process
         self.registry = CollectorRegistry()
         self.health = Health()
@@ -48,7 +48,7 @@ class Monitoring:
         self._made: dict[str, Counter | Gauge] = {}
         ProcessCollector(registry=self.registry)
         self.gauge(catalogue.PROCESS_INFO).labels(process, __version__).set(1)
-        # Asked for when it is scraped, so that it says what /ready says, whatever threads change meanwhile.
+        # Computed at each scrape, so that it agrees with /ready, whatever threads change meanwhile.
         self.gauge(catalogue.PROCESS_READY).set_function(lambda: not self.health.missing())
         self._loops = LoopMetrics(
             self.counter(catalogue.ROUNDS),
@@ -60,45 +60,45 @@ class Monitoring:
         )
 
     def counter(self, metric: Metric) -> Counter:
-        """The counter of that name, made at the first question."""
+        """Return the counter for a metric, created on the first call."""
         return self._instrument(metric, Kind.COUNTER, Counter)
 
     def gauge(self, metric: Metric) -> Gauge:
-        """The gauge of that name, made at the first question."""
+        """Return the gauge for a metric, created on the first call."""
         return self._instrument(metric, Kind.GAUGE, Gauge)
 
     def sample(self, metric: Metric, read: Callable[[], Values]) -> None:
-        """Take a metric's values from somewhere else, each time when they are asked for.
+        """Read a metric's values from elsewhere at each scrape.
 
         Args:
-            metric: Which.
-            read: Returns what is in memory; called in a thread of the HTTP server.
+            metric: The metric.
+            read: Returns the values, from memory; called in a thread of the HTTP server.
         """
         self.registry.register(_Sampled(metric, read))
 
     def loop(self, name: str, bound_s: float) -> Loop:
-        """Make a loop, without which the process is not alive.
+        """Create a loop; if it gets stuck, the process is not alive.
 
         Args:
-            name: Of the loop.
-            bound_s: If it is silent for longer, it is stuck.
+            name: Name of the loop.
+            bound_s: Longest time without a heartbeat before it counts as stuck.
         """
         made = Loop(name, bound_s, self._loops, self._clock)
         self.health.add_loop(made)
         return made
 
     def need(self, reason: str) -> Need:
-        """Make a need, without which the process is not ready.
+        """Create a need; while it is not met, the process is not ready.
 
         Args:
-            reason: Why it is not there at first, for people.
+            reason: Why it is missing at first, for people.
         """
         made = Need(reason)
         self.health.add_need(made)
         return made
 
     def text(self) -> str:
-        """All metrics, as Prometheus scrapes them."""
+        """Return all metrics, as Prometheus scrapes them."""
         return generate_latest(self.registry).decode()
 
     def _instrument(self, metric: Metric, kind: Kind, make: type[_Instrument]) -> _Instrument:
@@ -115,18 +115,18 @@ class Monitoring:
 
 
 class _Sampled(Collector):
-    """A metric whose values are somewhere else."""
+    """A metric whose values are kept elsewhere."""
 
     def __init__(self, metric: Metric, read: Callable[[], Values]) -> None:
         self._metric = metric
         self._read = read
 
     def describe(self) -> Iterable[Family]:
-        """Without a look at the values, which may not be there yet."""
+        """Describe the metric without reading its values, which may not exist yet."""
         return [self._family()]
 
     def collect(self) -> Iterable[Family]:
-        """With the present values."""
+        """Return the metric with its current values."""
         family = self._family()
         for labels, value in sorted(self._read().items()):
             family.add_metric(labels, value)

@@ -1,4 +1,4 @@
-"""The HTTP server of a process that answers what Prometheus and probes ask."""
+"""The HTTP server of a process, for Prometheus and probes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _Page = tuple[str, dict[str, Any]]
 
 
 class MonitoringServer:
-    """Answers ``GET /metrics``, ``/health`` and ``/ready``, in threads of its own; a context manager.
+    """Serves ``GET /metrics``, ``/health`` and ``/ready`` in threads of its own; a context manager.
 
-    The latter two answer with JSON: 200 where all is well, else 503 with the reasons.
+    The latter two answer with JSON: 200 if all is well, otherwise 503 with the reasons.
 
     Args:
         host: Address to listen on.
-        port: Port; 0: any that is free.
-        monitoring: Of the process.
+        port: Port; 0: any free port.
+        monitoring: The monitoring of the process.
 
     Raises:
-        SetupError: It cannot listen there.
+        SetupError: The server cannot listen there.
     """
 
     def __init__(self, host: str, port: int, monitoring: Monitoring) -> None:
@@ -37,7 +37,7 @@ class MonitoringServer:
         except OSError as error:
             raise SetupError(
                 f"metrics cannot be served at {host}:{port}: {error.strerror}",
-                remedy="choose another port with --metrics-port, and check the address of --metrics-host",
+                remedy="choose another port with --metrics-port, and check the address in --metrics-host",
             ) from error
         self._server.set_app(_pages(monitoring))
 
@@ -58,7 +58,7 @@ class MonitoringServer:
 
 
 def _pages(monitoring: Monitoring) -> Callable[..., Any]:
-    """Make the WSGI application of the server."""
+    """Create the WSGI application of the server."""
     metrics = make_wsgi_app(monitoring.registry)
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:

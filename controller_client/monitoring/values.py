@@ -1,4 +1,4 @@
-"""Values of metrics by their labels: replaced together, and dropped with their tables."""
+"""Values of metrics by their labels: replaced together, and dropped along with their tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from prometheus_client import Counter, Gauge
 __all__ = ["Values", "forget_tables", "label_sets", "replace_values"]
 
 Values = Mapping[tuple[str, ...], float]
-"""Values by the values of the labels."""
+"""Maps label values to the metric's value."""
 
 
 def replace_values(gauge: Gauge, values: Values) -> None:
-    """Give a gauge the values of a round; those of labels that are not among them go."""
+    """Set the values of a gauge and remove those of all other labels."""
     for labels, value in values.items():
         gauge.labels(*labels).set(value)
     for labels in label_sets(gauge) - values.keys():
@@ -21,7 +21,7 @@ def replace_values(gauge: Gauge, values: Values) -> None:
 
 
 def forget_tables(metrics: Iterable[Counter | Gauge], present: Collection[str]) -> None:
-    """Drop the values of tables that are not there any more; ``table`` is each metric's first label."""
+    """Drop the values of tables that no longer exist; ``table`` is each metric's first label."""
     for metric in metrics:
         for labels in label_sets(metric):
             if labels[0] not in present:
@@ -29,5 +29,5 @@ def forget_tables(metrics: Iterable[Counter | Gauge], present: Collection[str]) 
 
 
 def label_sets(metric: Counter | Gauge) -> set[tuple[str, ...]]:
-    """Return the values of the labels that a metric has values for."""
+    """Return the label values for which a metric has values."""
     return {tuple(sample.labels.values()) for family in metric.collect() for sample in family.samples}

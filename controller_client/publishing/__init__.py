@@ -1,4 +1,4 @@
-"""Segments become a table's, all at once or not at all: staged, checked, pushed, switched, seen by brokers.
+"""Publishes segments atomically: they are staged, checked, pushed, switched and seen by brokers.
 
 FileIngestionTask and Spark's writer both publish through this package.
 """

@@ -1,18 +1,18 @@
-"""Finds what interrupted replacements left in a table's lineage, and advises what to do. No IO.
+"""Finds the leftovers of interrupted replacements in a table's lineage, and advises on them. No IO.
 
 ::
 
     finding        what it is                                         repair
-    STUCK          IN_PROGRESS for longer than a given time: blocks   revert by force, delete segmentsTo
+    STUCK          IN_PROGRESS for longer than a given time: blocks   force the revert, delete segmentsTo
                    others, and its segments are hidden
-    NOT_LOADED     IN_PROGRESS, but servers do not load segments of   reset them, wake Helix; what is not in
-                   segmentsTo, so it cannot be completed              the ideal state: push it again
-    LEFTOVERS      REVERTED, but segments of segmentsTo are there     delete them
-    OVERLAP        two live entries hold the same segment, which      revert the younger one if it is in
+    NOT_LOADED     IN_PROGRESS, but servers do not load segments of   reset them, wake Helix; push those not
+                   segmentsTo, so it cannot be completed              in the ideal state again
+    LEFTOVERS      REVERTED, but segments of segmentsTo exist         delete them
+    OVERLAP        two live entries contain the same segment, which   revert the younger one if it is in
                    the protocol forbids (two writers at once)         progress and shares no new segment
     BEHIND         COMPLETED, but servers lack segments of            start the servers: the replacement has
                    segmentsTo                                         not waited for them, or they lost some
-    LOST_SEGMENTS  COMPLETED, but some of segmentsTo are gone, and    by hand: push them again
+    LOST_SEGMENTS  COMPLETED, but some of segmentsTo are gone, and    manually: push them again
                    no later entry replaced them
 """
 
@@ -41,12 +41,12 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Repair:
-    """What :func:`controller_client.publishing.lineage_repair.repair` does.
+    """The actions of :func:`controller_client.publishing.lineage_repair.repair`.
 
     Attributes:
-        revert: Whether the entry is reverted first, by force.
-        delete: Segments that are deleted.
-        load: Segments that servers are made to load.
+        revert: Whether to force the revert of the entry first.
+        delete: Segments to delete.
+        load: Segments to make servers load.
     """
 
     revert: bool = False
@@ -56,15 +56,15 @@ class Repair:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One fault of a table's lineage.
+    """A fault of a table's lineage.
 
     Attributes:
-        finding: What is wrong.
-        entry: The entry it is wrong with.
+        finding: The kind of fault.
+        entry: The faulty entry.
         age_s: Seconds since the entry's state was entered.
         explanation: What is wrong, in a sentence.
         advice: What to do, in a sentence.
-        repair: What repairs it; None when a human must decide.
+        repair: The repair; None if it requires a decision.
     """
 
     finding: Finding
@@ -88,14 +88,14 @@ def diagnose(
 
     Args:
         entries: All entries.
-        segments: All segments of the table, replaced ones included.
+        segments: All segments of the table, including replaced ones.
         now_ms: Epoch milliseconds.
         older_than_s: An entry in progress is stuck from this age on: longer than any replacement takes.
-        unloaded: Segments that were pushed and that servers should have loaded by now.
-        reasons: (segment, server) to why it was not loaded there, as far as it is known.
+        unloaded: Pushed segments that servers should have loaded by now.
+        reasons: (segment, server) -> why it was not loaded there, if known.
 
     Returns:
-        Faults, oldest entry first; none when all is well.
+        Faults, oldest entry first; empty if all is well.
     """
     found: list[Diagnosis | None] = []
     table = _Table.of(entries, segments, unloaded)
@@ -113,12 +113,12 @@ def diagnose(
 
 @dataclass
 class _Table:
-    """A table by its segments, so that each entry is compared with those alone that share one with it.
+    """A table indexed by segment, so that each entry is compared only with those sharing a segment with it.
 
     Attributes:
         present: All segments of the table.
         replacing: Segment -> live entries that replace it.
-        bringing: Segment -> live entries that bring it.
+        bringing: Segment -> live entries that add it.
         faults: Segment -> servers that should have loaded it by now.
     """
 
@@ -143,11 +143,11 @@ class _Table:
         return table
 
     def left_of(self, entry: LineageEntry) -> set[str]:
-        """Return the new segments of an entry that are there."""
+        """Return the new segments of an entry that exist."""
         return set(self.present.intersection(entry.segments_to))
 
     def claimed_by_others(self, entry: LineageEntry) -> set[str]:
-        """Return its new segments that another live entry still needs: they are never deleted for it."""
+        """Return its new segments that another live entry still needs: these are never deleted."""
         return {
             name
             for name in entry.segments_to
@@ -156,7 +156,7 @@ class _Table:
         }
 
     def oldest_rival(self, entry: LineageEntry) -> LineageEntry | None:
-        """Return the oldest live entry, older than this one, that replaces or brings the same segments."""
+        """Return the oldest live entry, older than this one, that replaces or adds the same segments."""
         rivals = [
             other
             for names, holders in ((entry.segments_from, self.replacing), (entry.segments_to, self.bringing))
@@ -181,10 +181,10 @@ def _stuck(entry: LineageEntry, table: _Table, age_s: float, older_than_s: float
         entry,
         age_s,
         f"in progress for {age_s:.0f} s; {len(left)} of {len(entry.segments_to)} new segments were pushed",
-        "another live entry needs the same segments: decide by hand which of them goes"
+        "another live entry needs the same segments: decide which of them to revert"
         if blocked
-        else "make sure that its writer is gone, then revert it and delete its new segments",
-        # Pinot deletes segmentsTo when it reverts, so an entry with shared ones must not be reverted.
+        else "make sure that its writer has ended, then revert it and delete its new segments",
+        # A revert deletes segmentsTo, so an entry with shared segments must not be reverted.
         None if blocked else Repair(revert=True, delete=left),
     )
 
@@ -197,7 +197,7 @@ def _not_loaded(
         return None
 
     load = tuple(sorted({fault.segment for fault in faults if fault.server is not None}))
-    advice = "let its writer run again: it resets what is in ERROR and pushes again what is missing"
+    advice = "run its writer again: it resets segments in ERROR and pushes missing ones again"
     if load:
         advice += "; or let the doctor make servers load them"
     count = len({fault.segment for fault in faults})
@@ -221,14 +221,14 @@ def _leftovers(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | 
         Finding.LEFTOVERS,
         entry,
         age_s,
-        f"reverted, but {len(left)} of {len(entry.segments_to)} new segments are still there",
-        "delete them: they are hidden, and block their names",
+        f"reverted, but {len(left)} of {len(entry.segments_to)} new segments still exist",
+        "delete them: they are hidden and block their names",
         Repair(delete=left),
     )
 
 
 def _overlap(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
-    # Reported once, with the younger of the two.
+    # Reported once, for the younger of the two.
     other = table.oldest_rival(entry) if entry.live else None
     if other is None:
         return None
@@ -242,7 +242,7 @@ def _overlap(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | No
         f"replaces or adds the same segments as entry {other.entry_id} ({other.state})",
         "revert this one, then run its writer again"
         if revertible
-        else "decide by hand which of the two is right, and revert the other",
+        else "decide which of the two is right, and revert the other",
         Repair(revert=True, delete=left) if revertible else None,
     )
 
@@ -253,7 +253,7 @@ def _lost(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
     lost = sorted(
         name for name in entry.segments_to if name not in table.present and name not in table.replacing
     )
-    # All gone is what deleting a table's old segments looks like; some gone is a hole in the data.
+    # If all are gone, the table's old segments were deleted; if only some are, there is a hole in the data.
     if not lost or len(lost) == len(entry.segments_to):
         return None
     return Diagnosis(
@@ -261,7 +261,7 @@ def _lost(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
         entry,
         age_s,
         f"completed, but {len(lost)} of {len(entry.segments_to)} new segments are gone: {lost[:10]}",
-        "if nobody deleted them on purpose, push them again",
+        "unless they were deleted on purpose, push them again",
         None,
     )
 
@@ -283,7 +283,7 @@ def _behind(
         age_s,
         f"completed, but {', '.join(servers)} {'lacks' if len(servers) == 1 else 'lack'} {count} of "
         f"{len(entry.segments_to)} new segments: {_texts(faults, reasons)}",
-        "start these servers, or see their logs: they load the segments by themselves, those in ERROR after "
+        "start these servers, or check their logs: they load the segments by themselves; those in ERROR need "
         "`pinotctl segment reset`",
         None,
     )

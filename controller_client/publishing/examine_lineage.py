@@ -1,4 +1,4 @@
-"""Reads what the doctor needs to know of a table's lineage from the cluster."""
+"""Reads the data for the doctor of a table's lineage from the cluster."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from controller_client.rest.segment_states import Unloaded
 
 __all__ = ["examine_lineage"]
 
-# A pushed segment that is not loaded for longer is a fault; of at most this number it is read when they were
-# pushed.
+# A pushed segment that is not loaded within this time is a fault; the push times of at most this many
+# segments are read.
 _LOADS_WITHIN_S = 60.0
 _PUSH_TIMES_READ = 20
 
 
 def examine_lineage(client: RestClient, table: TableName, older_than_s: float) -> list[Diagnosis]:
-    """Look for what interrupted replacements left in a table; changes nothing.
+    """Find the leftovers of interrupted replacements in a table; changes nothing.
 
     Args:
         client: Client of the cluster.
@@ -28,7 +28,7 @@ def examine_lineage(client: RestClient, table: TableName, older_than_s: float) -
         older_than_s: An entry in progress is stuck from this age on: longer than any replacement takes.
 
     Returns:
-        Faults, oldest entry first; none when all is well.
+        Faults, oldest entry first; empty if all is well.
 
     Raises:
         NotFoundError: There is no such table.
@@ -55,12 +55,13 @@ def _unloaded(
     segments: Sequence[str],
     now_ms: int,
 ) -> Sequence[Unloaded]:
-    """Find what servers lack: of open entries what they should have loaded by now, of completed ones all."""
+    """Find missing segments: of open entries, those that are overdue; of completed ones, all."""
     by_state: dict[LineageState, set[str]] = {state: set() for state in LineageState}
     for entry in entries:
         by_state[entry.state].update(entry.segments_to)
-    there = set(segments)
-    pushed, served = by_state[LineageState.IN_PROGRESS] & there, by_state[LineageState.COMPLETED] & there
+    existing = set(segments)
+    pushed = by_state[LineageState.IN_PROGRESS] & existing
+    served = by_state[LineageState.COMPLETED] & existing
     wanted = sorted(pushed | served)
     faults = client.segments.unloaded(table, wanted) if wanted else []
     waiting = sorted({fault.segment for fault in faults if not fault.in_error and fault.segment in pushed})

@@ -1,4 +1,4 @@
-"""Repairs the faults of a table's lineage that :mod:`controller_client.publishing.doctor` finds."""
+"""Repairs the faults of a table's lineage found by :mod:`controller_client.publishing.doctor`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["plan_repair", "repair"]
 
 
 def plan_repair(client: RestClient, table: TableName, diagnosis: Diagnosis) -> Repair:
-    """Examine again and return what :func:`repair` would do now.
+    """Examine the table again and return what :func:`repair` would do now.
 
     Raises:
-        ConflictError: The fault needs a decision, or it is not there any more.
+        ConflictError: The fault requires a decision, or no longer exists.
     """
-    # An entry that is stuck is not looked at for what does not load.
+    # A stuck entry is not checked for segments that do not load.
     older_than_s = 0.0 if diagnosis.finding is Finding.STUCK else math.inf
     for now in examine_lineage(client, table, older_than_s):
         if now.finding is diagnosis.finding and now.entry == diagnosis.entry:
             if now.repair is None:
                 raise ConflictError(
-                    f"entry {now.entry.entry_id} cannot be repaired without a decision: {now.explanation}",
+                    f"the repair of entry {now.entry.entry_id} requires a decision: {now.explanation}",
                     where=table,
                     remedy=now.advice,
                 )
@@ -48,25 +48,25 @@ def repair(
     timeouts: LineageTimeouts | None = None,
     store: PropertyStore | None = None,
 ) -> Repair:
-    """Repair a fault: revert the entry and delete its new segments, or make servers load them; wait for it.
+    """Revert a faulty entry and delete its new segments, or make servers load them; waits for the effect.
 
     Args:
         client: Client of the cluster.
         table: Table.
-        diagnosis: What the doctor found.
-        timeouts: How long to wait for what.
-        store: ZooKeeper; only to load segments.
+        diagnosis: The doctor's diagnosis.
+        timeouts: Timeouts of the steps.
+        store: ZooKeeper; needed only to load segments.
 
     Returns:
-        What was done.
+        The repair that was made.
 
     Raises:
-        ConfigError: Segments are to be loaded, and there is no ``store``.
-        WaitTimeoutError: Segments do not load; the error lists which, and why.
-        ConflictError: The fault needs a decision, or it is not there any more; nothing was done.
+        ConfigError: Segments must be loaded, but there is no ``store``.
+        WaitTimeoutError: Segments do not load; the error lists them with the reasons.
+        ConflictError: The fault requires a decision, or no longer exists; nothing was done.
         NotAppliedError: Pinot refused the revert.
         OutcomeUnknownError: It is unknown whether the entry was reverted.
-        AppliedError: The entry is reverted, but segments of it are still there: run the doctor again.
+        AppliedError: The entry was reverted, but some of its segments still exist: run the doctor again.
     """
     plan = plan_repair(client, table, diagnosis)
     limits = timeouts or LineageTimeouts()

@@ -1,9 +1,9 @@
-"""Whether a table's lineage has room for one more entry, found out before anything is uploaded.
+"""Checks that a table's lineage has room for another entry, before anything is uploaded.
 
-All entries of a table are one record, each with the names of all its segments. Helix refuses to write a
-record of more than 1,024,000 bytes, a little below ZooKeeper's own ``jute.maxbuffer``. That is the size of
-what is written: a record that is over the limit as text is compressed (gzip). A replacement that finds no
-room would fail at its start, after all segments were built and staged.
+All entries of a table are in one record, each with the names of all its segments. Helix refuses to write a
+record of more than 1,024,000 bytes, slightly below ZooKeeper's own ``jute.maxbuffer``. This applies to the
+written size: a record that is larger as text is compressed (gzip). Without room, a replacement would fail at
+its start, after all segments had been built and staged.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from controller_client.zookeeper import RECORD_LIMIT_BYTES, PropertyStore, ZNRec
 __all__ = ["LineageFullError", "check_lineage_size", "lineage_path"]
 
 _ROOM = 0.99
-"""Share of the limit that may be used: Java's text and gzip differ by less from ours."""
+"""Usable share of the limit: Java's text and gzip differ from Python's by less than the rest."""
 
 
 class LineageFullError(NotAppliedError):
-    """The lineage record of a table has no room for a replacement."""
+    """The lineage record of a table has no room for another replacement."""
 
 
 def lineage_path(table: TableName) -> str:
-    """Path of a table's lineage record in the property store."""
+    """Return the path of a table's lineage record in the property store."""
     return f"/SEGMENT_LINEAGE/{table}"
 
 
@@ -39,17 +39,17 @@ def check_lineage_size(
     *,
     limit_bytes: int = RECORD_LIMIT_BYTES,
 ) -> None:
-    """Raise unless the table's lineage has room for one more replacement.
+    """Raise an error unless the table's lineage has room for another replacement.
 
     Args:
         store: ZooKeeper.
         table: Table.
-        segments_from: What is replaced.
-        segments_to: What comes instead, as far as it is known.
-        limit_bytes: What Helix writes at most.
+        segments_from: The segments to replace.
+        segments_to: The new segments, as far as known.
+        limit_bytes: Helix's limit.
 
     Raises:
-        LineageFullError: It has none; nothing was changed.
+        LineageFullError: There is no room; nothing was changed.
         UnreachableError: ZooKeeper does not answer.
     """
     found = store.get(lineage_path(table))
@@ -63,9 +63,9 @@ def check_lineage_size(
         f"the lineage record of {table} would have {size_bytes:,} bytes with an entry that replaces "
         f"{len(segments_from):,} segments by {len(segments_to):,}; now it has {present.written_bytes():,} "
         f"bytes in {len(present.list_fields):,} entries",
-        expected=f"at most {limit_bytes:,} bytes as it is written (compressed), Helix' limit of a record",
+        expected=f"at most {limit_bytes:,} bytes as written (compressed), Helix's limit for a record",
         where=lineage_path(table),
-        remedy="let entries that are over go: delete what they replaced (`pinotctl task purge`), then let "
-        "Pinot's RetentionManager run, which forgets them; or replace fewer segments in a run, or make "
-        "larger ones",
+        remedy="remove old entries: delete the segments they replaced (`pinotctl task purge`), then let "
+        "Pinot's RetentionManager run, which removes the entries; or replace fewer segments per run, or "
+        "build larger ones",
     )

@@ -1,22 +1,22 @@
-"""Waiting until servers have loaded pushed segments, and repairing those that do not load by themselves.
+"""Waits until servers have loaded pushed segments, and repairs those that do not load by themselves.
 
-A push can end half way, and a server tries to load a segment once::
+A push can end midway, and a server tries to load a segment only once::
 
-    what is seen                   why                                            repair
-    ERROR on a server              its download failed, e.g. since the            reset it there
+    observation                    cause                                          repair
+    ERROR on a server              its download failed, e.g. because the          reset it there
                                    controller that serves the tar died
-    ERROR once more                the tar in the deep store is gone or broken    push again, reset
+    ERROR again                    the tar in the deep store is missing or        push again, reset
     OFFLINE or absent for long     Helix keeps what it decided while the          wake Helix
                                    segment was in ERROR
     not in the ideal state         the controller died within the push, or        push again
                                    took a push back that had failed
 
-Where fewer replicas than all are enough, the wait ends once so many serve: at once if the servers that are
-behind are not connected, after a while if one of them lives; and not before brokers leave no new segment out
-any more. With all replicas of a segment on such servers it goes on waiting.
+If fewer than all replicas are enough, the wait ends once that many serve: at once if the servers behind are
+disconnected, after a while if one of them is live; and not before brokers stop skipping new segments. If all
+replicas of a segment are on such servers, the wait continues.
 
-Each repair is made a bounded number of times. What then still does not load is an error with the segment, the
-server and the server's own reason.
+Each repair is made a limited number of times. After that, an error names the segments that do not load, the
+servers and the servers' reasons.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["LIVE_SERVER_GRACE_S", "NEW_SEGMENT_S", "SegmentLoading"]
 
 logger = logging.getLogger(__name__)
 
-# A push, and what Helix and servers do after it, may be under way: a fault counts when it lasts.
+# A push, or what Helix and servers do after it, may be in progress: a fault counts only if it lasts.
 _ERROR_LASTS_S = 1.0
 _ERROR_AGAIN_LASTS_S = 10.0
 _UNASSIGNED_LASTS_S = 10.0
@@ -58,27 +58,27 @@ _LONGEST_WAKE_PAUSE_S = 60.0
 _PUSHES = 2
 
 LIVE_SERVER_GRACE_S = 60.0
-"""How long a server that lives is waited for once enough replicas serve."""
+"""How long to wait for a live server once enough replicas serve."""
 
 NEW_SEGMENT_S = 310.0
-"""How long a dead server is waited for with brokers of Pinot 1.0 and later.
+"""How long to wait for a dead server with brokers of Pinot 1.0 and later.
 
-For five minutes after its push they take a segment for new, send some of the queries to replicas that do not
-have it yet, dead ones too, and leave it out of the answer without a word. A routing that is built after that
-time has the replicas that serve.
+For five minutes after its push, they treat a segment as new, send some queries to replicas that do not have
+it yet, even dead ones, and silently omit it from the result. A routing built after that time uses the serving
+replicas.
 """
 
 
 class SegmentLoading:
-    """Waits for segments of one table, and repairs them.
+    """Waits for segments of a table, and repairs them.
 
     Args:
         client: Client of the cluster.
         table: Table.
         store: ZooKeeper.
-        push_again: Pushes segments of these names, as if they had never been pushed; None: that cannot be
-            done here.
-        min_replicas: How many replicas of each segment have to serve, see
+        push_again: Pushes segments with these names as if they had never been pushed; None: not possible
+            here.
+        min_replicas: Number of replicas of each segment that must serve, see
             :meth:`.segment_states.LoadState.is_served`; None: all.
     """
 
@@ -94,7 +94,7 @@ class SegmentLoading:
         self._client = client
         self._min_replicas = min_replicas
         self._enough_since_s: float | None = None
-        self._is_given_up = False
+        self._stopped_repairs = False
         self._table = table
         self._store = store
         self._push_again = push_again
@@ -105,15 +105,14 @@ class SegmentLoading:
         self._wake_pause_s = _WAKE_AFTER_S
 
     def wait(self, names: Iterable[str], timeout_s: float) -> None:
-        """Wait until each segment is where, and in the state that, the ideal state demands, or enough are.
+        """Wait until each segment is in its ideal state on all servers, or on enough of them.
 
         Args:
             names: Segments.
             timeout_s: Seconds until the last check.
 
         Raises:
-            WaitTimeoutError: The error lists which segments do not load on which servers, and the servers'
-                reasons.
+            WaitTimeoutError: The error lists the segments that do not load, the servers, and their reasons.
             NotAppliedError: A segment could not be pushed again.
             OutcomeUnknownError: It is unknown whether a segment was pushed again.
         """
@@ -122,22 +121,22 @@ class SegmentLoading:
         def missing() -> str | None:
             state = self._client.segments.load_state(self._table, wanted)
             faults = state.faults
-            if not faults or self._goes_on(state):
+            if not faults or self._may_continue(state):
                 return None
             count = f"{len({fault.segment for fault in faults})} of {len(wanted)} segments"
             try:
-                if not self._is_given_up:
+                if not self._stopped_repairs:
                     self._repair(faults, count)
             except WaitTimeoutError as error:
                 if self._enough_since_s is None:
                     raise
-                logger.warning("%s: enough replicas serve, though %s", self._table, error.message)
-                self._is_given_up = True
+                logger.warning("%s: enough replicas serve, although %s", self._table, error.message)
+                self._stopped_repairs = True
             in_error = {fault.segment for fault in faults if fault.in_error}
-            # Brokers take a segment with a replica in ERROR for old at once; of others see NEW_SEGMENT_S.
-            if self._is_given_up and all(fault.segment in in_error for fault in faults):
+            # Brokers treat a segment with a replica in ERROR as old at once; for others see NEW_SEGMENT_S.
+            if self._stopped_repairs and all(fault.segment in in_error for fault in faults):
                 return None
-            return f"{count} are not there yet: {first_few(faults)}"
+            return f"{count} are not ready yet: {first_few(faults)}"
 
         wait_until(
             missing,
@@ -145,25 +144,25 @@ class SegmentLoading:
             timeout_s=timeout_s,
             clock=self._client.clock,
             first_poll_s=0.05,
-            longest_poll_s=0.5,  # two reads a time; a reader waits for the end of it
-            remedy="see the servers' logs, and whether the servers are up",
+            longest_poll_s=0.5,  # two reads per check; a reader waits for the result
+            remedy="check that the servers are running, and their logs",
         )
 
-    def _goes_on(self, state: LoadState) -> bool:
-        """Whether enough replicas serve, and those behind are not worth a longer wait."""
+    def _may_continue(self, state: LoadState) -> bool:
+        """Whether enough replicas serve, and the others are not worth a longer wait."""
         if self._min_replicas is None or not state.is_served(self._min_replicas):
-            self._enough_since_s, self._is_given_up = None, False
+            self._enough_since_s, self._stopped_repairs = None, False
             return False
         now_s = self._client.clock.monotonic()
         if self._enough_since_s is None:
             self._enough_since_s = now_s
         if now_s - self._enough_since_s < self._patience_s(state):
             return False
-        logger.warning("%s: goes on with servers behind: %s", self._table, first_few(state.faults))
+        logger.warning("%s: continuing although servers are behind: %s", self._table, first_few(state.faults))
         return True
 
     def _patience_s(self, state: LoadState) -> float:
-        """How long servers that are behind are waited for though enough replicas serve."""
+        """Return how long to wait for servers that are behind once enough replicas serve."""
         if self._client.cluster.capabilities().has(Capability.NEW_SEGMENTS_LEFT_OUT):
             return NEW_SEGMENT_S
         return LIVE_SERVER_GRACE_S if state.behind.keys() & set(self._store.live_instances()) else 0.0
@@ -174,7 +173,7 @@ class SegmentLoading:
         in_error = [fault for fault in faults if fault.in_error and self._lasts(fault, now_s)]
         hopeless = [fault for fault in in_error if not self._may_repair(fault.segment)]
         if hopeless:
-            raise self._given_up(hopeless, count)
+            raise self._cannot_load(hopeless, count)
         unassigned = {fault.segment for fault in faults if fault.server is None and self._lasts(fault, now_s)}
         again = {fault.segment for fault in in_error if self._resets[fault.segment]}
         self._push({name for name in again | unassigned if self._pushes[name] < _PUSHES})
@@ -199,7 +198,9 @@ class SegmentLoading:
     def _push(self, names: set[str]) -> None:
         if not names or self._push_again is None:
             return
-        logger.warning("%s: pushing again, since they do not load: %s", self._table, first_few(sorted(names)))
+        logger.warning(
+            "%s: pushing segments again because they do not load: %s", self._table, first_few(sorted(names))
+        )
         self._pushes.update(names)
         for name in names:
             self._forget(name)
@@ -207,10 +208,10 @@ class SegmentLoading:
         self._start_over(names)
 
     def _forget(self, segment: str) -> None:
-        """Delete a segment's record, so that Pinot takes the push for that of a new segment.
+        """Delete a segment's record, so that Pinot treats the push as that of a new segment.
 
-        A push of the same segment would change nothing otherwise. Pinot's own deletion is not used: it moves
-        the tar away some time after the record, and might move that of the new push.
+        Otherwise, pushing the same segment would change nothing. Pinot's own deletion is not used: it moves
+        the tar away some time after deleting the record, and might move that of the new push.
         """
         path = segment_path(self._table, segment)
         found = self._store.get(path)
@@ -219,7 +220,7 @@ class SegmentLoading:
         try:
             self._store.delete(path, expected_version=found.version)
         except (NotFoundError, ConflictError):
-            logger.info("%s: the record of %s has just been changed by somebody else", self._table, segment)
+            logger.info("%s: another client has just changed the record of %s", self._table, segment)
 
     def _reset(self, fault: Unloaded) -> None:
         logger.warning("%s: resetting: %s", self._table, fault)
@@ -228,7 +229,7 @@ class SegmentLoading:
         except OutcomeUnknownError as error:
             logger.warning("%s: the reset of %s: %s", self._table, fault.segment, error.message)
         except NotAppliedError as error:
-            # Most likely a transition is under way already, and will show.
+            # Most likely a transition is already in progress and will show.
             logger.warning("%s: the reset of %s: %s", self._table, fault.segment, error.message)
             return
         self._resets[fault.segment] += 1
@@ -254,7 +255,7 @@ class SegmentLoading:
         self._wake_at_s = now_s + self._wake_pause_s
         self._wake_pause_s = min(2 * self._wake_pause_s, _LONGEST_WAKE_PAUSE_S)
 
-    def _given_up(self, hopeless: Sequence[Unloaded], count: str) -> WaitTimeoutError:
+    def _cannot_load(self, hopeless: Sequence[Unloaded], count: str) -> WaitTimeoutError:
         try:
             reasons = self._client.segments.load_errors(self._table)
         except PinotPluginError as error:
@@ -266,8 +267,9 @@ class SegmentLoading:
         )
         tried = "reset" if self._push_again is None else "reset and pushed again"
         return WaitTimeoutError(
-            f"{count} of {self._table} do not load, though they were {tried}: {first_few(texts)}",
+            f"{count} of {self._table} do not load although they were {tried}: {first_few(texts)}",
             expected="the states of the ideal state",
             where=self._table,
-            remedy="fix what the server reports (its log has more), then run again: it starts with a reset",
+            remedy="fix the problem that the server reports (its log has more), then run again, which starts "
+            "with a reset",
         )

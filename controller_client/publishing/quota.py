@@ -1,7 +1,7 @@
-"""The table's storage quota, checked before anything is pushed; as Pinot's StorageQuotaChecker does.
+"""Checks the table's storage quota before anything is pushed, like Pinot's StorageQuotaChecker.
 
-A replacement holds both the old and the new segments for a while (seed: key point 8), so it needs room for
-both. Pinot checks the quota push by push: it would refuse in the middle.
+During a replacement, both the old and the new segments exist, so it needs room for both. Pinot checks the
+quota with each push, so it would refuse midway.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _UNITS |= {"T": 2**40, "TB": 2**40, "P": 2**50, "PB": 2**50}
 
 
 class QuotaExceededError(NotAppliedError):
-    """The staged segments do not fit into the table's storage quota beside those that are there."""
+    """The staged segments do not fit into the table's storage quota in addition to the existing ones."""
 
 
 def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedSegment]) -> None:
-    """Raise unless the staged segments fit beside what is there.
+    """Raise an error unless the staged segments fit into the quota in addition to the existing ones.
 
     Raises:
         QuotaExceededError: They do not; nothing was pushed.
@@ -35,25 +35,25 @@ def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedS
     replicas = int(document.get("segmentsConfig", {}).get("replication") or 1)
     quota = per_replica * replicas
     size = client.tables.size(table)
-    # None where no server has reported: Pinot lets a push pass then.
+    # None if no server has reported: Pinot then accepts a push.
     estimated_bytes = {each.segment: each.estimated_bytes or 0 for each in size.segments}
     staged = list(segments)
-    coming = sum(segment.segment_size_bytes for segment in staged) * replicas
-    # One that is refreshed in place goes as its successor comes.
-    going = sum(estimated_bytes.get(segment.name, 0) for segment in staged)
-    there = size.estimated_bytes or 0
-    if there - going + coming > quota:
+    added = sum(segment.segment_size_bytes for segment in staged) * replicas
+    # A segment refreshed in place is replaced by its successor.
+    removed = sum(estimated_bytes.get(segment.name, 0) for segment in staged)
+    used = size.estimated_bytes or 0
+    if used - removed + added > quota:
         raise QuotaExceededError(
-            f"the storage quota of {table} is {quota:,} bytes for {replicas} replicas: {there:,} are used"
-            f" and {coming:,} would be added",
-            expected="room for the old and the new segments side by side",
+            f"the storage quota of {table} is {quota:,} bytes for {replicas} replicas: {used:,} are used"
+            f" and {added:,} would be added",
+            expected="room for both the old and the new segments",
             where=table,
-            remedy="raise quota.storage in the table config, or make room with 'pinotctl task purge'",
+            remedy="raise quota.storage in the table config, or free space with 'pinotctl task purge'",
         )
 
 
 def parse_quota(text: str | None) -> int | None:
-    """Read ``quota.storage`` of a table config, e.g. ``"100G"``; None without a quota or with an odd one."""
+    """Parse ``quota.storage`` of a table config, e.g. ``"100G"``; None without a valid quota."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text or "")
     if match is None or match[2].upper() not in _UNITS:
         return None

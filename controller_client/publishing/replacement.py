@@ -1,4 +1,4 @@
-"""Pinot's replacement protocol with its faults: many segments come and go in one instant, or none.
+"""Pinot's replacement protocol, including its faults: replaces many segments atomically.
 
 ::
 
@@ -45,51 +45,51 @@ __all__ = ["LineageTimeouts", "SegmentReplacement"]
 
 logger = logging.getLogger(__name__)
 
-# A start or end is made again only after the lineage has shown that the one before was not applied.
+# A start or end is repeated only after the lineage has shown that the previous one was not applied.
 _ATTEMPTS = 3
 
 
 class SegmentReplacement:
-    """One replacement: ``start``, push the new segments, ``end``; or ``revert``.
+    """A replacement: ``start``, push the new segments, ``end``; or ``revert``.
 
     States, as in Pinot's lineage (``state``)::
 
-        None -> IN_PROGRESS     start(): a new entry, or one that an earlier, interrupted run has left
-        None -> COMPLETED       start(): an earlier run has finished the same replacement; nothing is to do
+        None -> IN_PROGRESS     start(): a new entry, or one left by an earlier, interrupted run
+        None -> COMPLETED       start(): an earlier run has finished the same replacement; nothing to do
         IN_PROGRESS -> COMPLETED    end()
         IN_PROGRESS -> REVERTED     revert()
         COMPLETED -> REVERTED       revert(), while the replaced segments are still online
 
-    A run is recognised by its ``segments_to``: their names are the identity of the replacement, so that a
-    restart goes on instead of starting twice. Every outcome is one of three: an error of class
-    NotAppliedError (queries see the old segments), OutcomeUnknownError (the lineage cannot be read or does
-    not show it: run again with the same names), AppliedError (the revert was applied, but the new segments
-    are not cleaned up).
+    A replacement is identified by the names in its ``segments_to``, so that a restarted run continues instead
+    of starting twice. Every failure is one of three errors: NotAppliedError (queries see the old segments),
+    OutcomeUnknownError (the lineage cannot be read or does not show the outcome: run again with the same
+    names), AppliedError (the revert was applied, but the new segments were not cleaned up).
 
-    As a context manager: enters with ``start``; leaves with ``end``, or with ``revert`` when the body raised
-    or the segments did not come online. A reverted entry uses its names up: Pinot hides segments of such
-    names for as long as it remembers the entry. A caller that wants to go on later with the same names sets
-    ``keep_on_error``: the entry then stays in progress, its segments stay hidden, and the next run adopts it.
-    With ``state`` COMPLETED at the body's begin the segments are there: do not push them again.
+    As a context manager, it enters with ``start`` and leaves with ``end``, or with ``revert`` if the body
+    raised an error or the segments did not come online. The names of a reverted entry cannot be reused: Pinot
+    hides segments with these names for as long as the entry exists. A caller that wants to continue later
+    with the same names sets ``keep_on_error``: the entry then stays in progress, its segments stay hidden,
+    and the next run adopts it. If ``state`` is COMPLETED at the start of the body, the segments exist: do not
+    push them again.
 
     Args:
         client: Client of the cluster.
         table: Table.
-        segments_from: What is replaced, out of the list without replaced segments; may be empty.
-        segments_to: What comes instead: names that the table never had.
-        store: ZooKeeper, where it is at hand: the lineage's record is then made before the table's first
-            entry, so that two first writers cannot overwrite each other; else that entry is looked at twice.
-            And segments that do not load are repaired (:mod:`controller_client.publishing.loading`).
-        timeouts: How long the steps wait.
-        push_again: Pushes segments of these names as if for the first time; without it such a repair only
-            resets them.
-        min_replicas: How many replicas of each new segment have to serve before the entry is ended; None:
-            all. Needs ``store``.
+        segments_from: The segments to replace, from the list without replaced segments; may be empty.
+        segments_to: The new segments, with names that the table never had.
+        store: ZooKeeper, if available: the lineage's record is then created before the table's first entry,
+            so that two first writers cannot overwrite each other (otherwise that entry is checked twice), and
+            segments that do not load are repaired (:mod:`controller_client.publishing.loading`).
+        timeouts: Timeouts of the steps.
+        push_again: Pushes segments with these names as if for the first time; None: such a repair only resets
+            them.
+        min_replicas: Number of replicas of each new segment that must serve before the entry is ended; None:
+            all. Requires ``store``.
         keep_on_error: As a context manager, leave the entry in progress after an error instead of reverting.
 
     Raises:
-        ConfigError: Both lists are empty, a name is listed twice or in both; or ``min_replicas`` is given
-            without a ``store``.
+        ConfigError: Both lists are empty, or a name appears twice or in both; or ``min_replicas`` is given
+            without ``store``.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class SegmentReplacement:
     ) -> None:
         check_lists(segments_from, segments_to)
         if min_replicas is not None and store is None:
-            raise ConfigError("to go on without all replicas requires ZooKeeper", remedy="pass a store")
+            raise ConfigError("continuing without all replicas requires ZooKeeper", remedy="pass a store")
         self._client = client
         self._table = table
         self._from = tuple(segments_from)
@@ -121,15 +121,16 @@ class SegmentReplacement:
         self.state: LineageState | None = None
 
     def start(self) -> LineageState:
-        """Open the entry, or go on with the one of an earlier run.
+        """Open the entry, or continue with that of an earlier run.
 
         Returns:
-            IN_PROGRESS: push the segments, then ``end``. COMPLETED: nothing is left to do.
+            IN_PROGRESS: push the segments, then ``end``. COMPLETED: there is nothing left to do.
 
         Raises:
             UnsupportedError: ``segments_to`` is empty and the version refuses that.
-            ConflictError: A segment to replace is not visible, a new name is taken or used up, another entry
-                holds one of them, or another first writer of the lineage has overwritten this entry.
+            ConflictError: A segment to replace is not visible, a new name is taken or cannot be reused,
+                another entry contains one of them, or another first writer of the lineage has overwritten
+                this entry.
             OutcomeUnknownError: The reply was lost and the lineage shows no entry.
         """
         entries = self._client.lineage.list(self._table)
@@ -137,24 +138,24 @@ class SegmentReplacement:
         if entry is None:
             entry = self._start_new(first_of_table=not entries)
         else:
-            logger.info("%s: going on with entry %s (%s)", self._table, entry.entry_id, entry.state)
+            logger.info("%s: continuing with entry %s (%s)", self._table, entry.entry_id, entry.state)
         self.entry_id, self.state = entry.entry_id, entry.state
         return entry.state
 
     def end(self) -> None:
-        """Wait until the new segments are online, and complete the entry: the swap.
+        """Wait until the new segments are online, then complete the entry, which swaps the segments.
 
-        Brokers are notified by a message: each swaps at once, but for some tens of milliseconds after this
-        call one may still answer from the old segments.
+        Brokers are notified by a message: each swaps atomically, but for some tens of milliseconds after this
+        call a broker may still use the old segments.
 
         Raises:
             WaitTimeoutError: The new segments do not come online; the entry is still in progress.
-            NotAppliedError: The entry was reverted or is gone, or Pinot refused.
+            NotAppliedError: The entry was reverted or removed, or Pinot refused.
             OutcomeUnknownError: The reply was lost and the lineage does not show it yet: call ``end`` again.
         """
         entry_id = self._require_started()
         if self.state is LineageState.COMPLETED:
-            return  # Pinot's retention may have removed the entry since then
+            return  # Pinot's retention may have removed the entry since
         for attempt in range(1, _ATTEMPTS + 1):
             if self._is_completed():
                 break
@@ -169,7 +170,7 @@ class SegmentReplacement:
                     raise NotAppliedError(
                         f"Pinot refused {attempt} times to complete entry {entry_id}: {error.message}",
                         where=self._table,
-                        remedy="see the controller's log",
+                        remedy="check the controller's log",
                         http_status=error.http_status,
                     ) from error
             else:
@@ -181,9 +182,9 @@ class SegmentReplacement:
         """Undo the entry, delete the new segments and wait until they are gone.
 
         Raises:
-            NotAppliedError: Pinot refused, e.g. because replaced segments are not online any more.
+            NotAppliedError: Pinot refused, e.g. because replaced segments are no longer online.
             OutcomeUnknownError: It is unknown whether the entry was reverted.
-            AppliedError: It is reverted, but the new segments are still there.
+            AppliedError: It was reverted, but the new segments still exist.
         """
         entry_id = self._require_started()
         entry = find_entry(self._client, self._table, entry_id)
@@ -215,11 +216,11 @@ class SegmentReplacement:
         try:
             if self._is_completed():
                 self.state = LineageState.COMPLETED
-                error.add_note(f"The replacement in {self._table} was completed all the same.")
+                error.add_note(f"The replacement in {self._table} was completed nevertheless.")
                 return
             self.revert()
         except PinotPluginError as failed:
-            # The first error is the one to see; this one adds what else is to do.
+            # The first error is the important one; this one adds what else is to be done.
             error.add_note(f"The replacement in {self._table} could not be reverted: {failed}")
             logger.warning("%s: revert of entry %s failed: %s", self._table, self.entry_id, failed)
 
@@ -233,8 +234,8 @@ class SegmentReplacement:
         loading.wait(self._to, self._timeouts.online_s)
 
     def _make_record(self, store: PropertyStore) -> None:
-        """Pinot writes the first record of a table without looking, and each later one by its version."""
-        with suppress(ConflictError):  # it is there, without entries, or somebody makes it now
+        """Create the lineage's record: Pinot writes the first one blindly, later ones by compare-and-set."""
+        with suppress(ConflictError):  # it exists without entries, or another writer is creating it
             store.create(lineage_path(self._table), ZNRecord(self._table))
 
     def _start_new(self, *, first_of_table: bool) -> LineageEntry:
@@ -245,13 +246,13 @@ class SegmentReplacement:
                 entry_id = self._client.lineage.start(self._table, self._from, self._to)
             except OutcomeUnknownError as error:
                 logger.warning("%s: start of a replacement: %s", self._table, error.message)
-                if read_back(self._client, error, self._own_is_there, self._timeouts.settle_s):
+                if read_back(self._client, error, self._own_exists, self._timeouts.settle_s):
                     break
                 if attempt == _ATTEMPTS:
                     raise NotAppliedError(
                         f"Pinot refused {attempt} times to open a lineage entry: {error.message}",
                         where=self._table,
-                        remedy="see the controller's log",
+                        remedy="check the controller's log",
                         http_status=error.http_status,
                     ) from error
             else:
@@ -262,21 +263,21 @@ class SegmentReplacement:
         entry = self._find_own(self._client.lineage.list(self._table))
         if entry is None:
             raise ConflictError(
-                f"the entry that was just opened in {self._table} is gone: another writer opened the"
-                " table's first entry at the same time",
+                f"the entry just opened in {self._table} is gone: another writer opened the table's first"
+                " entry at the same time",
                 where=self._table,
                 remedy="run again; nothing was pushed",
             )
         return entry
 
     def _find_own(self, entries: Sequence[LineageEntry]) -> LineageEntry | None:
-        """Find the live entry with the same new segments.
+        """Return the live entry with the same new segments, if any.
 
         Raises:
-            ConflictError: It replaces other segments than this one is to replace.
+            ConflictError: It replaces other segments than this replacement.
         """
         new, old = set(self._to), set(self._from)
-        # Without new segments (a removal), the segments to be removed are the identity.
+        # Without new segments (a removal), the segments to remove identify the replacement.
         own = [
             entry
             for entry in entries
@@ -297,20 +298,19 @@ class SegmentReplacement:
             )
         return own[-1]
 
-    def _own_is_there(self) -> bool:
+    def _own_exists(self) -> bool:
         return self._find_own(self._client.lineage.list(self._table)) is not None
 
     def _is_completed(self) -> bool:
-        """Read the entry's state.
+        """Return whether the entry is completed.
 
         Raises:
-            ConflictError: The entry was reverted or is gone.
+            ConflictError: The entry was reverted or removed.
         """
         entry = find_entry(self._client, self._table, self._require_started())
         if entry is None or not entry.live:
             raise ConflictError(
-                f"entry {self.entry_id} of {self._table} was {'reverted' if entry else 'removed'}"
-                " by somebody else",
+                f"someone else {'reverted' if entry else 'removed'} entry {self.entry_id} of {self._table}",
                 where=self._table,
                 remedy="run again with new segment names",
             )
@@ -318,5 +318,5 @@ class SegmentReplacement:
 
     def _require_started(self) -> str:
         if self.entry_id is None:
-            raise ConflictError("the replacement is not started", remedy="call start first")
+            raise ConflictError("the replacement has not been started", remedy="call start first")
         return self.entry_id

@@ -1,4 +1,4 @@
-"""Undoing a lineage entry and cleaning up after it, and reading an unknown outcome back from the lineage."""
+"""Reverts a lineage entry and cleans up after it; reads an unknown outcome back from the lineage."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LineageTimeouts:
-    """How long the steps of a replacement wait.
+    """Timeouts of the steps of a replacement, in seconds.
 
     Attributes:
-        online_s: For pushed segments to be online before the entry is ended.
-        before_revert_s: For pushed segments to be online before the entry is reverted; a revert before that
-            can leave a segment stuck, but one that never comes online must not hinder the revert.
+        online_s: For pushed segments to come online before the entry is ended.
+        before_revert_s: For pushed segments to come online before the entry is reverted; an earlier revert
+            can leave a segment stuck, but a segment that never comes online must not prevent the revert.
         gone_s: For deleted segments to be gone.
         settle_s: For a call whose reply was lost to show in the lineage.
-        first_writer_s: Before the first entry of a table is read back a second time: of two first writers,
-            0.11.0 lets both succeed and keeps one.
+        first_writer_s: Before reading back a table's first entry a second time: 0.11.0 lets two first writers
+            succeed and keeps only one.
     """
 
     online_s: float = 600.0
@@ -49,7 +49,7 @@ class LineageTimeouts:
 
 
 def find_entry(client: RestClient, table: TableName, entry_id: str) -> LineageEntry | None:
-    """Return an entry by its id; None when the lineage has none."""
+    """Return an entry by its id; None if it is not in the lineage."""
     entries = client.lineage.list(table)
     return next((entry for entry in entries if entry.entry_id == entry_id), None)
 
@@ -57,22 +57,22 @@ def find_entry(client: RestClient, table: TableName, entry_id: str) -> LineageEn
 def read_back(
     client: RestClient, error: OutcomeUnknownError, seen: Callable[[], bool], settle_s: float
 ) -> bool:
-    """Find out whether a call with an unknown outcome was applied.
+    """Determine whether a call with an unknown outcome was applied.
 
     Args:
         client: Client of the cluster (for its clock).
-        error: What the call ended with.
-        seen: Looks once whether the effect is there.
+        error: The call's error.
+        seen: Checks once whether the effect is visible.
         settle_s: Seconds until the last check.
 
     Returns:
-        True: it was applied. False: it was not, for certain: the controller has answered, so the call is
-            over.
+        True: it was applied. False: it certainly was not, because the controller answered, so the call has
+            ended.
 
     Raises:
-        OutcomeUnknownError: It does not show, but no reply came: it may still run in the controller. Or
-            the lineage cannot be read.
-        ConflictError: The lineage shows that it cannot have been applied as wanted.
+        OutcomeUnknownError: It is not visible, but there was no reply: it may still be running in the
+            controller. Or the lineage cannot be read.
+        ConflictError: The lineage shows that it cannot have been applied as intended.
     """
     try:
         if seen():
@@ -88,9 +88,9 @@ def read_back(
     except WaitTimeoutError:
         raise error from None
     except ConflictError:
-        raise  # the lineage shows it: the entry was reverted or replaces something else
+        raise  # according to the lineage, the entry was reverted or replaces something else
     except NotAppliedError as unread:
-        # It is the reading that was not applied.
+        # NotAppliedError refers to the read.
         raise error from unread
     return True
 
@@ -98,13 +98,13 @@ def read_back(
 def revert_entry(
     client: RestClient, table: TableName, entry: LineageEntry, timeouts: LineageTimeouts
 ) -> None:
-    """Revert an entry that is IN_PROGRESS or COMPLETED; one that is REVERTED already is no error.
+    """Revert an entry that is IN_PROGRESS or COMPLETED; one that is already REVERTED is not an error.
 
-    Pinot asks its servers to drop ``segmentsTo`` then; see :func:`delete_leftovers` for the rest.
+    Pinot then makes its servers drop ``segmentsTo``; see :func:`delete_leftovers` for the rest.
 
     Raises:
-        NotAppliedError: Pinot refused: a COMPLETED entry whose ``segmentsFrom`` are not all online, or an
-            entry whose ``segmentsTo`` another live entry replaces.
+        NotAppliedError: Pinot refused, because the ``segmentsFrom`` of a COMPLETED entry are not all online,
+            or another live entry replaces its ``segmentsTo``.
         OutcomeUnknownError: It is unknown whether it was reverted.
     """
     if entry.state is LineageState.REVERTED:
@@ -127,10 +127,10 @@ def revert_entry(
             raise NotAppliedError(
                 f"Pinot refused to revert entry {entry.entry_id} of {table}: {error.message}",
                 where=table,
-                remedy="see the controller's log; `pinotctl lineage doctor` lists what prevents it",
+                remedy="check the controller's log; `pinotctl lineage doctor` lists what prevents it",
                 http_status=error.http_status,
             ) from error
-    logger.info("%s: lineage entry %s is reverted", table, entry.entry_id)
+    logger.info("%s: lineage entry %s has been reverted", table, entry.entry_id)
 
 
 def delete_leftovers(
@@ -139,10 +139,10 @@ def delete_leftovers(
     names: Collection[str],
     timeouts: LineageTimeouts,
 ) -> None:
-    """Delete segments of a reverted entry that are there still, and wait until they are gone.
+    """Delete the remaining segments of a reverted entry, and wait until they are gone.
 
     Raises:
-        AppliedError: They are still there; the revert itself stands.
+        AppliedError: They still exist; the revert itself was applied.
     """
     try:
         present = set(client.segments.list(table, exclude_replaced=False)) & set(names)
@@ -150,7 +150,7 @@ def delete_leftovers(
         client.segments.wait_gone(table, names, timeouts.gone_s)
     except PinotPluginError as error:
         raise AppliedError(
-            f"the entry is reverted, but its new segments are not cleaned up: {error.message}",
+            f"the entry was reverted, but its new segments were not cleaned up: {error.message}",
             where=table,
             remedy="run the lineage doctor on the table; until then the segments are hidden",
         ) from error

@@ -1,7 +1,7 @@
-"""What brokers route queries to: they learn of a replacement's end some moments after the controller.
+"""The routing of brokers, which learn of the end of a replacement a moment after the controller.
 
-The controller tells them by a message, which is lost when it dies before it has sent it: a broker would then
-go on with the replaced segments for ever. So one that is late is asked to look again.
+The controller notifies them by a message, which is lost if it dies before sending it: a broker would then use
+the replaced segments forever. So a late broker is made to rebuild its routing.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _REBUILD_AFTER_S = 3.0
 
 
 def routed_segments(transport: Transport, table: TableName) -> set[str]:
-    """Return the segments that a broker would query now; those without rows are never among them.
+    """Return the segments that a broker would query now, never including segments without rows.
 
     Args:
-        transport: To the broker.
+        transport: Transport to the broker.
         table: Table.
     """
     try:
         answer = transport.get_json(path_of("debug", "routingTable", table))
     except NotFoundError:
-        return set()  # a table without segments, or one that the broker has not heard of yet
+        return set()  # a table without segments, or one that the broker does not know yet
     servers = answer.get(table) or {}
     return {name for segments in servers.values() for name in segments}
 
@@ -52,41 +52,41 @@ def wait_routed(
     absent: Collection[str],
     timeout_s: float,
 ) -> None:
-    """Wait until every broker of a table queries some segments and no longer others.
+    """Wait until every broker of a table queries certain segments and no longer queries others.
 
-    A broker that has not heard of the change after some seconds is made to build its routing anew, once. One
-    that does not answer is waited for until it does, or until the cluster has it online no more.
+    A broker that has not noticed the change after a few seconds is made to rebuild its routing, once. A
+    broker that does not answer is waited for until it does, or until it is no longer online.
 
     Args:
         client: Client of the cluster; brokers are reached with its credentials and TLS settings.
         table: Table.
-        present: Segments with rows that have to be queried.
-        absent: Segments that must not be queried any more.
+        present: Segments with rows that must be queried.
+        absent: Segments that must no longer be queried.
         timeout_s: Seconds until the last check.
 
     Raises:
-        WaitTimeoutError: The error lists which broker differs, or does not answer.
+        WaitTimeoutError: The error names a broker that differs or does not answer.
         NotAppliedError: The controller does not answer.
     """
     fresh: set[str] = set()
-    asked: set[str] = set()
+    rebuilt: set[str] = set()
     patient_until_s = client.clock.monotonic() + _REBUILD_AFTER_S
 
     def missing() -> str | None:
-        # Asked again each time: Helix makes a new table known to brokers some moments after it is there.
+        # Requested each time: Helix assigns a new table to brokers a moment after its creation.
         urls = client.cluster.broker_urls(table)
         for url in sorted(set(urls) - fresh):
             try:
                 routed = _routed_by(client, url, table)
             except NotAppliedError as error:
-                # One that was killed is listed until its session with ZooKeeper is over.
+                # A killed broker is listed until its ZooKeeper session ends.
                 return f"{url} does not answer: {error.message}"
             unseen, stale = set(present) - routed, set(absent) & routed
             if unseen or stale:
-                if url not in asked and client.clock.monotonic() >= patient_until_s:
-                    asked.add(url)
+                if url not in rebuilt and client.clock.monotonic() >= patient_until_s:
+                    rebuilt.add(url)
                     _rebuild(client, url, table)
-                return f"{url} queries {len(stale)} old segments and not {len(unseen)} new ones"
+                return f"{url} still queries {len(stale)} old segments and lacks {len(unseen)} new ones"
             fresh.add(url)
         return None if urls else "no broker serves the table"
 
@@ -97,7 +97,7 @@ def wait_routed(
         clock=client.clock,
         first_poll_s=0.02,
         longest_poll_s=0.5,
-        remedy="see the brokers' logs; they check the table again periodically",
+        remedy="check the brokers' logs; they check the table again periodically",
     )
 
 
@@ -107,12 +107,12 @@ def _routed_by(client: RestClient, url: str, table: TableName) -> set[str]:
 
 
 def _rebuild(client: RestClient, url: str, table: TableName) -> None:
-    logger.info("%s has not heard of the new segments of %s: it is asked to look again", url, table)
+    logger.info("%s does not know the new segments of %s yet: making it rebuild its routing", url, table)
     try:
         with closing(_transport(client, url)) as transport:
             transport.request("PUT", path_of("routing", table), headers={"Accept": "text/plain"})
     except PinotPluginError as error:
-        logger.warning("%s does not build its routing of %s anew: %s", url, table, error.message)
+        logger.warning("%s did not rebuild its routing of %s: %s", url, table, error.message)
 
 
 def _transport(client: RestClient, url: str) -> Transport:

@@ -1,4 +1,4 @@
-"""A segment that was built and waits in the staging folder: on the deep store, unknown to the controller."""
+"""A built segment in the staging folder: on the deep store, but unknown to the controller."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from controller_client.filestore import FileStore
 __all__ = ["STAGING_FOLDER", "LocalSegment", "StagedSegment", "stage_segment"]
 
 STAGING_FOLDER = "pinot-plugins-staging"
-"""Name of the folder below which segments are staged. All in it is this project's own, and gets deleted."""
+"""Name of the folder for staged segments. Everything in it belongs to this project and gets deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedSegment:
-    """A built segment that lies in the staging folder, unknown to the controller so far.
+    """A built segment in the staging folder, not yet known to the controller.
 
     Attributes:
-        stem_uri: Its place without the endings; an attempt's own, so that two attempts never write one file.
-        segment_size_bytes: Size unpacked, as servers hold it.
+        stem_uri: Its URI without extensions; unique to an attempt, so that two attempts never write the same
+            file.
+        segment_size_bytes: Unpacked size, as on servers.
     """
 
     name: str
@@ -35,23 +36,23 @@ class StagedSegment:
 
     @property
     def tar_uri(self) -> str:
-        """Where the whole segment is."""
+        """URI of the complete segment."""
         return f"{self.stem_uri}.tar.gz"
 
     @property
     def metadata_uri(self) -> str:
-        """Where its metadata are, for a metadata push."""
+        """URI of its metadata, for a metadata push."""
         return f"{self.stem_uri}.metadata.tar.gz"
 
 
 class LocalSegment(Protocol):
-    """What a segment builder leaves on this machine; ``jvm_bridge.builder.BuiltSegment`` is one.
+    """The output of a segment builder on this machine, e.g. ``jvm_bridge.builder.BuiltSegment``.
 
     Attributes:
-        crc: Pinot's check sum of the segment's content.
-        segment_size_bytes: Size unpacked.
-        reader: Which reader took the rows in.
-        fallback_reason: Why it was not the fastest.
+        crc: Pinot's checksum of the segment's content.
+        segment_size_bytes: Unpacked size.
+        reader: The reader used for the rows.
+        fallback_reason: Why it was not the fastest reader.
     """
 
     @property
@@ -75,13 +76,13 @@ class LocalSegment(Protocol):
 
 
 def stage_segment(store: FileStore, built: LocalSegment, stem_uri: str, build_s: float) -> StagedSegment:
-    """Upload a built segment's two tars.
+    """Upload the two tars of a built segment.
 
     Args:
-        store: That of the staging folder.
-        built: The segment on this machine; it stays.
-        stem_uri: Its place there without the endings; an attempt's own.
-        build_s: Seconds that its build took.
+        store: Store of the staging folder.
+        built: The segment on this machine; it is kept.
+        stem_uri: Its URI without extensions; unique to an attempt.
+        build_s: Seconds that the build took.
     """
     staged = StagedSegment(
         name=built.name,

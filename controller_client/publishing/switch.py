@@ -1,7 +1,7 @@
-"""The switch: all staged segments of a session become the table's in one step.
+"""The switch: publishes all staged segments of a session in one step.
 
-Safe to run again at any point: the lineage entry that an interrupted run left is found by its segments, and
-what it has already pushed is not pushed again.
+It is safe to rerun at any point: the lineage entry of an interrupted run is found by its segments, and
+segments that it has already pushed are not pushed again.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ _ROUTED_S = 30.0
 
 @dataclass(frozen=True)
 class Switched:
-    """What a switch came to.
+    """The result of a switch.
 
     Attributes:
-        replaced: How many segments went.
-        behind: Servers that lacked new segments at its end, and how many; none where all replicas were waited
-            for.
+        replaced: Number of replaced segments.
+        behind: Number of missing new segments by server at the end; empty if all replicas were awaited.
     """
 
     replaced: int
@@ -61,32 +60,34 @@ def switch(
     min_replicas: int | None = None,
     keep_on_error: bool = True,
 ) -> Switched:
-    """Publish the staged segments atomically, and take the replaced ones out.
+    """Publish the staged segments atomically, and remove the replaced ones.
 
-    Segments that do not load, e.g. since the controller died in an earlier switch, are repaired
+    Segments that do not load, e.g. because the controller died during an earlier switch, are repaired
     (:mod:`controller_client.publishing.loading`). Queries made afterwards see the new segments: brokers learn
-    of them some moments after the controller, so it waits up to 30 s for them. One that needs longer, or does
-    not answer, is no error.
+    of them a moment after the controller, so this waits up to 30 s for them. A broker that takes longer, or
+    does not answer, is not an error.
 
     Args:
         client: The controller.
         store: ZooKeeper.
         table: Table name with type.
         segments: All staged segments of the session.
-        replaced: Segments that go.
-        staging: The store they lie in.
+        replaced: Segments to replace.
+        staging: The store with the staged segments.
         push_mode: ``METADATA`` (the controller copies the tar within the store) or ``TAR`` (it is sent
             through the controller).
         on_entry: Called with the lineage entry's id as soon as it is known.
-        keep_on_error: The names are used up by a revert: an entry that failed waits for the next run, which
-            goes on with it. Queries see none of its segments meanwhile. False reverts it at once.
-        min_replicas: How many replicas of each new segment have to serve, so that a dead server does not keep
-            the switch; None: all. With all replicas of a segment on dead servers it waits in any case.
+        keep_on_error: Whether a failed entry stays open for the next run, which continues with it; queries
+            see none of its segments meanwhile. False: it is reverted at once, after which its names cannot be
+            reused.
+        min_replicas: Number of replicas of each new segment that must serve, so that a dead server does not
+            block the switch; None: all. If all replicas of a segment are on dead servers, it waits in any
+            case.
 
     Raises:
         LineageFullError: The table's lineage has no room for the replacement; nothing was pushed.
-        NotAppliedError: The table serves what it served before.
-        OutcomeUnknownError: The controller's last word is not known; run the switch again.
+        NotAppliedError: The table still serves the old segments.
+        OutcomeUnknownError: The outcome of a call is unknown; run the switch again.
     """
     names = [segment.name for segment in segments]
     pushing = _Pushing(client, table, segments, staging, push_mode)
@@ -95,11 +96,11 @@ def switch(
         gone = earlier.segments_from
     else:
         visible = set(client.segments.list(table, exclude_replaced=True))
-        # Since the plan, somebody (Pinot's own retention among them) may have deleted a segment.
+        # A segment may have been deleted since the plan, e.g. by Pinot's own retention.
         gone = tuple(name for name in replaced if name in visible)
         if not gone and pushing.is_in(visible):
-            # Retention takes a completed entry away; of any other entry, it first deletes the new segments.
-            logger.info("the segments of %s had been switched already; their lineage entry is gone", table)
+            # Retention removes a completed entry; for any other entry, it first deletes the new segments.
+            logger.info("the segments of %s have already been switched; their lineage entry is gone", table)
             _wait_for_brokers(client, table, segments, replaced)
             return Switched(len(replaced), _behind(client, table, names, min_replicas))
         check_lineage_size(store, table, gone, names)
@@ -116,7 +117,7 @@ def switch(
         if replacement.entry_id is not None:
             on_entry(replacement.entry_id)
         if replacement.state is LineageState.COMPLETED:
-            logger.info("the segments of %s had been switched already", table)
+            logger.info("the segments of %s have already been switched", table)
         else:
             pushing.push_missing()
     _wait_for_brokers(client, table, segments, gone)
@@ -126,13 +127,13 @@ def switch(
 def _behind(
     client: RestClient, table: TableName, names: Collection[str], min_replicas: int | None
 ) -> Mapping[str, int]:
-    """Look which servers lack new segments; also where an earlier run has ended the entry."""
+    """Return the number of missing new segments by server, even if an earlier run has ended the entry."""
     if min_replicas is None:
         return {}
     try:
         behind = client.segments.load_state(table, names).behind
     except NotAppliedError as error:
-        logger.warning("%s: it is not known which servers are behind: %s", table, error.message)
+        logger.warning("%s: cannot determine which servers are behind: %s", table, error.message)
         return {}
     for server, count in behind.items():
         logger.warning(
@@ -148,15 +149,15 @@ def _behind(
 def _wait_for_brokers(
     client: RestClient, table: TableName, segments: Sequence[StagedSegment], gone: Sequence[str]
 ) -> None:
-    came = [segment.name for segment in segments if segment.rows]
+    added = [segment.name for segment in segments if segment.rows]
     try:
-        wait_routed(client, table, present=came, absent=gone, timeout_s=_ROUTED_S)
+        wait_routed(client, table, present=added, absent=gone, timeout_s=_ROUTED_S)
     except PinotPluginError as error:
-        logger.warning("%s: the rows are there, but brokers may not see them yet: %s", table, error)
+        logger.warning("%s: the rows have been published, but brokers may not see them yet: %s", table, error)
 
 
 def _entry_of(client: RestClient, table: TableName, names: Sequence[str]) -> LineageEntry | None:
-    """Find the live entry of an earlier run that brings segments of these names."""
+    """Return the live entry of an earlier run that adds segments with these names, if any."""
     wanted = set(names)
     return next(
         (
@@ -179,10 +180,10 @@ def push_one_by_one(
     push_mode: str,
     min_replicas: int | None = None,
 ) -> Switched:
-    """Publish without a lineage entry: each segment is seen as soon as servers have it.
+    """Publish without a lineage entry: each segment is visible as soon as servers have it.
 
-    A segment of a name that the table has replaces it in place; the other replaced ones are deleted when all
-    new ones are online, or ``min_replicas`` of each are.
+    A segment with an existing name replaces that segment in place; the other replaced segments are deleted
+    once all new ones, or ``min_replicas`` of each, are online.
     """
     names = [segment.name for segment in segments]
     if segments:
@@ -190,16 +191,16 @@ def push_one_by_one(
         pushing.push_missing()
         loading = SegmentLoading(client, table, store, pushing.push, min_replicas=min_replicas)
         loading.wait(names, _ONLINE_S)
-    there = set(client.segments.list(table, exclude_replaced=False))
-    gone = there.intersection(replaced).difference(names)
+    existing = set(client.segments.list(table, exclude_replaced=False))
+    gone = existing.intersection(replaced).difference(names)
     client.segments.delete(table, gone)
     return Switched(len(gone), _behind(client, table, names, min_replicas) if names else {})
 
 
 def was_reverted(client: RestClient, table: TableName, names: Sequence[str]) -> bool:
-    """Return whether the entry of an earlier switch was reverted, by hand or by Pinot's cleaning after a day.
+    """Return whether the entry of an earlier switch was reverted, manually or by Pinot's daily clean-up.
 
-    Its segments' names are then used up: Pinot hides segments of such names.
+    The names of its segments then cannot be reused: Pinot hides segments with these names.
     """
     entries = client.lineage.list(table)
     wanted = set(names)
@@ -209,7 +210,7 @@ def was_reverted(client: RestClient, table: TableName, names: Sequence[str]) -> 
 
 
 class _Pushing:
-    """Pushes staged segments of one table."""
+    """Pushes staged segments of a table."""
 
     def __init__(
         self,
@@ -226,31 +227,31 @@ class _Pushing:
         self._push_mode = push_mode
 
     def is_in(self, names: Collection[str]) -> bool:
-        """Return whether there are segments, and all of them are among a table's of these names."""
+        """Return whether there are segments and all of them are in the table, given the names in it."""
         if not self._segments or not all(segment.name in names for segment in self._segments):
             return False
         return all(self._is_the_same(segment) for segment in self._segments)
 
     def push_missing(self) -> None:
-        """Push what the table does not have."""
-        there = set(self._client.segments.list(self._table, exclude_replaced=False))
+        """Push the segments that the table does not have."""
+        existing = set(self._client.segments.list(self._table, exclude_replaced=False))
         self.push(
             [
                 segment.name
                 for segment in self._segments
-                if segment.name not in there or not self._is_the_same(segment)
+                if segment.name not in existing or not self._is_the_same(segment)
             ]
         )
 
     def _is_the_same(self, segment: StagedSegment) -> bool:
-        """Return whether the table's segment is this one, not an older one that it refreshes in place."""
+        """Return whether the table's segment is this one, not an older one to be refreshed in place."""
         try:
             return self._client.segments.metadata(self._table, segment.name).crc == segment.crc
         except NotFoundError:
-            return False  # a push that failed was taken back since the segments were listed
+            return False  # a failed push was undone since the segments were listed
 
     def push(self, names: Collection[str]) -> None:
-        """Push segments of these names."""
+        """Push the segments with these names."""
         mode = _effective_mode(self._client, self._push_mode, self._segments)
 
         def push(segment: StagedSegment) -> None:
@@ -269,7 +270,7 @@ class _Pushing:
 
 
 def _effective_mode(client: RestClient, push_mode: str, segments: Sequence[StagedSegment]) -> str:
-    """Metadata push needs staging and deep store on one kind of store: the controller copies between them."""
+    """Return the push mode; METADATA requires staging folder and deep store on the same kind of store."""
     if push_mode == "TAR" or not segments:
         return "TAR"
     deep_store = client.cluster.deep_store_uri()
@@ -295,7 +296,7 @@ def _push(
     try:
         staging.download(uri, path)
         if mode == "METADATA":
-            # Ours are not percent-encoded, Pinot's are.
+            # This project's URIs are not percent-encoded, Pinot's are.
             scheme, colon, rest = segment.tar_uri.partition(":")
             uri = f"{scheme}{colon}{quote(rest)}"
             client.segments.push_metadata(table, path, uri, copy_to_deep_store=True)

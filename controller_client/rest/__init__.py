@@ -1,4 +1,4 @@
-"""The controller's REST API: transport, the errors that answers mean, one module for each resource group.
+"""The controller's REST API: transport, mapping of responses to errors, one module per resource group.
 
-Of this project it imports only what all rooms share: errors, clock, config, ``common`` and ``models``.
+From this project it imports only the shared modules: errors, clock, config, ``common`` and ``models``.
 """

@@ -1,4 +1,4 @@
-"""The addresses of one cluster's controllers, of which the next one is asked when one fails."""
+"""The addresses of a cluster's controllers; when one fails, the next is tried."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class Addresses:
-    """Base addresses; the one that answered last is asked first.
+    """Base addresses; the one that answered last is tried first.
 
     Args:
-        urls: One or more, without a slash at the end.
+        urls: One or more addresses, without a trailing slash.
     """
 
     def __init__(self, urls: Sequence[str]) -> None:
@@ -29,21 +29,21 @@ class Addresses:
 
     @property
     def current(self) -> str:
-        """The address that calls go to now."""
+        """The address currently in use."""
         return self._urls[self._at]
 
     def in_turn(self, attempt: Callable[[], T]) -> T:
-        """Make a call at each address, from the present one on, until it is answered at one.
+        """Make a call at each address, starting with the current one, until one answers.
 
         Args:
-            attempt: Makes the call at `current`; raises `TransientFailureError` or `UnreachableError` where
-                the next may be asked.
+            attempt: Makes the call at `current`; raises `TransientFailureError` or `UnreachableError` if the
+                next address may be tried.
 
         Raises:
-            TransientFailureError: The last one's, where none has answered; its error names the others, too.
+            TransientFailureError: No address answered; the error is the last one's and also names the others.
             UnreachableError: Likewise.
-            OutcomeUnknownError: Nobody knows whether it was applied. The next call goes to the next address,
-                since this one may hang.
+            OutcomeUnknownError: The call may or may not have been applied. The next call goes to the next
+                address, because this one may hang.
         """
         failed: dict[str, str] = {}
         for left in reversed(range(len(self._urls))):
@@ -57,7 +57,7 @@ class Addresses:
                     _name_others(error, failed)
                     raise
                 failed[self._urls[at]] = error.message
-                logger.info("%s; %s is asked instead", error, self.current)
+                logger.info("%s; trying %s instead", error, self.current)
             except OutcomeUnknownError:
                 self._at = (at + 1) % len(self._urls)
                 raise
@@ -67,5 +67,5 @@ class Addresses:
 def _name_others(error: PinotPluginError, failed: Mapping[str, str]) -> None:
     if failed:
         others = "; ".join(f"{url}: {message}" for url, message in failed.items())
-        error.message = f"{error.message} (before: {others})"
+        error.message = f"{error.message} (previously: {others})"
         error.args = (error.message,)

@@ -1,4 +1,4 @@
-"""Credentials on a request."""
+"""Adds credentials to requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Authorization"]
 
 
 class Authorization(AuthBase):
-    """Puts credentials on a request."""
+    """Adds credentials to requests."""
 
     def __init__(self, auth: Auth) -> None:
         self._auth = auth

@@ -1,4 +1,4 @@
-"""HTTP answers whose bodies are files: what they send, or where to."""
+"""HTTP responses with files as bodies, and redirects to them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Download:
-    """What became of one GET of a file.
+    """The result of one GET of a file.
 
     Attributes:
         size_bytes: Bytes written.
-        redirect: Address that the answer sends to; then nothing was written. None: the file was.
+        redirect: Address that the response redirects to, in which case nothing was written; else None.
     """
 
     size_bytes: int
@@ -33,23 +33,23 @@ class Download:
 
 
 def redirect_of(response: requests.Response, where: str) -> str:
-    """Return the address that an answer sends to.
+    """Return the address that a response redirects to.
 
     Args:
         response: A redirect.
         where: The call, without credentials.
 
     Raises:
-        RejectedError: The address cannot be read.
+        RejectedError: The address is invalid.
     """
     try:
         return urljoin(response.url, response.headers["Location"])
     except ValueError:
-        raise RejectedError("the answer redirects to an invalid address", where=where) from None
+        raise RejectedError("the response redirects to an invalid address", where=where) from None
 
 
 def text_of(response: requests.Response) -> str:
-    """Return the body of an error; empty where it is none, or cannot be read."""
+    """Return the body of an error response; empty if it is not an error or cannot be read."""
     if response.ok:
         return ""
     try:
@@ -59,7 +59,7 @@ def text_of(response: requests.Response) -> str:
 
 
 def words_of(body: str) -> str:
-    """Take a role's own words out of an error's body: its JSON ``error`` or ``message``, or the text."""
+    """Extract a role's message from an error's body: its JSON ``error`` or ``message``, or plain text."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -75,7 +75,7 @@ def words_of(body: str) -> str:
 
 
 def beginning_of(response: requests.Response) -> str:
-    """As :func:`text_of`, of an answer whose body is not read yet."""
+    """Return what :func:`text_of` returns, for a response whose body has not been read yet."""
     if response.ok:
         return ""
     try:
@@ -86,20 +86,20 @@ def beginning_of(response: requests.Response) -> str:
 
 
 def write_body(response: requests.Response, target: IO[bytes], where: str, max_bytes: int | None) -> int:
-    """Copy a body that is not read yet to a file, as it comes.
+    """Stream an unread body to a file.
 
     Args:
-        response: The answer.
+        response: The response.
         target: An open file.
         where: The call, without credentials.
-        max_bytes: Most that is written; None: any.
+        max_bytes: Maximum number of bytes to write; None: no limit.
 
     Returns:
         Bytes written.
 
     Raises:
-        DataError: The body is longer than that.
-        requests.RequestException: The line broke.
+        DataError: The body is longer.
+        requests.RequestException: The connection broke.
     """
     announced = response.headers.get("Content-Length", "")
     size_bytes = int(announced) if announced.isdigit() else 0
@@ -107,9 +107,7 @@ def write_body(response: requests.Response, target: IO[bytes], where: str, max_b
     try:
         while True:
             if max_bytes is not None and max(size_bytes, written) > max_bytes:
-                raise DataError(
-                    f"the file has more than the {max_bytes:,} bytes that are allowed", where=where
-                )
+                raise DataError(f"the file is larger than the allowed {max_bytes:,} bytes", where=where)
             piece: bytes = response.raw.read(_PIECE_BYTES, decode_content=False)
             if not piece:
                 return written

@@ -1,4 +1,4 @@
-"""What is asked of the brokers themselves: the queries that they run, and their routing of a table."""
+"""Calls to the brokers themselves: their running queries and their routing of a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunningQuery:
 
     Attributes:
         broker_url: Base address of the broker.
-        query_id: The broker's own number of it, unique within the broker.
+        query_id: Its id, unique within the broker.
         sql: The query.
     """
 
@@ -37,8 +37,8 @@ class BrokersApi:
     """Calls to the brokers, with the controller's credentials and TLS settings.
 
     Args:
-        config: Of the controller.
-        cluster: Names the brokers.
+        config: The controller's configuration.
+        cluster: Lists the brokers.
         clock: Time and sleep of retries.
     """
 
@@ -48,42 +48,42 @@ class BrokersApi:
         self._clock = clock
 
     def running_queries(self, urls: Sequence[str] = ()) -> list[RunningQuery]:
-        """Return the queries that brokers run now.
+        """Return the queries that brokers are running.
 
         Args:
-            urls: Base addresses of brokers; default: those that the cluster has online.
+            urls: Base addresses of brokers; default: all brokers that are online.
 
         Raises:
-            UnsupportedError: A broker does not keep account of its queries; the error names the setting.
+            UnsupportedError: A broker does not track its queries; the error names the setting.
             NotAppliedError: A broker does not answer.
         """
         return [query for url in self._urls(urls) for query in self._running(url)]
 
     def cancel_query(self, broker_url: str, query_id: str) -> bool:
-        """Have a broker tell its servers to end a query.
+        """Make a broker cancel a query on its servers.
 
         Args:
             broker_url: Base address of the broker that runs it.
-            query_id: The broker's number of it.
+            query_id: The broker's id of the query.
 
         Returns:
-            Whether one of them has it; for that and the errors see
+            Whether a server has the query; for details and errors see
             :func:`~controller_client.rest.query_cancel.cancel_query`.
         """
         with closing(self._transport(broker_url)) as transport:
             return cancel_query(transport, query_id)
 
     def rebuild_routing(self, table: str, urls: Sequence[str] = ()) -> list[str]:
-        """Have brokers read anew which servers have which segments of a table.
+        """Make brokers reread which servers have which segments of a table.
 
-        They do so by themselves when that changes: this is for one that has missed it.
+        Brokers do so automatically when that changes; this is for a broker that has missed a change.
 
         Args:
             table: Name with type.
-            urls: Base addresses of brokers; default: those of the table that the cluster has online.
+            urls: Base addresses of brokers; default: the table's brokers that are online.
 
         Returns:
-            The brokers that did.
+            The brokers that did so.
 
         Raises:
             NotFoundError: No broker of the table is online.
@@ -107,7 +107,7 @@ class BrokersApi:
             raise NotFoundError(
                 "the cluster has no live broker" + (f" for {table}" if table else ""),
                 where=self._config.url,
-                remedy="start a broker, or see whether one has the tag of the table's tenant",
+                remedy="start a broker, or check that a broker has the tag of the table's tenant",
             )
         return urls
 

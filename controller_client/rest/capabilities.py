@@ -1,4 +1,4 @@
-"""What a cluster can, by its version: read once, decided by a table, never by trying."""
+"""The capabilities of a cluster, determined by its version and a table, never by trial."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 @total_ordering
 @dataclass(frozen=True, eq=False)
 class PinotVersion:
-    """A version of Pinot; a snapshot counts as the release that it becomes.
+    """A version of Pinot; a snapshot counts as the release it leads to.
 
     Attributes:
         major: First number.
@@ -37,20 +37,20 @@ class PinotVersion:
 
     @classmethod
     def parse(cls, text: str) -> PinotVersion:
-        """Read a version.
+        """Parse a version.
 
         Raises:
-            PinotPluginError: No version is in the text (builds in an IDE say ``UNKNOWN``).
+            PinotPluginError: The text contains no version (builds in an IDE report ``UNKNOWN``).
         """
         match = _VERSION.match(text.strip())
         if match is None:
-            raise PinotPluginError(f"{text!r} is not a Pinot version", expected="a text like 0.11.0")
+            raise PinotPluginError(f"{text!r} is not a Pinot version", expected="a version like 0.11.0")
         major, minor, patch = match.groups(default="0")
         return cls(int(major), int(minor), int(patch), text.strip())
 
     @classmethod
     def from_components(cls, components: Mapping[str, str]) -> PinotVersion:
-        """Read the answer of ``GET /version`` (component -> version; the controller's own counts).
+        """Parse the response of ``GET /version`` (component -> version; the controller's version counts).
 
         Raises:
             PinotPluginError: No component has a version.
@@ -59,7 +59,8 @@ class PinotVersion:
             if _VERSION.match(components.get(name, "")):
                 return cls.parse(components[name])
         raise PinotPluginError(
-            "the cluster does not report its version", expected="numbers for pinot-controller in GET /version"
+            "the cluster does not report its version",
+            expected="a version number for pinot-controller in GET /version",
         )
 
     @property
@@ -84,13 +85,13 @@ class PinotVersion:
 
 
 NEWEST_TESTED = PinotVersion(1, 5, 1)
-"""The newest version that the tests were run on."""
+"""The newest tested version."""
 
 
 def warn_if_untested(version: PinotVersion) -> None:
-    """Log a warning, once a process, where a version's series is newer than any that was tested.
+    """Log a warning, once per process, if a version's series is newer than all tested ones.
 
-    The same calls are made: what a version can is decided by what it has.
+    The same calls are made regardless: capabilities are detected by what the version has.
     """
     if (version.major, version.minor) > (NEWEST_TESTED.major, NEWEST_TESTED.minor):
         _warn(version.release)
@@ -99,24 +100,24 @@ def warn_if_untested(version: PinotVersion) -> None:
 @lru_cache(maxsize=8)
 def _warn(release: str) -> None:
     logger.warning(
-        "Pinot %s is newer than what was tested (%s): it is used as that one is; 'pinotctl info' shows what "
-        "works by what the version has",
+        "Pinot %s is newer than the newest tested version (%s) and is treated like it; 'pinotctl info' shows "
+        "which features work with it",
         release,
         NEWEST_TESTED,
     )
 
 
 class Capability(StrEnum):
-    """What not every supported version has; the value is what an error calls it."""
+    """A feature that not every supported version has; the value is its name in error messages."""
 
-    EXCLUDE_REPLACED_SEGMENTS = "a list of segments without the replaced ones"
+    EXCLUDE_REPLACED_SEGMENTS = "listing segments without the replaced ones"
     LIST_LINEAGE = "listing the segment lineage"
     COPY_TO_DEEP_STORE = "a metadata push that copies the segment into the deep store"
     PAUSE_CONSUMPTION = "pausing consumption"
     RELOAD_STATUS = "the status of a reload"
     EMPTY_SEGMENTS_TO = "replacing segments with nothing"
     FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
-    CURSORS = "results that a broker keeps, and gives page by page"
+    CURSORS = "results that the broker stores and returns page by page"
     SCHEDULE_CHECKED = "a check that a task with a schedule has a minion"
     TABLE_MANAGERS = "a provider of table data managers"
     FOLDER_SIZES = "the unpacked size of segments that servers commit"
@@ -124,29 +125,29 @@ class Capability(StrEnum):
     PAUSE_COMMENT = "a comment on a pause"
     MISSING_COLUMNS_AS_DEFAULT = "reading a column that a segment lacks as its default value"
     FORCE_COMMIT_BATCHES = "forcing commits in batches"
-    PAUSELESS_TABLES = "consumption that goes on while a segment is built"
-    SEVERAL_TOPICS = "tables of several topics"
+    PAUSELESS_TABLES = "consumption that continues while a segment is built"
+    SEVERAL_TOPICS = "tables with several topics"
     ROW_SECURITY = "row-level security"
     LOGICAL_TABLES = "logical tables"
-    FORCE_COMMIT_REFUSED = "a refusal of commits that make replicas differ"
+    FORCE_COMMIT_REFUSED = "refusing commits that would make replicas differ"
     DRAIN_MINIONS = "draining minions"
     PAUSE_BATCHES = "pausing in batches"
     ALL_SEGMENT_RECORDS = "the records of all segments of a table"
     PAUSE_TOPICS = "pausing single topics"
     TASK_VALIDATION = "checking task configs against the controller's task generators"
     LIVE_INSTANCES = "listing the live instances"
-    RELOAD_ENCODING = "encoding a column anew at a reload"
-    SCHEMA_FIELDS_CHANGE = "changing a column's attributes beside its type"
-    UPSERT_CHANGE_REFUSED = "a refusal of changes that would break upsert or dedup"
+    RELOAD_ENCODING = "re-encoding a column during a reload"
+    SCHEMA_FIELDS_CHANGE = "changing column attributes other than the type"
+    UPSERT_CHANGE_REFUSED = "refusing changes that would break upsert or dedup"
     REBALANCE_STATUS = "the status of a rebalance"
     REBALANCE_CANCEL = "cancelling a rebalance"
     REBALANCE_CHECKS = "checks before a rebalance"
-    DROP_CHECK = "a check whether an instance can be dropped"
-    NEW_SEGMENTS_LEFT_OUT = "leaving new segments out of a query whose server does not have them yet"
+    DROP_CHECK = "checking whether an instance can be dropped"
+    NEW_SEGMENTS_LEFT_OUT = "skipping new segments that a server does not have yet"
     STATES_BY_PUT = "setting the state of a table or an instance by PUT"
 
 
-# Read from the endpoints of each release's source tag.
+# Determined from the endpoints in each release's source tag.
 SINCE: Mapping[Capability, PinotVersion] = {
     Capability.EXCLUDE_REPLACED_SEGMENTS: PinotVersion(0, 10),
     Capability.LIST_LINEAGE: PinotVersion(0, 10),
@@ -188,7 +189,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a cluster of a version can.
+    """The capabilities of a cluster.
 
     Attributes:
         version: The cluster's version.
@@ -197,18 +198,18 @@ class Capabilities:
     version: PinotVersion
 
     def has(self, capability: Capability) -> bool:
-        """Return whether the cluster has it."""
+        """Return whether the cluster has a capability."""
         return self.version >= SINCE[capability]
 
     def require(self, capability: Capability, *, remedy: str | None = None) -> None:
-        """Raise unless the cluster has it.
+        """Raise an error unless the cluster has a capability.
 
         Args:
-            capability: What is needed.
-            remedy: Another way for older clusters, if there is one.
+            capability: The required capability.
+            remedy: An alternative for older clusters, if there is one.
 
         Raises:
-            UnsupportedError: The error names the version since which Pinot has it.
+            UnsupportedError: The cluster lacks it; the error names the first version that has it.
         """
         if not self.has(capability):
             raise UnsupportedError(

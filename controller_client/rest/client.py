@@ -28,15 +28,15 @@ __all__ = ["RestClient"]
 
 
 class RestClient(Closing):
-    """Client of one controller; a context manager that closes its connections.
+    """Client of a controller; a context manager that closes its connections.
 
-    Threads may share it for calls; nothing of it changes between them but the pool of connections.
+    Threads may share it: calls change no state except the connection pool.
 
     Args:
         config: How to reach the controller.
-        session: HTTP session to use instead of an own one; stays open.
+        session: HTTP session to use; it is not closed. Default: a new session.
         clock: Time and sleep of retries and waits.
-        rng: Source of the retries' jitter.
+        rng: Random source for the retries' jitter.
     """
 
     def __init__(

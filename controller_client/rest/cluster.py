@@ -29,20 +29,20 @@ class ClusterApi:
         return name
 
     def version(self) -> PinotVersion:
-        """Return the controller's version; asked once per client."""
+        """Return the controller's version; requested once per client."""
         if self._version is None:
             self._version = PinotVersion.from_components(self._transport.get_json("/version"))
             warn_if_untested(self._version)
         return self._version
 
     def capabilities(self) -> Capabilities:
-        """Return what this version can."""
+        """Return the capabilities of this version."""
         return Capabilities(self.version())
 
     def healthy(self) -> bool:
         """Return whether the controller answers ``GET /health`` with success; one attempt."""
         try:
-            # The one call that answers in plain text, and 406 to who wants JSON.
+            # The only call that returns plain text; it returns 406 to clients that want JSON.
             self._transport.request(
                 "GET", "/health", headers={"Accept": "text/plain"}, retry=RetryPolicy(attempts=1)
             )
@@ -53,22 +53,22 @@ class ClusterApi:
     def app_config(self) -> Mapping[str, str]:
         """Return the controller's own configuration (``pinotConfig`` of ``GET /appconfigs``).
 
-        The answer's other parts, among them the process' environment, are left out, and values of keys that
-        name credentials are masked.
+        The other parts of the response, including the process's environment, are omitted, and values of keys
+        for credentials are masked.
         """
         return visible_config(self._transport.get_json("/appconfigs"))
 
     def deep_store_uri(self) -> str | None:
-        """Return ``controller.data.dir`` as a URI without a slash at its end; None where it is missing."""
-        place = self.app_config().get("controller.data.dir", "").strip()
-        if not place:
+        """Return ``controller.data.dir`` as a URI without a trailing slash; None if it is not set."""
+        folder = self.app_config().get("controller.data.dir", "").strip()
+        if not folder:
             return None
-        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", place):
-            return place.rstrip("/")
-        return "file://" + str(PurePosixPath("/") / place)
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", folder):
+            return folder.rstrip("/")
+        return "file://" + str(PurePosixPath("/") / folder)
 
     def zookeeper_address(self) -> str | None:
-        """Return the ZooKeeper address that the controller uses; None when it is not reported."""
+        """Return the ZooKeeper address that the controller uses; None if it is not reported."""
         config = self.app_config()
         return config.get("controller.zk.str") or config.get("pinot.zk.server") or None
 
@@ -77,7 +77,7 @@ class ClusterApi:
 
         Args:
             table_name: Only the brokers that serve this table.
-            scheme: ``http`` or ``https``; default: as the controller's own address.
+            scheme: ``http`` or ``https``; default: that of the controller's address.
         """
         if table_name is None:
             document = self._transport.get_json("/v2/brokers", params={"state": "ONLINE"})
@@ -91,7 +91,7 @@ class ClusterApi:
 
 
 def visible_config(appconfigs: Mapping[str, Any] | None) -> dict[str, str]:
-    """Take a role's own configuration out of its answer to ``GET /appconfigs``; credentials are masked."""
+    """Return a role's configuration from its response to ``GET /appconfigs``; credentials are masked."""
     return masked(dict(_flatten("", (appconfigs or {}).get("pinotConfig") or {})))
 
 

@@ -1,4 +1,4 @@
-"""Table configs and schemas as plain documents, and what the controller's own classes make of them."""
+"""Table configs and schemas as plain documents, and how the controller's classes read them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ReadConfig:
     """A document as the controller reads it.
 
     Attributes:
-        document: With the defaults of the controller's version filled in.
-        unrecognized: What it ignored: JSON pointers, or names where the version reports names alone.
+        document: The document with the defaults of the controller's version.
+        unrecognized: Ignored parts: JSON pointers, or names if the version reports only names.
     """
 
     document: dict[str, Any]
@@ -30,14 +30,14 @@ class ReadConfig:
 
 
 class ConfigsApi:
-    """Configs and schemas without a model in between: each field goes and comes as it is."""
+    """Configs and schemas without a model: all fields are passed through unchanged."""
 
     def __init__(self, transport: Transport, capabilities: Callable[[], Capabilities]) -> None:
         self._transport = transport
         self._capabilities = capabilities
 
     def tables(self, raw_name: str) -> dict[TableName, dict[str, Any]]:
-        """Return the configs of the tables of one raw name; none where there is no such table."""
+        """Return the configs of the tables with a raw name; empty if there is no such table."""
         try:
             answer = self._transport.get_json(path_of("tables", raw_name)) or {}
         except NotFoundError:
@@ -45,11 +45,11 @@ class ConfigsApi:
         return {TableName.of(raw_name, TableType(key)): value for key, value in answer.items()}
 
     def table(self, table: TableName) -> dict[str, Any] | None:
-        """Return a table's config; None where there is no such table."""
+        """Return a table's config; None if there is no such table."""
         return self.tables(table.raw).get(table)
 
     def schema(self, name: str) -> dict[str, Any] | None:
-        """Return a schema; None where there is none of that name."""
+        """Return a schema; None if there is no such schema."""
         try:
             document: dict[str, Any] | None = self._transport.get_json(path_of("schemas", name))
         except NotFoundError:
@@ -57,9 +57,9 @@ class ConfigsApi:
         return document
 
     def read_table(self, document: Mapping[str, Any]) -> ReadConfig:
-        """Have the controller read a table config: what it would store, without storing it.
+        """Return a table config as the controller would store it, without storing it.
 
-        Only the form is looked at. A schema for the table must be there.
+        Checks only the form. The table's schema must exist.
 
         Raises:
             RejectedError: The controller's classes cannot read it.
@@ -68,10 +68,10 @@ class ConfigsApi:
         return ReadConfig(answer[str(document["tableType"]).upper()], _unrecognized(answer))
 
     def read_schema(self, document: Mapping[str, Any]) -> ReadConfig:
-        """Have the controller read and check a schema.
+        """Return a schema as the controller reads it, after its checks.
 
         Raises:
-            RejectedError: It cannot read it, or finds it wrong.
+            RejectedError: The controller cannot read the schema, or rejects it.
         """
         answer = self._posted("/schemas/validate", document, {})
         return ReadConfig(
@@ -86,19 +86,19 @@ class ConfigsApi:
         *,
         skip: tuple[str, ...] = (),
     ) -> tuple[str, ...]:
-        """Have the controller check a schema and the tables that are to have it; nothing is written.
+        """Let the controller check a schema and its tables; writes nothing.
 
         Args:
-            raw_name: Of the tables. The schema is checked under this name, whatever its own.
+            raw_name: Raw name of the tables. The schema is checked under this name, whatever its own name.
             schema: The schema.
             configs: Table configs by type.
-            skip: Kinds of checks to leave out, of those that the version has, e.g. ``TASK``.
+            skip: Kinds of the version's checks to skip, e.g. ``TASK``.
 
         Returns:
-            What the controller ignored.
+            The parts that the controller ignored.
 
         Raises:
-            RejectedError: It finds one of them wrong.
+            RejectedError: The controller rejects one of them.
         """
         document: dict[str, Any] = {"tableName": raw_name, "schema": {**schema, "schemaName": raw_name}}
         document.update({str(key).lower(): value for key, value in configs.items()})
@@ -107,19 +107,19 @@ class ConfigsApi:
         return _unrecognized(self._posted("/tableConfigs/validate", document, params))
 
     def create_table(self, document: Mapping[str, Any]) -> None:
-        """Add a table; errors as of :meth:`.TablesApi.create`."""
+        """Add a table; raises what :meth:`.TablesApi.create` raises."""
         self._transport.request("POST", "/tables", params=self._skip_tasks(), json=document)
 
     def update_table(self, table: TableName, document: Mapping[str, Any]) -> None:
-        """Replace a table's config; errors as of :meth:`.TablesApi.update`."""
+        """Replace a table's config; raises what :meth:`.TablesApi.update` raises."""
         self._transport.request("PUT", path_of("tables", table), params=self._skip_tasks(), json=document)
 
     def create_schema(self, document: Mapping[str, Any]) -> None:
-        """Add a schema; errors as of :meth:`.SchemasApi.create`."""
+        """Add a schema; raises what :meth:`.SchemasApi.create` raises."""
         self._transport.request("POST", "/schemas", params={"override": "false"}, json=document)
 
     def update_schema(self, name: str, document: Mapping[str, Any]) -> None:
-        """Replace a schema; errors as of :meth:`.SchemasApi.update`."""
+        """Replace a schema; raises what :meth:`.SchemasApi.update` raises."""
         self._transport.request("PUT", path_of("schemas", name), json=document)
 
     def _posted(
@@ -130,7 +130,7 @@ class ConfigsApi:
         return answer
 
     def _skip_tasks(self) -> dict[str, str | None]:
-        # Task types that Python minions run have no generator in the controller.
+        # The controller has no generators for task types that Python minions run.
         known = self._capabilities().has(Capability.TASK_VALIDATION)
         return {"validationTypesToSkip": "TASK" if known else None}
 

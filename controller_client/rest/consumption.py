@@ -1,4 +1,4 @@
-"""The controller's endpoints about consumption, one call each; what must be waited for is above this."""
+"""The controller's endpoints for consumption, one call each; waiting is done by callers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["ConsumeFrom", "ConsumptionApi", "PauseStatus", "ReplicaProgress"]
 
 
 class ConsumeFrom(StrEnum):
-    """Where partitions start that have no consuming segment.
+    """Where to start partitions that have no consuming segment.
 
-    ``lastConsumed`` is behind the last row that was committed; where the stream has dropped that, the first
-    row that it still has. It is what every version does when nothing else is asked for.
+    ``lastConsumed`` is after the last committed row or, if the stream no longer has that offset, its first
+    remaining row. It is the default in every version.
     """
 
     LAST_CONSUMED = "lastConsumed"
@@ -27,11 +27,11 @@ class ConsumeFrom(StrEnum):
 
 @dataclass(frozen=True)
 class PauseStatus:
-    """What the controller reports about a pause.
+    """The controller's report on a pause.
 
     Attributes:
         paused: The table's flag.
-        consuming_segments: Segments that should consume by the ideal state.
+        consuming_segments: Segments that are CONSUMING in the ideal state.
     """
 
     paused: bool
@@ -40,15 +40,15 @@ class PauseStatus:
 
 @dataclass(frozen=True)
 class ReplicaProgress:
-    """How far a server is with a consuming segment.
+    """The progress of a server on a consuming segment.
 
     Attributes:
         server: Its name.
-        consuming: False when its consumer ended with an error.
-        offset: The next offset it will read.
-        latest_offset: The stream's end, and
-        lag: how many rows it is behind; None before Pinot 1.0, which does not report.
-        consumed_ms: When it got its last row, epoch milliseconds.
+        consuming: False if its consumer ended with an error.
+        offset: The next offset to read.
+        latest_offset: The end of the stream; None before Pinot 1.0, which does not report it.
+        lag: Rows behind the end of the stream; None before Pinot 1.0.
+        consumed_ms: When it received its last row, epoch milliseconds.
     """
 
     server: str
@@ -60,26 +60,26 @@ class ReplicaProgress:
 
 
 class ConsumptionApi:
-    """Endpoints below ``/tables/{table}``, of realtime tables (name with type)."""
+    """Endpoints below ``/tables/{table}`` for realtime tables (names with type)."""
 
     def __init__(self, transport: Transport, capabilities: Callable[[], Capabilities]) -> None:
         self._transport = transport
         self._capabilities = capabilities
 
     def pause(self, table: str, *, comment: str | None = None, batch_size: int | None = None) -> None:
-        """Set the table's flag and have the servers commit what they consume.
+        """Set the table's pause flag and make the servers commit their consuming segments.
 
         Args:
             table: Table.
-            comment: Kept by Pinot 1.3 and later; left out for older ones.
-            batch_size: How many segments commit at a time; Pinot 1.5 and later.
+            comment: Stored by Pinot 1.3 and later; not sent to older versions.
+            batch_size: Number of segments to commit at a time; Pinot 1.5 and later.
 
         Raises:
             NotFoundError: There is no such table.
             RejectedError: The table is disabled.
-            UnsupportedError: The version cannot pause, or not in batches.
-            OutcomeUnknownError: The reply was lost, or was an error that may come before or after the flag
-                was set.
+            UnsupportedError: The version cannot pause, or cannot pause in batches.
+            OutcomeUnknownError: The reply was lost, or was an error that can occur before or after the flag
+                is set.
         """
         self._capabilities().require(Capability.PAUSE_CONSUMPTION)
         if batch_size is not None:
@@ -89,33 +89,32 @@ class ConsumptionApi:
     def resume(
         self, table: str, consume_from: ConsumeFrom = ConsumeFrom.LAST_CONSUMED, *, comment: str | None = None
     ) -> None:
-        """Clear the flag and ask for new consuming segments, which are made some moments later.
+        """Clear the flag and request new consuming segments, which are created a moment later.
 
-        Partitions that consume are left alone, whatever ``consume_from`` is. Errors as of :meth:`pause`.
+        Partitions that are consuming are not affected by ``consume_from``. Raises what :meth:`pause` raises.
         """
         self._capabilities().require(Capability.PAUSE_CONSUMPTION)
-        # Without the parameter it is the last consumed offset in every version; 1.0 and older know no name
-        # for it.
+        # Every version defaults to the last consumed offset; 1.0 and older have no name for it.
         start = None if consume_from is ConsumeFrom.LAST_CONSUMED else str(consume_from)
         self._post(table, "resumeConsumption", consumeFrom=start, comment=self._comment(comment))
 
     def force_commit(
         self, table: str, *, segments: Collection[str] = (), batch_size: int | None = None
     ) -> str | None:
-        """Have the servers commit what they consume; those that have not loaded a segment yet ignore it.
+        """Make the servers commit their consuming segments; servers that have not loaded a segment ignore it.
 
         Args:
             table: Table.
-            segments: Only these, where the version can (1.1 and later); older ones commit all.
-            batch_size: How many at a time; Pinot 1.4 and later.
+            segments: Only these, if the version supports it (1.1 and later); older versions commit all.
+            batch_size: Number of segments to commit at a time; Pinot 1.4 and later.
 
         Returns:
-            The job's id, from Pinot 1.0 on.
+            The job's id; None before Pinot 1.0.
 
         Raises:
             NotFoundError: There is no such table.
             RejectedError: The table is disabled, or has no live server.
-            UnsupportedError: The version cannot do it in batches.
+            UnsupportedError: The version cannot commit in batches.
             OutcomeUnknownError: The reply was lost.
         """
         self._capabilities().require(Capability.PAUSE_CONSUMPTION)
@@ -137,7 +136,7 @@ class ConsumptionApi:
         return PauseStatus(bool(document["pauseFlag"]), frozenset(document.get("consumingSegments") or ()))
 
     def progress(self, table: str) -> dict[str, tuple[ReplicaProgress, ...]]:
-        """Return how far the servers are: segment -> what its servers report; none for a silent server.
+        """Return the servers' progress: segment -> reports of its servers, except servers that do not answer.
 
         Raises:
             NotFoundError: There is no such table.
@@ -170,13 +169,13 @@ def _replica(reported: Mapping[str, Any]) -> ReplicaProgress:
         consuming=reported.get("consumerState") == "CONSUMING",
         offset=_only(reported.get("partitionToOffsetMap")),
         latest_offset=_only(more.get("latestUpstreamOffsetMap")),
-        # Texts such as NOT_CALCULATED stand where the server could not ask the stream.
+        # Contains text such as NOT_CALCULATED if the server could not reach the stream.
         lag=int(lag) if lag is not None and lag.lstrip("-").isdigit() else None,
         consumed_ms=int(consumed) if consumed else None,
     )
 
 
 def _only(by_partition: Mapping[str, Any] | None) -> str | None:
-    """The one value of a map that has an entry for the segment's own partition alone."""
+    """Return the only value of a map that has an entry just for the segment's own partition."""
     values = list((by_partition or {}).values())
     return str(values[0]) if values and values[0] is not None else None

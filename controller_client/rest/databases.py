@@ -1,7 +1,7 @@
 """Databases (Pinot 1.2 and later): the part of a table's or schema's name before its dot.
 
-Calls about one table name it whole, ``sales.flights_OFFLINE``. Lists are of one database, which a header
-names; without it, of the default one, whose names have no dot.
+Calls for one table use its full name, ``sales.flights_OFFLINE``. Lists cover one database, which is given in
+a header; default: the default database, whose names have no dot.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def list_everywhere(
     path: str,
     params: Mapping[str, str | None] | None = None,
 ) -> Iterator[Any]:
-    """Ask for a list in each database that has a table, the default one first.
+    """Request a list from each database that has a table, the default one first.
 
     Args:
-        transport: Of the controller.
-        capabilities: Returns what the cluster can.
-        path: Of the list.
-        params: Of the request.
+        transport: The controller's.
+        capabilities: Returns the cluster's capabilities.
+        path: Path of the list.
+        params: Parameters of the request.
 
     Yields:
-        The answer of each database.
+        The response for each database.
     """
     yield transport.get_json(path, params=params)
     if not capabilities().has(Capability.DATABASES):
@@ -45,8 +45,8 @@ def list_everywhere(
     try:
         databases = transport.get_json("/databases")
     except AuthError as error:
-        # A right of its own; who lacks it may still see tables.
-        logger.warning("tables of databases other than the default one are left out: %s", error.message)
+        # Requires a separate permission; a user without it may still see tables.
+        logger.warning("tables of databases other than the default one are not listed: %s", error.message)
         return
     for name in sorted(databases):
         if name.lower() != _DEFAULT:

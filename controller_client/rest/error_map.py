@@ -1,7 +1,8 @@
-"""Which error an HTTP answer of Pinot is: one ladder by status, and a table of what Pinot answers otherwise.
+"""Maps Pinot's HTTP responses to errors: by status, with a table of Pinot's exceptions from the rule.
 
-The ladder is HTTP's. The table holds Pinot's quirks, each captured from a running controller of the version
-that the row names; the first row that fits decides. A new quirk is a new row, and a new line in its test.
+The mapping by status follows HTTP. The table contains Pinot's quirks, each captured from a running controller
+of the version in the row; the first matching row decides. A new quirk needs a new row and a new line in its
+test.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ __all__ = ["OVERRIDES", "classify"]
 _REPLACE = "/segments/[^/]+/"
 _UPLOAD = "/(v2/)?segments"
 _TASK = "/tasks/(task|subtask)/[^/]+/(state|config|debug)"
-_READ_LINEAGE = "read the table's lineage before anything else"
+_READ_LINEAGE = "read the table's lineage before doing anything else"
 _ANY_TABLE = "/tables(/[^/]+)?|/tableConfigs/validate"
 _OF_TABLE = "/(tables|segments)/(?P<table>[^/]+)(/.*)?"
 _LIST_TABLES = "see 'pinotctl table list'"
 _BY_COLUMN = "correct the config, or add the column to the schema first"
 
 
-# What is wrong with a table's config, when it is made or changed.
+# Faults of a table's config, on creating or changing it.
 _TABLE_CONFIGS = (
     error_row(
         "POST PUT",
@@ -39,7 +40,7 @@ _TABLE_CONFIGS = (
         400,
         r"Missing required creator property '(?P<key>\w+)'",
         RejectedError,
-        "'pinotctl table show TABLE --output json' of a table that works has all parts",
+        "compare it with a working table: 'pinotctl table show TABLE --output json' prints all parts",
         "the table config lacks the part {key}",
     ),
     error_row(
@@ -59,7 +60,7 @@ _TABLE_CONFIGS = (
         r"Column Name (?P<column>\S+) defined in (?P<part>.+?) must be a valid column",
         RejectedError,
         _BY_COLUMN,
-        "the {part} names the column {column}, which the table's schema has not",
+        "the {part} names the column {column}, which is not in the table's schema",
     ),
     error_row(
         "POST PUT",
@@ -68,7 +69,7 @@ _TABLE_CONFIGS = (
         r"Failed to find column: (?P<column>\S+) in schema",
         RejectedError,
         _BY_COLUMN,
-        "the table config names the column {column}, which the table's schema has not",
+        "the table config names the column {column}, which is not in the table's schema",
         seen_on="1.5.1",
     ),
     error_row(
@@ -78,7 +79,7 @@ _TABLE_CONFIGS = (
         r"Invalid table config for table (?P<table>\S+): (\w+\.)*\w+: (?P<reason>.+)",
         RejectedError,
         "correct the config",
-        "Pinot refuses the config of {table}: {reason}",
+        "Pinot rejects the config of {table}: {reason}",
     ),
     error_row(
         "POST PUT",
@@ -86,7 +87,7 @@ _TABLE_CONFIGS = (
         400,
         "'timeColumnName' cannot be null in REALTIME table config",
         RejectedError,
-        "name a date-time column of the schema as segmentsConfig.timeColumnName",
+        "set segmentsConfig.timeColumnName to a date-time column of the schema",
         "the config of a realtime table names no time column",
     ),
 )
@@ -109,8 +110,8 @@ OVERRIDES: tuple[Override, ...] = (
         ConflictError,
         "choose new names for the new segments",
     ),
-    # One text for a refusal, a lost compare-and-set and a fault after the write: only the lineage shows
-    # which.
+    # The same text for a refusal, a lost compare-and-set and a fault after the write: only the lineage shows
+    # which it was.
     error_row(
         "POST",
         _REPLACE + "(start|end|revert)ReplaceSegments",
@@ -126,35 +127,35 @@ OVERRIDES: tuple[Override, ...] = (
         500,
         r"Force commit disabled for table: (?P<table>\S+)\. ",
         RejectedError,
-        "set the cluster config pinot.server.consuming.segment.consistency.mode to PROTECTED (or UNSAFE, and "
-        "replicas may differ), by POST /cluster/configs",
-        "Pinot does not force commits of {table}: with partial upsert, or upsert that drops or marks late "
+        "set the cluster config pinot.server.consuming.segment.consistency.mode to PROTECTED (or to UNSAFE, "
+        "with which replicas may differ) by POST /cluster/configs",
+        "Pinot refuses forced commits of {table}: with partial upsert, or upsert that drops or marks late "
         "rows, its replicas might differ afterwards",
         seen_on="1.5.1",
     ),
-    # One answer for a flag that was not set (a lost compare-and-set, of which there is one attempt) and for
-    # one that was set before the servers could not be reached.
+    # The same response for a flag that was not set (a lost compare-and-set, tried only once) and for one that
+    # was set before the servers proved unreachable.
     error_row(
         "POST",
         "/tables/[^/]+/(pause|resume)Consumption",
         500,
         "",
         OutcomeUnknownError,
-        "read the table's pause status before anything else",
+        "read the table's pause status before doing anything else",
     ),
-    # The table is looked up after the tar was received, and answered as a bad request.
+    # The table is looked up after the tar was received; a missing one is reported as a bad request.
     error_row("POST", _UPLOAD, 400, "Failed to find table", NotFoundError, "create the table first"),
-    # Written first, waited for then.
+    # The change is written first, then awaited.
     error_row(
         "POST PUT",
         "/instances/(?P<instance>[^/]+)/state",
         500,
         "(?P<change>enable|disable) failed, timeout",
         AppliedError,
-        "see whether it is live ('pinotctl instance list --live'), and what its segments do",
-        "the {change} of {instance} is done, but it is not live, or its segments have not followed yet",
+        "check whether it is live ('pinotctl instance list --live'), and the states of its segments",
+        "the {change} of {instance} was applied, but it is not live, or its segments have not followed yet",
     ),
-    # Of brokers.
+    # Brokers.
     error_row(
         "GET DELETE",
         "/queries|/query/[^/]+",
@@ -163,11 +164,11 @@ OVERRIDES: tuple[Override, ...] = (
         UnsupportedError,
         "set pinot.broker.enable.query.cancellation=true in the brokers' configuration, and "
         "pinot.query.scheduler.enable.query.cancellation=true in the servers' (since Pinot 0.12 "
-        "pinot.server.enable.query.cancellation), and start them again",
-        "the broker keeps no account of the queries that it runs, so it can neither list nor cancel them",
+        "pinot.server.enable.query.cancellation), and restart them",
+        "the broker does not track its running queries, so it can neither list nor cancel them",
     ),
-    # 403 of an upload is a refused segment (time range, quota), not refused credentials. The first of these
-    # is read from SegmentValidationUtils: Pinot's own builder makes no such segment.
+    # For an upload, 403 means a refused segment (time range, quota), not refused credentials. The first row
+    # comes from the source of SegmentValidationUtils: Pinot's own builder never makes such a segment.
     error_row(
         "POST",
         _UPLOAD,
@@ -178,9 +179,14 @@ OVERRIDES: tuple[Override, ...] = (
     ),
     error_row("POST", _UPLOAD, 403, "Failed to find time interval in segment", RejectedError),
     error_row(
-        "POST", _UPLOAD, 403, "Storage quota check failed", RejectedError, "raise the table's quota or delete"
+        "POST",
+        _UPLOAD,
+        403,
+        "Storage quota check failed",
+        RejectedError,
+        "raise the table's quota, or delete segments",
     ),
-    # A task type without tasks, and names that are no task's: internal exceptions of the controller.
+    # A task type without tasks, and names of nonexistent tasks: internal exceptions of the controller.
     error_row(
         "GET", _TASK, 500, "Index 1 out of bounds for length 1", NotFoundError, "see the type's list of tasks"
     ),
@@ -244,10 +250,10 @@ OVERRIDES: tuple[Override, ...] = (
         409,
         r"Table config for (?P<table>\S+) already exists",
         ConflictError,
-        "change it by 'pinotctl table update', or delete it first",
-        "there is a table {table} already",
+        "change it with 'pinotctl table update', or delete it first",
+        "the table {table} already exists",
     ),
-    # The answer is the whole document and not a word of what is wrong in it.
+    # The response contains the whole document but does not say what is wrong with it.
     error_row(
         "POST PUT",
         "/schemas(/[^/]+)?",
@@ -264,10 +270,10 @@ OVERRIDES: tuple[Override, ...] = (
         400,
         r"Backward incompatible schema (?P<schema>.+?)\. Only allow adding new columns",
         RejectedError,
-        "keep all columns and their types as they are; new columns may be added",
-        "the schema {schema} would lose a column, or change one",
+        "keep all columns and their types unchanged; only new columns may be added",
+        "the new version of the schema {schema} removes or changes a column",
     ),
-    # These do not name the table.
+    # These responses do not name the table.
     error_row(
         "GET", _OF_TABLE, 404, "^Table not found$", NotFoundError, _LIST_TABLES, "there is no table {table}"
     ),
@@ -312,13 +318,13 @@ OVERRIDES: tuple[Override, ...] = (
 
 
 def classify(method: str, path: str, status: int, text: str, *, read_only: bool) -> Verdict:
-    """Return which error an answer is.
+    """Return the error that a response stands for.
 
     Args:
         method: HTTP method.
         path: Path of the address without the query.
         status: HTTP status, 300 or more.
-        text: The answer's own text; empty when it had none.
+        text: The response's text; may be empty.
         read_only: Whether the call can change anything.
     """
     verdicts = (row.verdict(method, path, status, text) for row in OVERRIDES)
@@ -327,16 +333,16 @@ def classify(method: str, path: str, status: int, text: str, *, read_only: bool)
 
 def _by_status(status: int, text: str, *, read_only: bool) -> Verdict:
     if status in (401, 403):
-        return Verdict(AuthError, "check user name, password or token, and the rights behind them")
+        return Verdict(AuthError, "check the user name and password, or the token, and their permissions")
     if status == 404:
         return Verdict(NotFoundError)
     if status in (409, 410, 412):
         return Verdict(ConflictError)
     if status in (502, 503, 504):
-        # Something between the client and the controller answered, or the controller gave up on the way.
+        # Something between the client and the controller answered, or the controller gave up midway.
         if read_only:
-            return Verdict(NotAppliedError, "check whether the role behind the address is up")
-        return Verdict(OutcomeUnknownError, "read the state back before the call is made again")
+            return Verdict(NotAppliedError, "check that the role behind the address is running")
+        return Verdict(OutcomeUnknownError, "read the state back before repeating the call")
     if status >= 500 and not text and not read_only:
-        return Verdict(OutcomeUnknownError, "read the state back before the call is made again")
+        return Verdict(OutcomeUnknownError, "read the state back before repeating the call")
     return Verdict(RejectedError)

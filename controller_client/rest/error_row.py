@@ -1,4 +1,4 @@
-"""One row of the table of Pinot's quirks: which answers it is about, and which error they are."""
+"""A row of the table of Pinot's quirks: the responses it matches, and the error they stand for."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["Override", "Verdict", "error_row"]
 
 @dataclass(frozen=True)
 class Override:
-    """One quirk: an answer that does not mean what its status suggests.
+    """One quirk: a response that does not mean what its status suggests.
 
     Attributes:
         methods: HTTP methods.
-        path: Pattern that the whole path matches, without the query.
+        path: Pattern for the whole path, without the query.
         status: HTTP status.
-        text: Pattern that is searched in the answer's text.
-        error: What it is.
-        remedy: What the reader should do, where that is plain.
-        message: What happened, where Pinot's words do not make it plain; with the named groups of both
+        text: Pattern to search for in the response's text.
+        error: The error it stands for.
+        remedy: What the reader should do, if that is clear.
+        message: What happened, if Pinot's text does not make it clear; may contain the named groups of both
             patterns in braces.
-        seen_on: Pinot version that it was captured from.
+        seen_on: Pinot version it was captured from.
     """
 
     methods: tuple[str, ...]
@@ -38,7 +38,7 @@ class Override:
     seen_on: str
 
     def verdict(self, method: str, path: str, status: int, text: str) -> Verdict | None:
-        """Return what an answer is; None where this is another one."""
+        """Return the verdict on a response; None if this row does not match."""
         if method not in self.methods or status != self.status:
             return None
         in_path, in_text = self.path.fullmatch(path), self.text.search(text)
@@ -50,12 +50,12 @@ class Override:
 
 
 class Verdict(NamedTuple):
-    """Which error an answer is.
+    """The error that a response stands for.
 
     Attributes:
         error: Its class.
-        remedy: What the reader should do, where that is known.
-        message: What happened, in plain words, where Pinot's own are not.
+        remedy: What the reader should do, if known.
+        message: What happened, if Pinot's text does not make it clear.
     """
 
     error: type[PinotPluginError]
@@ -73,6 +73,6 @@ def error_row(
     message: str | None = None,
     seen_on: str = "0.11.0",
 ) -> Override:
-    """Return a row of the table; see :class:`Override`. ``methods`` are separated by blanks."""
+    """Return a row of the table; see :class:`Override`. ``methods`` are separated by spaces."""
     found = re.compile(text, re.IGNORECASE | re.DOTALL)
     return Override(tuple(methods.split()), re.compile(path), status, found, error, remedy, message, seen_on)

@@ -1,4 +1,4 @@
-"""What a fault of the line means for a call: sent or not, repeatable or unknown."""
+"""What a network fault means for a call: sent or not, repeatable or unknown."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ def translate(
     """Describe what a fault means; see the table in :mod:`controller_client.rest.transport`.
 
     Args:
-        fault: What requests raised.
+        fault: The exception from requests.
         where: The call, without credentials.
-        reads: Whether the call can change nothing.
-        clean: Takes credentials out of the fault's text.
+        reads: Whether the call is read-only.
+        clean: Removes credentials from the fault's text.
 
     Returns:
-        A :class:`TransientFailureError` when the call may be repeated, else the error itself.
+        A :class:`TransientFailureError` if the call may be repeated, else the error itself.
     """
     reason = clean(_innermost(fault))
     if _nothing_was_sent(fault):
         unreachable = UnreachableError(
             f"cannot connect: {reason}",
             where=where,
-            remedy="check that the role is up and that the address is right",
+            remedy="check that the role is running and that the address is correct",
         )
         return TransientFailureError(unreachable, "no connection")
     if _handshake_failed(fault):
         return UnreachableError(
             f"TLS failed: {reason}",
             where=where,
-            remedy="check the certificate authorities (ca_file), and whether this port speaks https",
+            remedy="check the certificate authorities (ca_file), and that this port uses https",
         )
     if not isinstance(fault, _LINE_FAULTS):
-        # A request that could not even be made: a wrong address or header.
+        # The request could not even be made: an invalid address or header.
         return NotAppliedError(f"the request cannot be made: {reason}", where=where)
-    what = "no answer in time" if isinstance(fault, requests.Timeout) else "the connection broke"
+    what = "no response in time" if isinstance(fault, requests.Timeout) else "the connection broke"
     if reads:
         return TransientFailureError(NotAppliedError(f"{what}: {reason}", where=where), what)
     return OutcomeUnknownError(
         f"{what}, so it is unknown whether the call was applied: {reason}",
         where=where,
-        remedy="read the state back before the call is made again",
+        remedy="read the state back before repeating the call",
     )
 
 
@@ -79,7 +79,7 @@ def _handshake_failed(fault: requests.RequestException) -> bool:
 
 
 def _causes(fault: BaseException) -> Iterator[BaseException]:
-    """Walk through what requests and urllib3 have wrapped around the fault of the line."""
+    """Yield an exception and the causes that requests and urllib3 wrapped in it."""
     current: object = fault
     while isinstance(current, BaseException):
         yield current

@@ -1,4 +1,4 @@
-"""Instances: the roles that are registered in Helix."""
+"""Instances: the roles registered in Helix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controller_client.rest.transport import Transport, path_of
 __all__ = ["DRAINED", "DropCheck", "Instance", "InstancesApi"]
 
 DRAINED = "minion_drained"
-"""Tag of a minion that gets no new subtasks (Pinot 1.5 and later): it stands in the place of all others."""
+"""Tag of a minion that gets no new subtasks (Pinot 1.5 and later); it replaces all other tags."""
 
 _BROKER_RESOURCE = "brokerResource"
 _HAS_RESOURCE = "CONTAINS_RESOURCE"
@@ -29,11 +29,11 @@ class Instance:
 
     Attributes:
         name: E.g. ``Server_localhost_8098``.
-        host: Host that it advertises.
-        port: Port that it advertises.
+        host: Its advertised host.
+        port: Its advertised port.
         enabled: Whether Helix gives it work.
         tags: Its tags, e.g. ``DefaultTenant_OFFLINE``.
-        details: Pinot's whole answer.
+        details: Pinot's complete response.
     """
 
     name: str
@@ -51,9 +51,9 @@ class DropCheck:
     Attributes:
         name: The instance.
         live: Whether it is connected to the cluster.
-        segments: Table (with type) -> how many of its segments the ideal state has on the instance.
-        broker_of: Tables that the broker resource has it serve.
-        others: Other resources of Helix that name it.
+        segments: Table (name with type) -> number of its segments on the instance in the ideal state.
+        broker_of: Tables assigned to it in the broker resource.
+        others: Other Helix resources that name it.
     """
 
     name: str
@@ -64,14 +64,14 @@ class DropCheck:
 
     @property
     def obstacles(self) -> list[str]:
-        """Each as a clause, with what to do about it; none when it can be dropped."""
+        """Each obstacle as a clause, with what to do about it; empty if the instance can be dropped."""
         found = ["it is live (stop it first)"] if self.live else []
         found += [
-            f"it has {counted_text(count, 'segment')} of {table} (take its tags away, rebalance the table)"
+            f"it has {counted_text(count, 'segment')} of {table} (remove its tags, then rebalance the table)"
             for table, count in sorted(self.segments.items())
         ]
         if self.broker_of:
-            found.append(f"it is a broker of {', '.join(self.broker_of)} (take its tags away)")
+            found.append(f"it is a broker of {', '.join(self.broker_of)} (remove its tags)")
         return found + [f"it is in the ideal state of {each}" for each in self.others]
 
 
@@ -84,21 +84,21 @@ class InstancesApi:
         self._tables = tables
 
     def live(self) -> list[str]:
-        """Return the names of the instances that are up."""
+        """Return the names of the live instances."""
         if self._cluster.capabilities().has(Capability.LIVE_INSTANCES):
             return sorted(self._transport.get_json("/liveinstances")["instances"])
         path = f"/{self._cluster.name()}/LIVEINSTANCES"
         return sorted(self._transport.get_json("/zk/ls", params={"path": path}) or ())
 
     def list(self) -> list[str]:
-        """Return the names of all registered instances, dead ones included."""
+        """Return the names of all registered instances, including dead ones."""
         return sorted(self._transport.get_json("/instances")["instances"])
 
     def get(self, name: str) -> Instance:
-        """Return one instance.
+        """Return an instance.
 
         Raises:
-            NotFoundError: There is none of that name.
+            NotFoundError: There is no such instance.
         """
         document = self._transport.get_json(path_of("instances", name))
         return Instance(
@@ -114,7 +114,7 @@ class InstancesApi:
         """Return an instance's tags.
 
         Raises:
-            NotFoundError: There is none of that name.
+            NotFoundError: There is no such instance.
         """
         return self.get(name).tags
 
@@ -123,15 +123,15 @@ class InstancesApi:
 
         Args:
             role: ``server``, ``broker``, ``minion`` or ``controller``.
-            host: Host that it will advertise.
-            port: Port that it will advertise.
+            host: The host it will advertise.
+            port: The port it will advertise.
             tags: Its tags.
 
         Returns:
             Its name.
 
         Raises:
-            ConflictError: It is registered already.
+            ConflictError: It is already registered.
         """
         document = {"host": host, "port": port, "type": role.upper(), "tags": list(tags)}
         self._transport.request("POST", "/instances", json=document)
@@ -142,9 +142,9 @@ class InstancesApi:
 
         Args:
             name: The instance.
-            tags: All that it is to have.
-            update_broker_resource: Have a broker serve the tables of its new tags, and those alone; without
-                it that follows at the next rebuild of each table's brokers.
+            tags: All of its new tags.
+            update_broker_resource: Let a broker serve exactly the tables of its new tags at once; default: at
+                the next rebuild of each table's brokers.
 
         Raises:
             RejectedError: No tag is given, or there is no such instance.
@@ -156,13 +156,13 @@ class InstancesApi:
         )
 
     def set_enabled(self, name: str, enabled: bool) -> None:
-        """Have Helix give an instance work, or take all of it away; its registration stays.
+        """Enable or disable an instance: whether Helix gives it work. Its registration stays.
 
         Raises:
-            NotFoundError: There is none of that name.
-            AppliedError: It is done, but ten seconds later the instance is not live, or its segments have not
-                followed.
-            OutcomeUnknownError: The reply was lost; the same again does no harm.
+            NotFoundError: There is no such instance.
+            AppliedError: The change was applied, but ten seconds later the instance is not live, or its
+                segments have not changed state.
+            OutcomeUnknownError: The reply was lost; repeating the call does no harm.
         """
         path = path_of("instances", name, "state")
         word = "enable" if enabled else "disable"
@@ -172,12 +172,12 @@ class InstancesApi:
             self._transport.request("POST", path, text=word)
 
     def drop_check(self, name: str) -> DropCheck:
-        """Return what keeps an instance from being dropped; nothing is changed.
+        """Return what keeps an instance from being dropped; changes nothing.
 
-        Before Pinot 1.0 the ideal state of each table is read.
+        Before Pinot 1.0 this reads the ideal state of each table.
 
         Raises:
-            NotFoundError: There is none of that name.
+            NotFoundError: There is no such instance.
         """
         self.get(name)
         live = name in self.live()
@@ -196,22 +196,22 @@ class InstancesApi:
         return DropCheck(name, live, segments, broker_of, tuple(others))
 
     def drop(self, name: str) -> None:
-        """Take a dead instance out of the cluster.
+        """Remove a dead instance from the cluster.
 
         Raises:
-            NotFoundError: There is none of that name.
-            ConflictError: It is alive or still holds segments.
+            NotFoundError: There is no such instance.
+            ConflictError: It is alive or still has segments.
         """
         self._transport.request("DELETE", path_of("instances", name))
 
     def _resources(self, name: str) -> Sequence[str]:
-        """Return the resources of Helix that may have something on an instance."""
+        """Return the Helix resources that may have something on an instance."""
         if not self._cluster.capabilities().has(Capability.DROP_CHECK):
             tables = self._tables.list_typed()
             return [*tables, _BROKER_RESOURCE]
         answer = self._transport.get_json("/instances/dropInstance/validate", params={"instanceNames": name})
         issues = [issue for each in answer or () for issue in each.get("issues") or ()]
-        # The resource is the last word of its sentence; there is no field for it.
+        # The resource is the last word of the message; there is no field for it.
         return [
             str(issue["message"]).rpartition(" ")[2] for issue in issues if issue.get("code") == _HAS_RESOURCE
         ]

@@ -1,8 +1,9 @@
 """The segment lineage: which segments replace which (SegmentLineage, Pinot's replacement protocol).
 
-An entry goes IN_PROGRESS -> COMPLETED or REVERTED. Brokers hide ``segmentsTo`` unless the entry is
-COMPLETED, and hide ``segmentsFrom`` when it is; so ending an entry swaps at once. These are the bare calls;
-:class:`controller_client.publishing.replacement.SegmentReplacement` is the protocol with its faults.
+An entry goes from IN_PROGRESS to COMPLETED or REVERTED. Brokers hide ``segmentsTo`` until the entry is
+COMPLETED and ``segmentsFrom`` from then on, so ending an entry swaps the segments atomically. These are the
+bare calls; :class:`controller_client.publishing.replacement.SegmentReplacement` implements the protocol with
+its faults.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["LineageApi", "LineageEntry", "LineageState"]
 
-# endReplaceSegments waits inside the call for the segments to be online.
+# endReplaceSegments waits for the segments to be online before it returns.
 _END_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 60.0
 
 
 class LineageApi:
-    """Resource group of the replacement calls under ``/segments/{table}``; names with type."""
+    """Resource group of the replacement calls under ``/segments/{table}``; table names with type."""
 
     def __init__(
         self, transport: Transport, segments: SegmentsApi, capabilities: Callable[[], Capabilities]
@@ -37,23 +38,23 @@ class LineageApi:
     def start(self, table: str, segments_from: Sequence[str], segments_to: Sequence[str]) -> str:
         """Open an entry.
 
-        The conditions that Pinot checks are checked before, because its own answer to some of them is one
-        text for everything. ``forceCleanup`` is never used: it blocks for up to 20 minutes.
+        Pinot's conditions are checked here first, because Pinot reports several of them with the same text.
+        ``forceCleanup`` is never used: it blocks for up to 20 minutes.
 
         Args:
             table: Table.
-            segments_from: What is replaced; may be empty.
-            segments_to: What comes instead, under names that the table has not.
+            segments_from: The segments to replace; may be empty.
+            segments_to: The new segments, with names that the table does not have yet.
 
         Returns:
             The entry's id.
 
         Raises:
-            ConfigError: Both lists are empty, a name is listed twice or in both.
+            ConfigError: Both lists are empty, or a name appears twice or in both.
             UnsupportedError: ``segments_to`` is empty and the version refuses that.
-            ConflictError: A segment to replace is missing or replaced already, a new name is taken or was
-                used by a reverted entry, another entry holds one of them; nothing was applied.
-            OutcomeUnknownError: The reply was lost, or Pinot's answer is ambiguous: read the lineage.
+            ConflictError: A segment to replace is missing or already replaced, a new name is taken or was
+                used by a reverted entry, or another entry contains one of them; nothing was applied.
+            OutcomeUnknownError: The reply was lost, or Pinot's response is ambiguous: read the lineage.
         """
         self.check_start(table, segments_from, segments_to)
         response = self._transport.request(
@@ -67,14 +68,14 @@ class LineageApi:
         return entry_id
 
     def end(self, table: str, entry_id: str) -> None:
-        """Complete an entry: from now on brokers see ``segmentsTo``. Completing it twice is no error.
+        """Complete an entry: from now on brokers see ``segmentsTo``. Completing it twice is not an error.
 
-        Pinot waits inside the call until the segments are online: wait for that before.
+        Pinot waits within the call until the segments are online: wait for that before calling.
 
         Raises:
             NotFoundError: There is no such table.
-            OutcomeUnknownError: The reply was lost, or Pinot's answer is ambiguous (it answers a refusal, a
-                time-out and a fault after the write with the same text): read the lineage.
+            OutcomeUnknownError: The reply was lost, or Pinot's response is ambiguous (it reports a refusal, a
+                timeout and a fault after the write with the same text): read the lineage.
         """
         self._change(table, "endReplaceSegments", entry_id, {})
 
@@ -84,43 +85,43 @@ class LineageApi:
         Args:
             table: Table.
             entry_id: Entry.
-            force: Needed for an entry that is IN_PROGRESS.
+            force: Required for an entry that is IN_PROGRESS.
 
         Raises:
             NotFoundError: There is no such table.
-            OutcomeUnknownError: As of :meth:`end`.
+            OutcomeUnknownError: See :meth:`end`.
         """
         self._change(table, "revertReplaceSegments", entry_id, {"forceRevert": str(force).lower()})
 
     def check_start(self, table: str, segments_from: Sequence[str], segments_to: Sequence[str]) -> None:
-        """Check what :meth:`start` needs, without changing anything; errors as there."""
+        """Check the conditions of :meth:`start` without changing anything; same errors."""
         check_lists(segments_from, segments_to)
         if not segments_to:
             self._capabilities().require(
-                Capability.EMPTY_SEGMENTS_TO, remedy="replace them with one segment without rows"
+                Capability.EMPTY_SEGMENTS_TO, remedy="replace them with an empty segment"
             )
         visible = set(self._segments.list(table, exclude_replaced=True))
         missing = sorted(set(segments_from) - visible)
         if missing:
             raise ConflictError(
-                f"{len(missing)} segments to be replaced are not visible in {table}: {missing}",
-                expected="segmentsFrom out of the list without replaced segments",
+                f"{len(missing)} segments to replace are not visible in {table}: {missing}",
+                expected="segmentsFrom from the list without replaced segments",
                 where=table,
                 remedy="list the segments again: they were replaced or deleted meanwhile",
             )
         taken = sorted(set(segments_to) & set(self._segments.list(table, exclude_replaced=False)))
         if taken:
             raise ConflictError(
-                f"{len(taken)} new segments have names that {table} has already: {taken}",
+                f"{len(taken)} new segments have names that already exist in {table}: {taken}",
                 where=table,
-                remedy="choose other names, or let the doctor clean up what an earlier run left",
+                remedy="choose other names, or let the doctor clean up after an earlier run",
             )
         old, new = frozenset(segments_from), frozenset(segments_to)
         for entry in self.list(table):
             check_against(entry, table, old, new)
 
     def list(self, table: str) -> list[LineageEntry]:
-        """Return the entries, oldest first; none when the table never had one.
+        """Return the entries, oldest first; empty if the table never had one.
 
         Raises:
             NotFoundError: There is no such table.
@@ -152,11 +153,12 @@ def check_lists(segments_from: Sequence[str], segments_to: Sequence[str]) -> Non
     """Check the two lists of a replacement against each other.
 
     Raises:
-        ConfigError: Both are empty, a name is listed twice or in both.
+        ConfigError: Both are empty, or a name appears twice or in both.
     """
     if not segments_from and not segments_to:
         raise ConfigError(
-            "segmentsFrom and segmentsTo are both empty", expected="a segment in one of the two lists"
+            "segmentsFrom and segmentsTo are both empty",
+            expected="a segment in at least one of the two lists",
         )
     for name, segments in (("segmentsFrom", segments_from), ("segmentsTo", segments_to)):
         twice = sorted(name for name, count in Counter(segments).items() if count > 1)
@@ -165,7 +167,7 @@ def check_lists(segments_from: Sequence[str], segments_to: Sequence[str]) -> Non
     both = sorted(set(segments_from) & set(segments_to))
     if both:
         raise ConfigError(
-            f"segments are to be replaced by themselves: {both}", remedy="choose other names for the new ones"
+            f"segments cannot be replaced by themselves: {both}", remedy="choose other names for the new ones"
         )
 
 
@@ -173,11 +175,11 @@ def check_against(entry: LineageEntry, table: str, segments_from: Set[str], segm
     """Check the segments of a new replacement against an entry of the lineage.
 
     Raises:
-        ConflictError: The entry holds one of the segments, or would hide a new one.
+        ConflictError: The entry contains one of the segments, or would hide a new one.
     """
-    # Brokers, and the list without replaced segments, leave out the segmentsTo of each entry that is not
-    # COMPLETED and the segmentsFrom of each that is, whatever another entry does with the same names.
-    # Pinot takes the names of a reverted entry again, completes the new one, and nobody sees the segments.
+    # Brokers, and the list without replaced segments, hide the segmentsTo of each entry that is not COMPLETED
+    # and the segmentsFrom of each that is, whatever other entries do with the same names. Pinot accepts the
+    # names of a reverted entry again and completes the new entry, but its segments are never visible.
     hides = entry.segments_to if entry.state is LineageState.REVERTED else entry.segments_from
     used_up = sorted({name for name in hides if name in segments_to})
     if used_up:
@@ -194,5 +196,5 @@ def check_against(entry: LineageEntry, table: str, segments_from: Set[str], segm
             f"lineage entry {entry.entry_id} ({entry.state}) of {table} already replaces or adds "
             f"{sorted(shared)}",
             where=table,
-            remedy="wait until it is completed, or revert it if its owner is gone",
+            remedy="wait until it is completed, or revert it if its owner no longer exists",
         )

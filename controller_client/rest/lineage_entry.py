@@ -20,13 +20,13 @@ class LineageState(StrEnum):
 
 @dataclass(frozen=True)
 class LineageEntry:
-    """A replacement that was started.
+    """A started replacement.
 
     Attributes:
-        entry_id: Pinot's id of it.
-        state: Where it is.
-        segments_from: What it replaces; empty for a plain addition.
-        segments_to: What comes instead; empty (on 1.0 and later) for a plain removal.
+        entry_id: Pinot's id of the entry.
+        state: Its state.
+        segments_from: The segments it replaces; empty for a plain addition.
+        segments_to: The new segments; empty (on 1.0 and later) for a plain removal.
         timestamp_ms: When the state was entered, epoch milliseconds of the controller.
     """
 
@@ -38,12 +38,12 @@ class LineageEntry:
 
     @property
     def live(self) -> bool:
-        """Whether Pinot still takes the entry into account: it ignores reverted ones."""
+        """Whether Pinot still considers the entry: it ignores reverted ones."""
         return self.state is not LineageState.REVERTED
 
 
 def parse_lineage(document: Mapping[str, Any] | None) -> list[LineageEntry]:
-    """Read the answer of ``GET /segments/{table}/lineage``, oldest entry first; empty when there is none."""
+    """Parse the response of ``GET /segments/{table}/lineage``, oldest entry first; empty if there is none."""
     entries = [
         LineageEntry(
             entry_id=entry_id,

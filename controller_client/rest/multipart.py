@@ -1,4 +1,4 @@
-"""One file as a multipart body that is read while it is sent: a segment may be larger than memory."""
+"""A file as a multipart body that is read while it is sent: a segment may be larger than memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["FilePart"]
 
 
 class FilePart:
-    """A body with one file in it, for the ``data`` argument of requests, which sends its length.
+    """A body with one file, for the ``data`` argument of requests, which sends its length.
 
     Args:
         field: Name of the form's field.
-        file_name: Name that the receiver sees.
-        file: Open at the place to send from; stays open.
+        file_name: Name shown to the receiver.
+        file: File, open at the position to send from; it is not closed.
     """
 
     def __init__(self, field: str, file_name: str, file: IO[bytes]) -> None:

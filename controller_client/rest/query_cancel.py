@@ -1,4 +1,4 @@
-"""Asking a broker to end a query, and reading from its answer whether a server has it."""
+"""Cancels a query through a broker, and reads from the response whether a server has it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _STATUS = re.compile(r"=\s*(\d{3})\b")
 def cancel_query(
     transport: Transport, query_id: str, *, by_sender: bool = False, retry: RetryPolicy | None = None
 ) -> bool:
-    """Have a broker tell its servers to end a query.
+    """Make a broker cancel a query on its servers.
 
     Args:
-        transport: To the broker.
-        query_id: The broker's number of it, or what its sender named it.
-        by_sender: Whether it is the latter: the option ``clientQueryId`` (Pinot 1.4 or newer).
-        retry: Instead of the configuration's.
+        transport: Transport to the broker.
+        query_id: The broker's id of the query, or the sender's.
+        by_sender: Whether it is the sender's id, i.e. the option ``clientQueryId`` (Pinot 1.4 or newer).
+        retry: Retry policy; default: the configuration's.
 
     Returns:
-        Whether one of them has it. False: none has it yet, so it goes on. In both cases the broker no longer
-        lists it.
+        Whether a server has the query. False: no server has it yet, so it continues. In both cases the broker
+        no longer lists it.
 
     Raises:
-        NotFoundError: The broker runs no such query, or no longer.
-        UnsupportedError: It cannot end queries; the error names the setting.
-        OutcomeUnknownError: The reply was lost; the same again does no harm.
+        NotFoundError: The broker is not, or no longer, running the query.
+        UnsupportedError: The broker cannot cancel queries; the error names the setting.
+        OutcomeUnknownError: The reply was lost; repeating the call does no harm.
     """
     params = {"verbose": "true", "client": "true" if by_sender else None}
     answer = transport.request("DELETE", path_of("query", query_id), params=params, retry=retry)
-    told = _OF_SERVERS.search(answer.text)
-    return told is None or "200" in _STATUS.findall(told[1])
+    replies = _OF_SERVERS.search(answer.text)
+    return replies is None or "200" in _STATUS.findall(replies[1])

@@ -1,4 +1,4 @@
-"""Rebalances: segments move to the servers that the table's config and the tenant's servers ask for."""
+"""Rebalances: move segments to the servers assigned by the table's config and tenant."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from controller_client.rest.transport import Transport, path_of
 __all__ = ["RebalanceApi", "RebalanceOptions", "RebalanceStatus", "StartedRebalance", "moved"]
 
 _CALL_TIMEOUT_S = 120.0
-"""Pinot plans the whole before it answers, twice."""
+"""Pinot computes the complete plan, twice, before it answers."""
 _SETTLED_S = 2.5
-"""Without a job's status: Pinot looks each second whether it is done, and until then it brings its target
-back, whatever somebody else has made of the ideal state."""
+"""If there is no job status: Pinot checks every second whether it is done, and until then restores its
+target, overwriting all other changes of the ideal state."""
 _STOPPED = frozenset({"FAILED", "ABORTED", "CANCELLED", "UNKNOWN_ERROR"})
 
 
 @dataclass(frozen=True)
 class RebalanceOptions:
-    """How to rebalance; None leaves it to the version's own default.
+    """How to rebalance; None: the version's default.
 
     Attributes:
-        reassign_instances: Choose the table's servers anew first. Default: no; since Pinot 1.4 yes.
-        include_consuming: Move consuming segments too. Default: no; since Pinot 1.4 yes.
-        bootstrap: Assign all segments anew, as if the table was empty, whatever moves.
-        downtime: Change all at once: segments are away until their new servers have them.
-        min_available_replicas: Replicas of a segment that stay there all the time; less than 0: that many may
-            be away. Default: 1; since Pinot 1.4 -1.
-        best_efforts: Go on where a step is not finished in time, or a segment is in ERROR.
+        reassign_instances: Reassign the table's servers first. Default: no; since Pinot 1.4 yes.
+        include_consuming: Also move consuming segments. Default: no; since Pinot 1.4 yes.
+        bootstrap: Reassign all segments as if the table were empty, whatever moves.
+        downtime: Move everything at once: segments are unavailable until their new servers have them.
+        min_available_replicas: Replicas of a segment that stay available at all times; if negative, the
+            number that may be unavailable. Default: 1; since Pinot 1.4 -1.
+        best_efforts: Continue if a step does not finish in time, or a segment is in ERROR.
     """
 
     reassign_instances: bool | None = None
@@ -54,7 +54,7 @@ class RebalanceOptions:
     best_efforts: bool = False
 
     def params(self) -> dict[str, str | None]:
-        """The parameters of the request."""
+        """Return the parameters of the request."""
         return {
             "reassignInstances": _flag(self.reassign_instances),
             "includeConsuming": _flag(self.include_consuming),
@@ -69,14 +69,14 @@ class RebalanceOptions:
 
 @dataclass(frozen=True)
 class StartedRebalance:
-    """A rebalance that Pinot has begun.
+    """A rebalance that Pinot has started.
 
     Attributes:
         table: The table, with its type.
         job_id: For :meth:`RebalanceApi.status`; None before Pinot 1.0.
-        status: ``IN_PROGRESS``; ``NO_OP`` where nothing is to be done; ``DONE`` of one with downtime.
-        description: Pinot's own sentence.
-        target: Segment -> server -> state, as the rebalance will leave it.
+        status: ``IN_PROGRESS``; ``NO_OP`` if there is nothing to do; ``DONE`` with downtime.
+        description: Pinot's description.
+        target: Segment -> server -> state after the rebalance.
     """
 
     table: str
@@ -88,18 +88,18 @@ class StartedRebalance:
 
 @dataclass(frozen=True)
 class RebalanceStatus:
-    """How far a rebalance is, as Pinot reports it.
+    """The progress of a rebalance, as Pinot reports it.
 
     Attributes:
         job_id: The job.
         status: ``IN_PROGRESS``, ``DONE``, ``FAILED``, ``ABORTED``, ``CANCELLED`` or ``UNKNOWN_ERROR``.
-        message: Pinot's own sentence about the end.
-        elapsed_s: Seconds since it began; 0 when it is done.
-        took_s: Seconds that it took, when it is over.
-        to_add: Replicas that servers fetch; None where the version does not count them.
-        left_to_add: How many of these are left.
-        to_remove: Replicas that servers drop.
-        left_to_remove: How many of these are left.
+        message: Pinot's message about the end.
+        elapsed_s: Seconds since the start; 0 when it is done.
+        took_s: Seconds that it took, once it has ended.
+        to_add: Replicas for servers to fetch; None if the version does not count them.
+        left_to_add: Number of these still to fetch.
+        to_remove: Replicas for servers to drop.
+        left_to_remove: Number of these still to drop.
     """
 
     job_id: str
@@ -124,13 +124,13 @@ class RebalanceApi:
         self._capabilities = capabilities
 
     def plan(self, table: str, options: RebalanceOptions | None = None) -> RebalancePlan:
-        """Return what a rebalance would move; nothing is changed.
+        """Return what a rebalance would move; changes nothing.
 
-        Since Pinot 1.4 its own checks come with it.
+        Since Pinot 1.4, the result includes Pinot's own checks.
 
         Raises:
             NotFoundError: There is no such table.
-            RejectedError: Pinot cannot rebalance the table like this; the error has its reason.
+            RejectedError: Pinot cannot rebalance the table this way; the error contains the reason.
         """
         checks = self._capabilities().has(Capability.REBALANCE_CHECKS)
         answer = self._post(
@@ -141,18 +141,18 @@ class RebalanceApi:
         _refuse_failed(table, answer)
         ideal = self._tables.ideal_state(table)
         sizes: dict[str, int] = {}
-        with suppress(NotAppliedError):  # a server that is away is no reason not to plan
+        with suppress(NotAppliedError):  # a plan is possible even if a server is down
             sizes = self._tables.size(table).segment_bytes()
         return plan_of(table, answer, ideal, sizes)
 
     def start(self, table: str, options: RebalanceOptions | None = None) -> StartedRebalance:
-        """Begin a rebalance; with ``downtime`` the ideal state is changed when it returns.
+        """Start a rebalance; with ``downtime`` the ideal state has been changed when this returns.
 
         Raises:
             NotFoundError: There is no such table.
-            ConflictError: Another rebalance of the table goes on (Pinot 1.x).
-            RejectedError: Pinot cannot rebalance the table like this; the error has its reason.
-            OutcomeUnknownError: The reply was lost: look whether the ideal state changes.
+            ConflictError: Another rebalance of the table is in progress (Pinot 1.x).
+            RejectedError: Pinot cannot rebalance the table this way; the error contains the reason.
+            OutcomeUnknownError: The reply was lost: check whether the ideal state changes.
         """
         options = options or RebalanceOptions()
         answer = self._post(table, options.params(), read_only=False)
@@ -160,7 +160,7 @@ class RebalanceApi:
             raise OutcomeUnknownError(
                 f"the rebalance of {table} failed: {answer.get('description')}",
                 where=table,
-                remedy="see what another plan says: the ideal state may have been written",
+                remedy="make a new plan: the ideal state may have been written",
             )
         _refuse_failed(table, answer)
         capable = self._capabilities().has(Capability.REBALANCE_STATUS)
@@ -175,7 +175,7 @@ class RebalanceApi:
         )
 
     def status(self, job_id: str) -> RebalanceStatus:
-        """Return how far a rebalance is.
+        """Return the progress of a rebalance.
 
         Raises:
             NotFoundError: The controller knows no such job.
@@ -183,19 +183,19 @@ class RebalanceApi:
         """
         self._capabilities().require(
             Capability.REBALANCE_STATUS,
-            remedy="compare ideal state and external view by 'pinotctl table state'",
+            remedy="compare ideal state and external view with 'pinotctl table state'",
         )
         return _status(job_id, self._transport.get_json(path_of("rebalanceStatus", job_id)) or {})
 
     def cancel(self, table: str) -> list[str]:
-        """Stop the rebalances of a table after the step that they are at; what moved stays where it is.
+        """Stop the rebalances of a table after their current step; moved segments stay where they are.
 
         Returns:
-            The jobs that were stopped; none where none went on.
+            The stopped jobs; empty if none was in progress.
 
         Raises:
-            UnsupportedError: The version cannot.
-            OutcomeUnknownError: The reply was lost; the same again does no harm.
+            UnsupportedError: The version cannot cancel a rebalance.
+            OutcomeUnknownError: The reply was lost; repeating the call does no harm.
         """
         self._capabilities().require(Capability.REBALANCE_CANCEL)
         name = TableName(table)
@@ -211,20 +211,21 @@ class RebalanceApi:
         *,
         seen: Callable[[int, int], None] = lambda _done, _total: None,
     ) -> None:
-        """Wait until the servers hold the segments as the rebalance has assigned them.
+        """Wait until the servers have the segments assigned by a rebalance.
 
-        Segments that are deleted meanwhile count as moved, and those that come meanwhile not at all. Before
-        Pinot 1.0 it takes some seconds more, in which Pinot finds out that it is done: another rebalance that
-        began within them would be undone.
+        Segments deleted meanwhile count as moved; new ones do not count. Before Pinot 1.0 this takes a few
+        seconds more, until Pinot notices that it is done: another rebalance started before that would be
+        undone.
 
         Args:
-            started: What :meth:`start` returned.
+            started: The result of :meth:`start`.
             timeout_s: Seconds until the last check.
-            seen: Called after each look, with how many segments are in their places, of how many.
+            seen: Called after each check with the number of segments in place and the total.
 
         Raises:
-            AppliedError: Pinot has stopped it; the error has its reason. What moved stays where it is.
-            WaitTimeoutError: It is not finished in time.
+            AppliedError: Pinot has stopped it; the error contains the reason. Moved segments stay where they
+                are.
+            WaitTimeoutError: It did not finish in time.
         """
         table, clock = started.table, self._transport.clock
         blind = started.job_id is None and started.status == "IN_PROGRESS"
@@ -239,18 +240,18 @@ class RebalanceApi:
             if done < total and status is not None and status.status in _STOPPED:
                 raise AppliedError(
                     f"the rebalance of {table} ended as {status.status} with {done} of {total} segments in "
-                    f"their places: {status.message}",
+                    f"place: {status.message}",
                     where=f"job {status.job_id}",
-                    remedy="see what is left by another plan, and rebalance again",
+                    remedy="make a new plan to see what is left, then rebalance again",
                 )
             if done < total:
                 done_since_s = None
-                return f"{done} of {total} segments are in their places"
+                return f"{done} of {total} segments are in place"
             done_since_s = clock.monotonic() if done_since_s is None else done_since_s
             if blind and clock.monotonic() - done_since_s < _SETTLED_S:
-                return "all segments are in their places, and Pinot does not know yet"
+                return "all segments are in place, but Pinot has not noticed yet"
             if status is not None and status.status == "IN_PROGRESS":
-                return "all segments are in their places, and the job goes on"
+                return "all segments are in place, but the job is still running"
             return None
 
         wait_until(
@@ -259,13 +260,13 @@ class RebalanceApi:
             timeout_s=timeout_s,
             clock=clock,
             longest_poll_s=1.0,
-            remedy="it goes on; see the controller's log for what it waits for",
+            remedy="it continues; the controller's log shows what it is waiting for",
         )
 
     def _status_of(self, started: StartedRebalance) -> RebalanceStatus | None:
         if started.job_id is None or started.status != "IN_PROGRESS":
             return None
-        with suppress(NotFoundError):  # an old job is forgotten
+        with suppress(NotFoundError):  # Pinot forgets old jobs
             return self.status(started.job_id)
         return None
 
@@ -283,19 +284,19 @@ class RebalanceApi:
 
 
 def moved(target: SegmentStates, ideal: SegmentStates, seen: SegmentStates) -> tuple[int, int]:
-    """Return how many segments of a target are where it wants them, and of how many.
+    """Return how many segments of a target are in place, and how many there are.
 
     Args:
         target: The rebalance's assignment.
-        ideal: The table's ideal state now.
+        ideal: The table's current ideal state.
         seen: Its external view.
     """
-    there = [segment for segment in target if segment in ideal]
+    present = [segment for segment in target if segment in ideal]
     done = sum(
         target[segment].keys() == ideal[segment].keys() and ideal[segment] == (seen.get(segment) or {})
-        for segment in there
+        for segment in present
     )
-    return done, len(there)
+    return done, len(present)
 
 
 def _params(options: RebalanceOptions | None) -> dict[str, str | None]:
@@ -307,16 +308,16 @@ def _flag(value: bool | None) -> str | None:
 
 
 def _refuse_given_up(table: str, options: RebalanceOptions, answer: Mapping[str, Any]) -> None:
-    """Refuse what Pinot before 1.0 takes and then gives up at once, with a line in the controller's log."""
+    """Refuse what Pinot before 1.0 accepts and then abandons, with just a line in the controller's log."""
     target: SegmentStates = answer.get("segmentAssignment") or {}
     replicas = min((len(servers) for servers in target.values()), default=0)
     staying = 1 if options.min_available_replicas is None else options.min_available_replicas
     if answer.get("status") == "IN_PROGRESS" and not options.downtime and replicas and staying >= replicas:
         raise RejectedError(
-            f"Pinot has given up the rebalance of {table}: {staying} replicas of each segment are to stay "
-            f"available, and it has {replicas}",
+            f"Pinot has abandoned the rebalance of {table}: {staying} replicas of each segment must stay "
+            f"available, but there are only {replicas}",
             where=table,
-            remedy="ask for fewer by min_available_replicas (--min-available-replicas 0), or allow downtime",
+            remedy="reduce min_available_replicas (--min-available-replicas 0), or allow downtime",
         )
 
 
@@ -325,7 +326,7 @@ def _refuse_failed(table: str, answer: Mapping[str, Any]) -> None:
         raise RejectedError(
             f"Pinot cannot rebalance {table}: {answer.get('description')}",
             where=table,
-            remedy="with too few replicas for it, see the options about downtime and available replicas",
+            remedy="if there are too few replicas, see the options for downtime and available replicas",
         )
 
 

@@ -1,4 +1,4 @@
-"""What a rebalance would move: the target of a dry run beside the ideal state. No IO."""
+"""What a rebalance would move: compares the target of a dry run with the ideal state. No IO."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Move:
 
     Attributes:
         segment: Its name.
-        added: Servers that get it.
+        added: Servers that fetch it.
         removed: Servers that drop it.
-        size_bytes: Its size on a server's disk; None where no server reports it.
+        size_bytes: Its size on a server's disk; None if no server reports it.
     """
 
     segment: str
@@ -31,15 +31,15 @@ class Move:
 
 @dataclass(frozen=True)
 class ServerChange:
-    """What a rebalance means for a server.
+    """The effects of a rebalance on a server.
 
     Attributes:
         server: Its name.
-        before: How many segments of the table it has, by the ideal state.
-        after: How many it will have.
-        added: How many it gets.
-        removed: How many it drops.
-        added_bytes: The size of those that it gets, as far as it is known.
+        before: Number of the table's segments that it has, by the ideal state.
+        after: Number that it will have.
+        added: Number that it fetches.
+        removed: Number that it drops.
+        added_bytes: The size of the segments that it fetches, as far as known.
     """
 
     server: str
@@ -57,7 +57,7 @@ class PreCheck:
     Attributes:
         name: E.g. ``needsReloadStatus``.
         status: ``PASS``, ``WARN`` or ``ERROR``.
-        message: What was found.
+        message: The finding.
     """
 
     name: str
@@ -67,17 +67,17 @@ class PreCheck:
 
 @dataclass(frozen=True)
 class RebalancePlan:
-    """What a rebalance would do.
+    """The effects of a rebalance.
 
     Attributes:
         table: The table, with its type.
-        status: Pinot's word for the dry run: ``DONE``, or ``NO_OP`` where nothing is to be done.
-        description: Pinot's own sentence.
-        target: Segment -> server -> state, as the rebalance will leave it.
+        status: Pinot's status of the dry run: ``DONE``, or ``NO_OP`` if there is nothing to do.
+        description: Pinot's description.
+        target: Segment -> server -> state after the rebalance.
         moves: The segments whose servers change.
-        servers: All servers that have a segment before or after, by name.
-        replicas_before: The greatest number of replicas of a segment now.
-        replicas_after: The same after the rebalance.
+        servers: All servers with a segment before or after, sorted by name.
+        replicas_before: The maximum number of replicas of a segment now.
+        replicas_after: The maximum after the rebalance.
         checks: Pinot's own checks.
     """
 
@@ -93,40 +93,40 @@ class RebalancePlan:
 
     @property
     def is_noop(self) -> bool:
-        """Whether Pinot finds nothing to do: neither segments nor the assignment of servers would change."""
+        """Whether there is nothing to do: neither segments nor the assignment of servers would change."""
         return self.status == "NO_OP"
 
     @property
     def added(self) -> int:
-        """How many replicas servers fetch."""
+        """Number of replicas that servers fetch."""
         return sum(len(move.added) for move in self.moves)
 
     @property
     def removed(self) -> int:
-        """How many replicas servers drop."""
+        """Number of replicas that servers drop."""
         return sum(len(move.removed) for move in self.moves)
 
     @property
     def added_bytes(self) -> int:
-        """The size of what servers fetch, as far as it is known."""
+        """The size of the replicas that servers fetch, as far as known."""
         return sum(server.added_bytes for server in self.servers)
 
     @property
     def sizes_unknown(self) -> int:
-        """How many of the moved segments no server reports the size of, e.g. consuming ones."""
+        """Number of moved segments whose size no server reports, e.g. consuming ones."""
         return sum(bool(move.added) and move.size_bytes is None for move in self.moves)
 
 
 def plan_of(
     table: str, answer: Mapping[str, Any], ideal: SegmentStates, sizes_bytes: Mapping[str, int]
 ) -> RebalancePlan:
-    """Read the answer to a dry run.
+    """Parse the response to a dry run.
 
     Args:
         table: The table, with its type.
-        answer: Pinot's answer; one that names no target leaves everything where it is.
+        answer: Pinot's response; without a target, everything stays where it is.
         ideal: The table's ideal state.
-        sizes_bytes: Segment -> its size on a server's disk; unknown ones are left out.
+        sizes_bytes: Segment -> its size on a server's disk, if known.
     """
     target: SegmentStates = answer.get("segmentAssignment") or ideal
     moves = []

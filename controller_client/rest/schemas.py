@@ -22,7 +22,7 @@ class SchemasApi:
         self._capabilities = capabilities
 
     def list(self) -> list[str]:
-        """Return the names of all schemas; of a database that has no table, those are left out."""
+        """Return the names of all schemas, except those of databases without tables."""
         answers = list_everywhere(self._transport, self._capabilities, "/schemas")
         return sorted(name for names in answers for name in names)
 
@@ -30,46 +30,46 @@ class SchemasApi:
         """Return a schema.
 
         Raises:
-            NotFoundError: There is none of that name.
+            NotFoundError: There is no such schema.
         """
         return Schema.from_json(self._transport.get_json(path_of("schemas", name)))
 
     def of_table(self, config: TableConfig) -> Schema:
-        """Return a table's schema: the one of its raw name, else the one that its config names.
+        """Return a table's schema: the one with its raw name, else the one named in its config.
 
         Raises:
-            NotFoundError: There is neither.
+            NotFoundError: Neither exists.
         """
         names = config.schema_names
         for name in names:
             with suppress(NotFoundError):
                 return self.get(name)
         raise NotFoundError(
-            f"there is no schema {' or '.join(names)} for the table {config.name_with_type}",
+            f"the table {config.name_with_type} has no schema: {' or '.join(names)} does not exist",
             where=self._transport.base_url,
-            remedy="add it by: pinotctl schema create FILE",
+            remedy="create it with 'pinotctl schema create FILE'",
         )
 
     def create(self, schema: Schema, override: bool = False) -> None:
         """Add a schema.
 
         Args:
-            schema: What to add.
-            override: Replace one of the same name (unless Pinot finds the new one incompatible).
+            schema: The schema to add.
+            override: Replace a schema of the same name (unless Pinot finds the new one incompatible).
 
         Raises:
-            ConflictError: There is one of that name, and ``override`` is false.
-            RejectedError: Pinot finds it wrong.
+            ConflictError: A schema of that name exists, and ``override`` is false.
+            RejectedError: Pinot rejects the schema.
         """
         self._transport.request(
             "POST", "/schemas", params={"override": str(override).lower()}, json=schema.to_json()
         )
 
     def validate(self, schema: Schema) -> None:
-        """Have Pinot look at a schema; nothing is written.
+        """Let Pinot check a schema; writes nothing.
 
         Raises:
-            RejectedError: Pinot finds it wrong.
+            RejectedError: Pinot rejects the schema.
         """
         self._transport.request("POST", "/schemas/validate", json=schema.to_json(), read_only=True)
 
@@ -77,8 +77,8 @@ class SchemasApi:
         """Replace a schema.
 
         Raises:
-            NotFoundError: There is none of that name.
-            RejectedError: The change is incompatible (a column lost, a type changed).
+            NotFoundError: There is no such schema.
+            RejectedError: The change is incompatible (a column removed, a type changed).
         """
         self._transport.request("PUT", path_of("schemas", schema.schema_name), json=schema.to_json())
 
@@ -86,8 +86,8 @@ class SchemasApi:
         """Delete a schema.
 
         Raises:
-            NotFoundError: There is none of that name.
-            ConflictError: A table uses it. Version 0.11.0 looks at realtime tables only, and deletes the
-                schema of an offline one.
+            NotFoundError: There is no such schema.
+            ConflictError: A table uses it. Version 0.11.0 checks only realtime tables, and deletes the schema
+                of an offline table.
         """
         self._transport.request("DELETE", path_of("schemas", name))

@@ -1,4 +1,4 @@
-"""Reloads: servers load segments again, and report how far they are."""
+"""Reloads: servers reload segments and report their progress."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["SegmentReloads"]
 _JOB_OF_TABLE = re.compile(r'"reloadJobId"\s*:\s*"([^"]+)"')
 _JOB_OF_SEGMENT = re.compile(r"reload job id: ([^\s,]+)")
 _STALLED_S = 30.0
-_NEVER_COUNTED = "see the servers' logs; a server whose clock is behind the controller's is never counted"
+_NEVER_COUNTED = "check the servers' logs; a server whose clock is behind the controller's is never counted"
 
 
 class SegmentReloads:
-    """The part of :class:`~controller_client.rest.segments.SegmentsApi` about reloads."""
+    """The reload calls of :class:`~controller_client.rest.segments.SegmentsApi`."""
 
     def __init__(
         self, transport: Transport, tables: TablesApi, capabilities: Callable[[], Capabilities]
@@ -33,23 +33,23 @@ class SegmentReloads:
         self._capabilities = capabilities
 
     def reload(self, table: str, *, download: bool = False) -> str:
-        """Let servers load the committed segments again, each in the place of the old one.
+        """Make servers reload the committed segments of a table.
 
-        They get what schema and table config have now: new columns with their default values, new indexes.
-        A consuming segment stays as it began.
+        This applies the current schema and table config: new columns with their default values, new indexes.
+        Consuming segments do not change.
 
         Args:
             table: Table.
-            download: Fetch them from the deep store, even where the check sum is right already; before Pinot
-                1.5 of OFFLINE tables alone.
+            download: Fetch them from the deep store even if the checksum already matches; before Pinot 1.5
+                only for OFFLINE tables.
 
         Returns:
             The job's id, for :meth:`wait_reloaded`.
 
         Raises:
             NotFoundError: There is no such table, or (Pinot 1.x) it has no segment.
-            OutcomeUnknownError: The reply was lost; it may be made again.
-            AppliedError: It was asked for, but the answer names no job.
+            OutcomeUnknownError: The reply was lost; repeating the call does no harm.
+            AppliedError: The reload was requested, but the response contains no job id.
         """
         response = self._transport.request(
             "POST",
@@ -59,20 +59,20 @@ class SegmentReloads:
         return self._job_of(response, _JOB_OF_TABLE, table)
 
     def reload_segment(self, table: str, segment: str, *, download: bool = False) -> str:
-        """Ask the servers that have a segment to load it again; returns before they have.
+        """Make the servers that have a segment reload it; returns before they have.
 
         Args:
             table: Table.
             segment: Segment.
-            download: Fetch it from the deep store, even where the check sum is right already.
+            download: Fetch it from the deep store even if the checksum already matches.
 
         Returns:
             The job's id, for :meth:`wait_reloaded`.
 
         Raises:
             NotFoundError: There is no such segment, or no server has it.
-            OutcomeUnknownError: The reply was lost; the same again does no harm.
-            AppliedError: It was asked for, but the answer names no job.
+            OutcomeUnknownError: The reply was lost; repeating the call does no harm.
+            AppliedError: The reload was requested, but the response contains no job id.
         """
         response = self._transport.request(
             "POST",
@@ -82,7 +82,7 @@ class SegmentReloads:
         return self._job_of(response, _JOB_OF_SEGMENT, segment)
 
     def reload_status(self, job_id: str) -> ReloadStatus:
-        """Return how far a reload is; asks all servers of the table.
+        """Return the progress of a reload; queries all servers of the table.
 
         Raises:
             NotFoundError: The controller knows no such job.
@@ -109,22 +109,22 @@ class SegmentReloads:
         *,
         seen: Callable[[int, int], None] = lambda _reloaded, _wanted: None,
     ) -> ReloadStatus:
-        """Wait until each server has loaded the committed segments of a reload again.
+        """Wait until each server has reloaded the committed segments of a reload.
 
-        Pinot 0.11 writes down when a reload was asked for after it has asked, so what a server has loaded by
-        then is never counted. Where the count does not move for half a minute, the reload is asked for again.
+        Pinot 0.11 records the time of a reload after requesting it, so segments reloaded before that are
+        never counted. If the count does not change for half a minute, the reload is requested again.
 
         Args:
             table: Table.
-            job_id: What :meth:`reload` or :meth:`reload_segment` returned.
+            job_id: The result of :meth:`reload` or :meth:`reload_segment`.
             timeout_s: Seconds until the last check.
-            seen: Called after each look, with how many replicas are loaded again, of how many.
+            seen: Called after each check with the number of reloaded replicas and the total.
 
         Returns:
-            What was seen last; what is not reloaded consumes.
+            The last status; replicas that are not reloaded are consuming.
 
         Raises:
-            WaitTimeoutError: The error gives how many are not reloaded yet, or that servers do not answer.
+            WaitTimeoutError: The error reports how many replicas are reloaded, or that servers do not answer.
         """
         last = ReloadStatus(0, 0, 0)
         clock = self._transport.clock
@@ -148,7 +148,7 @@ class SegmentReloads:
 
         wait_until(
             missing,
-            what=f"the segments of {table} to be loaded again",
+            what=f"the segments of {table} to be reloaded",
             timeout_s=timeout_s,
             clock=self._transport.clock,
             remedy=_NEVER_COUNTED,
@@ -160,10 +160,10 @@ class SegmentReloads:
         job = pattern.search(text)
         if job is None:
             raise AppliedError(
-                f"the reload of {what} was requested, but the answer does not name a job: "
+                f"the reload of {what} was requested, but the response contains no job id: "
                 f"{self._transport.clean(text)[:200]!r}",
                 where=what,
-                remedy="see the servers' logs for how far it is",
+                remedy="check the servers' logs for its progress",
             )
         return job[1]
 

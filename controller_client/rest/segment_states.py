@@ -1,4 +1,4 @@
-"""Which segments servers do not hold as they should, and how far a reload of them is. No IO."""
+"""Segments whose states differ from the ideal state, and the progress of reloads. No IO."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SERVED = frozenset({"ONLINE", "CONSUMING"})
 
 @dataclass(frozen=True)
 class Unloaded:
-    """A segment that a server does not hold as it should.
+    """A segment whose state on a server differs from the ideal state.
 
     Attributes:
         segment: Its name.
-        server: The server's name in Helix; None where the ideal state names no server for the segment.
-        wanted: The state by the ideal state; None as above.
-        seen: The state by the external view; None where it has none.
+        server: The server's name in Helix; None if the ideal state names no server for the segment.
+        wanted: The state in the ideal state; None likewise.
+        seen: The state in the external view; None if it is not in there.
     """
 
     segment: str
@@ -33,7 +33,7 @@ class Unloaded:
 
     @property
     def in_error(self) -> bool:
-        """Whether the server tried and failed; it does not try again by itself."""
+        """Whether the server tried and failed; it does not retry by itself."""
         return self.seen == "ERROR"
 
     def __str__(self) -> str:
@@ -44,11 +44,11 @@ class Unloaded:
 
 @dataclass(frozen=True)
 class LoadState:
-    """How far servers have loaded some segments.
+    """The progress of servers in loading some segments.
 
     Attributes:
-        faults: What differs from the ideal state; none when all is well.
-        servers: Segment -> the servers that are to serve it.
+        faults: Differences from the ideal state; empty if all is well.
+        servers: Segment -> the servers that should serve it.
     """
 
     faults: tuple[Unloaded, ...]
@@ -73,16 +73,17 @@ class LoadState:
 
     @property
     def behind(self) -> dict[str, int]:
-        """The servers that lack segments, and how many."""
+        """The number of missing segments by server."""
         lacking = Counter(fault.server for fault in self.faults if fault.server is not None)
         return {server: lacking[server] for server in sorted(lacking)}
 
     def is_served(self, replicas: int) -> bool:
-        """Whether queries can be answered from so many replicas of each segment, or all that it has.
+        """Whether a number of replicas of each segment, or all that it has, can serve queries.
 
-        A server counts for the segments of a set of servers only if it has all of these: that is what brokers
-        want that route to whole replica groups (``strictReplicaGroup``). So two groups that lack different
-        segments are none, though each segment is somewhere. One replica at least has to serve.
+        A server counts for the segments of a set of servers only if it has all of them, as brokers require
+        that route to whole replica groups (``strictReplicaGroup``). So two groups that lack different
+        segments do not count, even though each segment is available somewhere. At least one replica must
+        serve.
         """
         late: dict[frozenset[str], set[str]] = {}
         for fault in self.faults:
@@ -97,15 +98,15 @@ class LoadState:
 
 @dataclass(frozen=True)
 class ReloadStatus:
-    """How far a reload is, counted in replicas of segments.
+    """The progress of a reload, counted in replicas of segments.
 
     Attributes:
-        total: All replicas of the table, or of the job's one segment, consuming ones included.
-        reloaded: Those that servers have loaded since the reload was asked for.
+        total: All replicas of the table, or of the job's segment, including consuming ones.
+        reloaded: Replicas reloaded since the request.
         servers_failed: Servers that did not answer.
         table: The table, with its type.
-        segment: The segment, where the job is of one.
-        submitted_ms: When it was asked for, epoch milliseconds.
+        segment: The segment, if the job is for one.
+        submitted_ms: Time of the request, epoch milliseconds.
     """
 
     total: int
@@ -121,7 +122,7 @@ def find_unloaded(
     ideal: Mapping[str, Mapping[str, str]],
     seen: Mapping[str, Mapping[str, str]],
 ) -> list[Unloaded]:
-    """Return what differs from the ideal state, in the order of the names; none when all is well.
+    """Return differences from the ideal state, in the order of the names; empty if all is well.
 
     Args:
         names: Segments.
@@ -144,7 +145,7 @@ def find_unloaded(
 
 
 def first_few(texts: Iterable[object]) -> str:
-    """Join texts for a message, ten at most."""
+    """Join up to ten texts for a message."""
     everything = [str(text) for text in texts]
     text = "; ".join(everything[:_FEW])
     left = len(everything) - _FEW

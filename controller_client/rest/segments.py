@@ -1,4 +1,4 @@
-"""Segments: list, read, push in three ways, delete, wait for."""
+"""Segments: list, read, push (in three ways), delete, wait for."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class SegmentsApi(SegmentReloads):
 
         Args:
             table: Table.
-            exclude_replaced: Leave out what the lineage hides: replaced segments, and new ones of a
-                replacement that is not completed.
+            exclude_replaced: Omit segments hidden by the lineage: replaced segments, and new ones of an
+                incomplete replacement.
 
         Raises:
             NotFoundError: There is no such table.
-            UnsupportedError: The version cannot leave out replaced segments.
+            UnsupportedError: The version cannot omit replaced segments.
         """
         table_type = TableName(table).type
         if exclude_replaced:
@@ -55,12 +55,12 @@ class SegmentsApi(SegmentReloads):
         return SegmentMetadata.from_json(self._transport.get_json(path))
 
     def delete(self, table: str, names: Collection[str], *, retention: str | None = None) -> None:
-        """Ask for the deletion of segments; servers drop them afterwards (see :meth:`wait_gone`).
+        """Request the deletion of segments; servers drop them afterwards (see :meth:`wait_gone`).
 
         Args:
             table: Table.
-            names: Segments; unknown ones are no error.
-            retention: How long the tars stay among the deleted ones, e.g. ``"0d"``; default: the cluster's.
+            names: Segments; unknown ones are ignored.
+            retention: How long to keep the deleted tars, e.g. ``"0d"``; default: the cluster's setting.
         """
         if not names:
             return
@@ -81,25 +81,25 @@ class SegmentsApi(SegmentReloads):
 
         Raises:
             NotFoundError: There is no such table.
-            ConflictError: There is a segment of that name, and ``allow_refresh`` is false.
-            RejectedError: The time range is wrong, a quota is full, the tar is broken.
-            OutcomeUnknownError: The reply was lost: look whether the segment is there, with the crc.
+            ConflictError: A segment of that name exists, and ``allow_refresh`` is false.
+            RejectedError: The time range is invalid, a quota is exhausted, or the tar is corrupt.
+            OutcomeUnknownError: The reply was lost: check whether the segment exists, with the right CRC.
         """
         self._push(table, tar_path, {}, allow_refresh)
 
     def upload_uri(self, table: str, uri: str, *, allow_refresh: bool = True) -> None:
-        """Let the controller fetch a segment's tar.gz and store it; errors as of :meth:`upload_tar`.
+        """Let the controller fetch a segment's tar.gz and store it; raises what :meth:`upload_tar` raises.
 
         Args:
             table: Table.
-            uri: Address with a scheme that the controller has a fetcher for (never ``file``).
+            uri: Address with a scheme that the controller can fetch (never ``file``).
             allow_refresh: Replace a segment of the same name at once.
         """
         if uri.lower().startswith("file:"):
             raise ConfigError(
                 f"the controller cannot fetch from a file: address: {uri}",
-                expected="an address of a deep store or http(s)",
-                remedy="push the tar, or its metadata",
+                expected="an address in a deep store, or an http(s) address",
+                remedy="push the tar itself, or its metadata",
             )
         self._transport.request(
             "POST",
@@ -119,14 +119,14 @@ class SegmentsApi(SegmentReloads):
         copy_to_deep_store: bool,
         allow_refresh: bool = True,
     ) -> None:
-        """Push a segment whose tar.gz is in place already; errors as of :meth:`upload_tar`.
+        """Push a segment whose tar.gz is already in place; raises what :meth:`upload_tar` raises.
 
         Args:
             table: Table.
             metadata_tar: A tar.gz with ``creation.meta`` and ``metadata.properties`` in a directory.
             download_uri: Where the segment's tar.gz is.
-            copy_to_deep_store: Let the controller copy it to its own place in the deep store; both must
-                have the same scheme. False: servers download from ``download_uri`` for ever.
+            copy_to_deep_store: Let the controller copy it to its own folder in the deep store; both must have
+                the same scheme. False: servers always download from ``download_uri``.
             allow_refresh: Replace a segment of the same name at once.
         """
         headers = {"UPLOAD_TYPE": "METADATA", "DOWNLOAD_URI": download_uri}
@@ -142,15 +142,15 @@ class SegmentsApi(SegmentReloads):
             Bytes written.
 
         Raises:
-            NotFoundError: The deep store lacks it (segments pushed by metadata may lie elsewhere).
+            NotFoundError: The deep store does not have it (segments pushed by metadata may be elsewhere).
         """
-        # The controller's folders have raw table names.
+        # The controller's folders use raw table names.
         raw = TableName(table).raw
         with path.open("wb") as target:
             return self._transport.download(path_of("segments", raw, segment), target)
 
     def wait_online(self, table: str, names: Iterable[str], timeout_s: float) -> None:
-        """Wait until each segment is where, and in the state that, the ideal state demands.
+        """Wait until each segment is in its ideal state on each server.
 
         Args:
             table: Table.
@@ -158,8 +158,8 @@ class SegmentsApi(SegmentReloads):
             timeout_s: Seconds until the last check.
 
         Raises:
-            WaitTimeoutError: The error lists which segments are in which state; raised early when a server
-                keeps a segment in ERROR, which does not pass by itself.
+            WaitTimeoutError: The error lists segments and their states; raised early if a server keeps a
+                segment in ERROR, which does not resolve by itself.
         """
         wanted = sorted(set(names))
         error_since: float | None = None
@@ -177,23 +177,23 @@ class SegmentsApi(SegmentReloads):
                     raise WaitTimeoutError(
                         f"{count} of {table} do not load: {first_few(faults)}",
                         expected="the states of the ideal state",
-                        remedy="see the server's log: can it read the segment's download address?",
+                        remedy="check in the server's log whether it can read the segment's download address",
                     )
             else:
                 error_since = None
-            return f"{count} are not there yet: {first_few(faults)}"
+            return f"{count} are not ready yet: {first_few(faults)}"
 
         wait_until(
             missing,
             what=f"{len(wanted)} segments of {table} online",
             timeout_s=timeout_s,
             clock=clock,
-            longest_poll_s=0.5,  # two reads a time; a reader waits for the end of it
-            remedy="see the servers' logs, and whether the servers are up",
+            longest_poll_s=0.5,  # two reads per check; a reader waits for the result
+            remedy="check that the servers are running, and their logs",
         )
 
     def unloaded(self, table: str, names: Iterable[str]) -> Sequence[Unloaded]:
-        """Return where segments differ from the ideal state, or are not in it.
+        """Return the segments that differ from the ideal state, or are not in it.
 
         Args:
             table: Table.
@@ -202,33 +202,33 @@ class SegmentsApi(SegmentReloads):
         return self.load_state(table, names).faults
 
     def load_state(self, table: str, names: Iterable[str]) -> LoadState:
-        """Return how far servers have loaded segments; arguments as of :meth:`unloaded`."""
+        """Return the progress of servers in loading segments; arguments: see :meth:`unloaded`."""
         ideal = self._tables.ideal_state(table)
         return LoadState.of(names, ideal, self._tables.external_view(table))
 
     def reset(self, table: str, segment: str, *, server: str | None = None) -> None:
-        """Let servers drop a segment and load it again: what gets it out of ERROR.
+        """Make servers drop a segment and reload it, which resolves an ERROR state.
 
-        It may stay OFFLINE then until Helix' controller is woken (:func:`.zookeeper.wake_helix`).
+        Afterwards it may stay OFFLINE until Helix's controller is woken (:func:`.zookeeper.wake_helix`).
 
         Args:
             table: Table.
             segment: Its name.
-            server: Only this server, by its name in Helix; None: all that have it.
+            server: Only on this server (its name in Helix); None: on all that have it.
 
         Raises:
             NotFoundError: There is no such segment.
-            RejectedError: A transition of the segment is under way already.
+            RejectedError: A transition of the segment is already in progress.
             OutcomeUnknownError: The reply was lost.
         """
         path = path_of("segments", table, segment, "reset")
         self._transport.request("POST", path, params={"targetInstance": server})
 
     def load_errors(self, table: str) -> dict[tuple[str, str], str]:
-        """Return why segments did not load, as their servers report it.
+        """Return the servers' reasons why segments did not load.
 
         Returns:
-            (segment, server) -> reason, 300 characters at most.
+            (segment, server) -> reason, at most 300 characters.
         """
         name = TableName(table)
         raw, table_type = name.raw, name.type
@@ -242,13 +242,13 @@ class SegmentsApi(SegmentReloads):
         }
 
     def wait_gone(self, table: str, names: Iterable[str], timeout_s: float) -> None:
-        """Wait until neither ideal state, external view nor property store knows the segments.
+        """Wait until the segments are gone from ideal state, external view and property store.
 
-        The property store is last: the controller forgets a segment's metadata some seconds after the servers
-        have dropped it, and until then its name is taken.
+        The property store comes last: the controller deletes a segment's metadata a few seconds after the
+        servers have dropped it, and until then its name is taken.
 
         Raises:
-            WaitTimeoutError: The error lists which segments are still there.
+            WaitTimeoutError: The error lists the remaining segments.
         """
         wanted = set(names)
 
@@ -258,7 +258,7 @@ class SegmentsApi(SegmentReloads):
             left = sorted(wanted & (ideal.keys() | seen.keys()))
             if not left:
                 left = sorted(wanted & self._recorded(table))
-            return None if not left else f"{len(left)} of {len(wanted)} are still there: {first_few(left)}"
+            return None if not left else f"{len(left)} of {len(wanted)} still exist: {first_few(left)}"
 
         wait_until(
             missing,
@@ -269,9 +269,9 @@ class SegmentsApi(SegmentReloads):
         )
 
     def _recorded(self, table: str) -> set[str]:
-        """Return the segments that the property store knows, also those that the ideal state has no more."""
+        """Return the segments in the property store, including those no longer in the ideal state."""
         if not self._capabilities().has(Capability.ALL_SEGMENT_RECORDS):
-            return set(self.list(table, exclude_replaced=False))  # which comes from there
+            return set(self.list(table, exclude_replaced=False))  # this list comes from the property store
         path = path_of("segments", table, "zkmetadata")
         return set(self._transport.get_json(path, params={"type": TableName(table).type}))
 
@@ -293,7 +293,7 @@ class SegmentsApi(SegmentReloads):
 
 
 def _reason(error_info: dict[str, str | None]) -> str | None:
-    """The exception and its last cause, out of a Java stack trace; None where the server has no error."""
+    """Return the exception and its last cause from a Java stack trace; None if there is no error."""
     lines = (error_info.get("stackTrace") or "").splitlines()
     if not lines:
         return (error_info.get("errorMessage") or "")[:_LONGEST_REASON] or None

@@ -1,4 +1,4 @@
-"""A table's schema and config, copied to another cluster; its data stay where they are."""
+"""Copies a table's schema and config to another cluster, without its data."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["TableCopy", "plan_copy"]
 
 @dataclass(frozen=True)
 class TableCopy:
-    """A copy that can be made.
+    """A copy that is ready to be made.
 
     Attributes:
         table: The table, with its type.
-        schema_name: Its schema.
-        makes_schema: Whether the other cluster lacks the schema; otherwise it has the same.
-        secret_settings: Places in the config that hold secrets, which go to the other cluster with it.
+        schema_name: Name of its schema.
+        makes_schema: Whether the other cluster lacks the schema; otherwise it has the same one.
+        secret_settings: Settings in the config that contain secrets, which are copied too.
         schema: The schema.
         config: The config.
     """
@@ -36,16 +36,17 @@ class TableCopy:
     config: TableConfig = field(repr=False)
 
     def run(self, target: RestClient, *, skip_task_validation: bool = False) -> None:
-        """Make it.
+        """Make the copy.
 
         Args:
             target: The other cluster.
-            skip_task_validation: As of :meth:`~controller_client.rest.tables.TablesApi.create`.
+            skip_task_validation: See :meth:`~controller_client.rest.tables.TablesApi.create`.
 
         Raises:
-            ConflictError: Schema or table came there meanwhile.
-            RejectedError: The other cluster finds something wrong; what was made for this copy is taken back.
-            OutcomeUnknownError: A reply was lost: look what is there.
+            ConflictError: The schema or table was created there meanwhile.
+            RejectedError: The other cluster rejects the table; a schema created for this copy is deleted
+                again.
+            OutcomeUnknownError: A reply was lost: check what exists.
         """
         if self.makes_schema:
             target.schemas.create(self.schema)
@@ -58,34 +59,34 @@ class TableCopy:
 
 
 def plan_copy(source: RestClient, target: RestClient, table: TableName) -> TableCopy:
-    """Look whether a table can be copied; nothing is changed.
+    """Check whether a table can be copied; changes nothing.
 
     Args:
         source: The cluster that has it.
-        target: The other one.
+        target: The other cluster.
         table: The table.
 
     Raises:
         NotFoundError: There is no such table, or it has no schema.
-        ConflictError: The other cluster has a table of that name, or another schema of that name.
-        RejectedError: The other cluster finds the schema wrong.
+        ConflictError: The other cluster has a table of that name, or a different schema of that name.
+        RejectedError: The other cluster rejects the schema.
     """
     config = source.tables.get(table)
     schema = source.schemas.of_table(config)
     if target.tables.exists(table):
         raise ConflictError(
-            f"there is a table {table} already",
+            f"the table {table} already exists",
             where=target.config.url,
-            remedy="change it by 'pinotctl table update', or delete it first",
+            remedy="change it with 'pinotctl table update', or delete it first",
         )
     present = _schema(target, schema.schema_name)
     if present is None:
         target.schemas.validate(schema)
     elif _fields(present) != _fields(schema):
         raise ConflictError(
-            f"there is another schema {schema.schema_name} already",
+            f"a different schema {schema.schema_name} already exists",
             where=target.config.url,
-            remedy="make it the same by 'pinotctl schema update', or delete it first",
+            remedy="make it equal with 'pinotctl schema update', or delete it first",
         )
     return TableCopy(
         table,
@@ -108,13 +109,13 @@ def _fields(schema: Schema) -> dict[str, tuple[object, ...]]:
     return {each.name: (each.data_type, each.role, each.single_value, each.format) for each in schema.fields}
 
 
-def _secrets(place: str, value: Any) -> Iterator[str]:
-    """Walk through a config; yield where it holds a secret, by its key or as credentials in an address."""
+def _secrets(path: str, value: Any) -> Iterator[str]:
+    """Yield the paths of secrets in a config, recognized by key or as credentials in an address."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _secrets(f"{place}.{key}" if place else str(key), inner)
+            yield from _secrets(f"{path}.{key}" if path else str(key), inner)
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _secrets(f"{place}[{number}]", inner)
-    elif isinstance(value, str) and is_secret(place.rpartition(".")[2], value):
-        yield place
+            yield from _secrets(f"{path}[{number}]", inner)
+    elif isinstance(value, str) and is_secret(path.rpartition(".")[2], value):
+        yield path

@@ -1,4 +1,4 @@
-"""The size of a table on the disks of its servers, by segment and server. No IO."""
+"""The size of a table on its servers' disks, by segment and server. No IO."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class SegmentSize:
 
     Attributes:
         segment: Its name.
-        reported_bytes: Sum of what servers have reported; None where none has.
-        estimated_bytes: The same, with the largest replica in the place of each that was not reported.
-        servers: Server -> bytes that it reported; None of one that did not answer.
+        reported_bytes: Sum of the reported sizes; None if no server has reported.
+        estimated_bytes: The same, with each missing report replaced by the largest replica.
+        servers: Server -> reported bytes; None if it did not answer.
     """
 
     segment: str
@@ -32,20 +32,19 @@ class SegmentSize:
 
     @property
     def replica_bytes(self) -> int | None:
-        """The size of the largest replica; None where no server has reported."""
+        """The size of the largest replica; None if no server has reported."""
         return max((size for size in self.servers.values() if size is not None), default=None)
 
 
 @dataclass(frozen=True)
 class TableSize:
-    """The size of a table (with type).
+    """The size of a table (name with type).
 
     Attributes:
         table: The table.
-        reported_bytes: Sum of what servers have reported; None where none has.
-        estimated_bytes: The same, with what is estimated of replicas that were not reported; None where
-            nothing is known.
-        segments: Its segments, by name.
+        reported_bytes: Sum of the reported sizes; None if no server has reported.
+        estimated_bytes: The same, with estimates for missing reports; None if nothing is known.
+        segments: Its segments, sorted by name.
     """
 
     table: str
@@ -55,17 +54,17 @@ class TableSize:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Segments that no server has reported, e.g. as all of their servers are away."""
+        """Segments that no server has reported, e.g. because all of their servers are down."""
         return tuple(each.segment for each in self.segments if each.replica_bytes is None)
 
     @property
     def silent_servers(self) -> tuple[str, ...]:
-        """Servers that should have a segment and did not report its size."""
+        """Servers that should have a segment but did not report its size."""
         found = {server for each in self.segments for server, size in each.servers.items() if size is None}
         return tuple(sorted(found))
 
     def by_server(self) -> dict[str, tuple[int, int]]:
-        """Return server -> number of segments that it has reported, and their bytes."""
+        """Return server -> number of reported segments and their bytes."""
         found: dict[str, tuple[int, int]] = {}
         for each in self.segments:
             for server, size in sorted(each.servers.items()):
@@ -74,16 +73,16 @@ class TableSize:
         return found
 
     def segment_bytes(self) -> dict[str, int]:
-        """Return segment -> size of a replica; without those that no server has reported."""
+        """Return segment -> size of a replica, for all segments that a server has reported."""
         return {each.segment: each.replica_bytes for each in self.segments if each.replica_bytes is not None}
 
     @classmethod
     def from_json(cls, table: str, document: Mapping[str, Any], ideal: SegmentStates) -> TableSize:
-        """Read Pinot's answer, which leaves out what a server that answered does not have.
+        """Parse Pinot's response, which omits segments that a responding server does not have.
 
         Args:
             table: The table, with its type.
-            document: The answer, about the table of this name and type.
+            document: The response for the table with this name and type.
             ideal: The table's ideal state: what servers should have.
         """
         part: Mapping[str, Any] = document.get(_PARTS[TableName(table).type]) or {}
@@ -113,5 +112,5 @@ def _segment(name: str, document: Mapping[str, Any], should_have: Mapping[str, s
 
 
 def _bytes(value: int | None) -> int | None:
-    # -1 stands for what was not reported.
+    # -1 means not reported.
     return None if value is None or value < 0 else int(value)

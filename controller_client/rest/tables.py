@@ -36,7 +36,7 @@ class TablesApi:
         """Return names of the tables of all databases: raw names, or names with type for a type."""
         if table_type is None:
             return sorted(name for answer in self._lists() for name in answer["tables"])
-        # 0.11.0 answers names with type when a type is given, newer versions raw names: add what is missing.
+        # Given a type, 0.11.0 returns names with type, newer versions raw names: normalize them.
         wanted = TableType(str(table_type).upper())
         answers = self._lists({"type": wanted.lower()})
         return sorted(TableName.of(name, wanted) for answer in answers for name in answer["tables"])
@@ -46,18 +46,18 @@ class TablesApi:
         return sorted(name for each in TableType for name in self.list(each))
 
     def exists(self, table: str) -> bool:
-        """Return whether a table is there; by a name with type that type, by a raw name any type."""
+        """Return whether a table exists; for a raw name, of any type."""
         try:
             document = self._transport.get_json(path_of("tables", table))
-        except NotFoundError:  # as Pinot answers since 1.4; before, with an empty document
+        except NotFoundError:  # since Pinot 1.4; older versions return an empty document
             return False
         name = TableName.parse(table)
         return bool(document) if name is None else name.type in document
 
     def unknown(self, table: str) -> NotFoundError:
-        """Return the error of a table that is not there, with the names nearest to it.
+        """Return the error for a nonexistent table, with the most similar names.
 
-        That of a logical table names its physical ones: all but queries is about these.
+        For a logical table it names the physical ones: everything except queries works on those.
         """
         logical = self.logical_error(table)
         if logical is not None:
@@ -68,7 +68,7 @@ class TablesApi:
             known = self.list()
         except PinotPluginError:
             known = []
-        # One of that name is of the other type.
+        # The table may exist with the other type.
         others = (TableName.of(raw, each) for each in TableType if raw in known)
         other = next(filter(self.exists, others), None)
         remedy = f"there is {other}" if other else None
@@ -80,10 +80,10 @@ class TablesApi:
         )
 
     def physical_tables(self, table: str) -> tuple[str, ...]:
-        """Return the tables (with type) that a logical table is made of; none where there is no such one.
+        """Return the physical tables (names with type) of a logical table; empty if there is no such table.
 
         Args:
-            table: Its name; a type at its end counts for nothing.
+            table: Its name; a type suffix is ignored.
         """
         if not self._capabilities().has(Capability.LOGICAL_TABLES):
             return ()
@@ -95,7 +95,7 @@ class TablesApi:
         return tuple(sorted(document.get("physicalTableConfigMap") or ()))
 
     def logical_error(self, table: str) -> NotFoundError | None:
-        """Return the error of a table that is a logical one; None where it is none."""
+        """Return the error for a logical table; None if the table is not logical."""
         try:
             physical = self.physical_tables(table)
         except PinotPluginError:
@@ -103,10 +103,10 @@ class TablesApi:
         if not physical:
             return None
         return NotFoundError(
-            f"{table} is a logical table, for queries alone: it has no segments, no task and no stream",
+            f"{table} is a logical table, which only supports queries: it has no segments, tasks or stream",
             expected="a physical table",
             where=self._transport.base_url,
-            remedy=f"name one of its physical tables: {', '.join(physical)}",
+            remedy=f"use one of its physical tables: {', '.join(physical)}",
         )
 
     def get(self, table: str) -> TableConfig:
@@ -118,16 +118,16 @@ class TablesApi:
         return TableConfig.from_json(self._config_document(table))
 
     def create(self, config: TableConfig, *, skip_task_validation: bool = False) -> None:
-        """Add a table; its schema must be there.
+        """Add a table; its schema must exist.
 
         Args:
-            config: What to add.
-            skip_task_validation: Do not ask the controller about the task configs: a task type that only
-                Python-hosted minions know has no generator there, and Pinot 1.0 and later refuse it.
+            config: The config to add.
+            skip_task_validation: Do not let the controller check the task configs: it has no generators for
+                task types of Python-hosted minions, so Pinot 1.0 and later would refuse them.
 
         Raises:
-            ConflictError: The table is there already.
-            RejectedError: Pinot finds the config wrong.
+            ConflictError: The table already exists.
+            RejectedError: Pinot rejects the config.
         """
         self._transport.request(
             "POST", "/tables", params=self._skip(skip_task_validation), json=config.to_json()
@@ -136,21 +136,21 @@ class TablesApi:
     def validate(
         self, schema: Schema | None, config: TableConfig, *, skip_task_validation: bool = False
     ) -> tuple[str, ...]:
-        """Have Pinot look at a table, and at a schema that it is to have; nothing is written.
+        """Let Pinot check a table config and, optionally, its schema; writes nothing.
 
         Args:
-            schema: Of the table's raw name: of another one Pinot does not take both together. None: the
-                table's schema is in the cluster.
-            config: The table's.
-            skip_task_validation: As of :meth:`create`.
+            schema: The schema, named like the table: Pinot does not check a schema of another name together
+                with the table. None: the schema in the cluster.
+            config: The table's config.
+            skip_task_validation: See :meth:`create`.
 
         Returns:
-            Parts of the documents that Pinot does not know and would ignore, e.g.
+            Unknown parts of the documents, which Pinot would ignore, e.g.
             ``tableIndexConfig.invertedColumns``.
 
         Raises:
-            RejectedError: Pinot finds one of them wrong.
-            NotFoundError: There is no such schema in the cluster.
+            RejectedError: Pinot rejects one of them.
+            NotFoundError: The cluster has no such schema.
         """
         path, document = "/tables/validate", config.to_json()
         if schema is not None:
@@ -164,7 +164,7 @@ class TablesApi:
             "POST", path, params=self._skip(skip_task_validation), json=document, read_only=True
         )
         answer: Mapping[str, Any] = self._transport.json_of(response) or {}
-        # Pointers to single values, in the document that was sent: "/offline/tableIndexConfig/odd/0".
+        # Pointers to single values in the sent document: "/offline/tableIndexConfig/odd/0".
         pointers = (
             re.sub(r"^/(offline|realtime)(?=/)|(/\d+)+$", "", pointer)
             for pointer in answer.get("unrecognizedProperties") or ()
@@ -172,11 +172,11 @@ class TablesApi:
         return tuple(sorted({pointer.lstrip("/").replace("/", ".") for pointer in pointers}))
 
     def update(self, config: TableConfig, *, skip_task_validation: bool = False) -> None:
-        """Replace a table's config; arguments and errors as of :meth:`create`.
+        """Replace a table's config; arguments: see :meth:`create`.
 
         Raises:
             NotFoundError: There is no such table.
-            RejectedError: Pinot finds the config wrong.
+            RejectedError: Pinot rejects the config.
         """
         self._transport.request(
             "PUT",
@@ -196,7 +196,7 @@ class TablesApi:
         self._transport.request("DELETE", path_of("tables", raw), params={"type": table_type.lower()})
 
     def ideal_state(self, table: str) -> SegmentStates:
-        """Return what the cluster should hold: segment -> instance -> state.
+        """Return the intended states: segment -> instance -> state.
 
         Raises:
             NotFoundError: There is no such table.
@@ -204,7 +204,7 @@ class TablesApi:
         return self._view(table, "idealstate")
 
     def external_view(self, table: str) -> SegmentStates:
-        """Return what the servers report that they hold: segment -> instance -> state.
+        """Return the states reported by the servers: segment -> instance -> state.
 
         Raises:
             NotFoundError: There is no such table.
@@ -212,7 +212,7 @@ class TablesApi:
         try:
             return self._view(table, "externalview")
         except NotFoundError:
-            # Helix makes the external view some moments after the table; until then "Table not found".
+            # Helix creates the external view a moment after the table; until then "Table not found".
             self.ideal_state(table)
             return {}
 
@@ -229,7 +229,7 @@ class TablesApi:
         return TableSize.from_json(table, document or {}, self.ideal_state(table))
 
     def enabled(self, table: str) -> bool:
-        """Return whether a table is on: one that is off has segments in no server's memory.
+        """Return whether a table is enabled; servers do not load the segments of a disabled table.
 
         Raises:
             NotFoundError: There is no such table.
@@ -241,82 +241,82 @@ class TablesApi:
         return bool(answer["state"] == "enabled")
 
     def set_enabled(self, table: str, enabled: bool) -> None:
-        """Turn a table on, or off: servers drop its segments then, and queries find none of it.
+        """Enable or disable a table: servers unload a disabled table's segments, and queries find no rows.
 
         Raises:
             NotFoundError: There is no such table.
-            OutcomeUnknownError: The reply was lost; the same again does no harm.
+            OutcomeUnknownError: The reply was lost; repeating the call does no harm.
         """
         name = TableName(table)
         params = {"type": name.type.lower(), "state": "enable" if enabled else "disable"}
         if self._capabilities().has(Capability.STATES_BY_PUT):
             self._transport.request("PUT", path_of("tables", name.raw, "state"), params=params)
             return
-        self.ideal_state(table)  # of an unknown table Pinot 0.11 answers 500
+        self.ideal_state(table)  # Pinot 0.11 returns 500 for an unknown table
         self._transport.request("GET", path_of("tables", name.raw), params=params, read_only=False)
 
     def rebuild_brokers(self, table: str) -> str:
-        """Have the brokers of the table's tenant serve it: those that are tagged now, and no others.
+        """Assign the table to exactly the brokers currently tagged with its tenant.
 
         Returns:
-            What Pinot says of it.
+            Pinot's status text.
 
         Raises:
             NotFoundError: There is no such table.
-            OutcomeUnknownError: The reply was lost; the same again does no harm.
+            OutcomeUnknownError: The reply was lost; repeating the call does no harm.
         """
         path = path_of("tables", TableName(table), "rebuildBrokerResourceFromHelixTags")
         answer = self._transport.json_of(self._transport.request("POST", path)) or {}
         return str(answer.get("status", ""))
 
     def set_tenants(self, table: str, *, server: str | None = None, broker: str | None = None) -> TableConfig:
-        """Move a table to other tenants; segments stay where they are until it is rebalanced.
+        """Move a table to other tenants; segments stay where they are until the next rebalance.
 
         Pinot has no compare-and-set for table configs, so the config is read back afterwards.
 
         Args:
             table: Table.
-            server: Tenant of its servers; None: as it is.
-            broker: Tenant of its brokers; None: as it is. Brokers follow at once.
+            server: Tenant of its servers; None: unchanged.
+            broker: Tenant of its brokers; None: unchanged. A change takes effect at once.
 
         Returns:
-            The config that the table has now.
+            The table's new config.
 
         Raises:
             NotFoundError: There is no such table.
-            RejectedError: Pinot finds no such tenant.
-            ConflictError: Somebody else wrote the table's config at the same time.
+            RejectedError: There is no such tenant.
+            ConflictError: Someone else wrote the table's config at the same time.
         """
         changed = self.get(table).with_tenants(server=server, broker=broker)
         self.update(changed, skip_task_validation=True)
         found = self.get(table)
         if found.tenants != changed.tenants:
             raise ConflictError(
-                f"the tenants of {table} were changed by somebody else meanwhile",
+                f"someone else changed the tenants of {table} at the same time",
                 where=table,
                 remedy="read the table's config and set them again",
             )
         return found
 
     def task_config(self, table: str, task_type: str) -> dict[str, str] | None:
-        """Return the configs of a task type; None when the table has none of it."""
+        """Return the configs of a task type; None if the table has none."""
         return self.get(table).task_config(task_type)
 
     def set_task_config(self, table: str, task_type: str, configs: Mapping[str, str] | None) -> None:
-        """Replace a task type's configs (None takes them out); all else of the table's config stays.
+        """Replace a task type's configs (None removes them); the rest of the table's config stays.
 
         Pinot has no compare-and-set for table configs, so the config is read back afterwards.
 
         Raises:
             NotFoundError: There is no such table.
-            ConflictError: Somebody else wrote the table's config at the same time.
+            ConflictError: Someone else wrote the table's config at the same time.
         """
         changed = self.get(table).with_task_config(task_type, configs)
         self.update(changed, skip_task_validation=True)
         found = self.task_config(table, task_type)
         if found != (None if configs is None else dict(configs)):
             raise ConflictError(
-                f"the {task_type} config of {table} was changed by somebody else meanwhile",
+                f"someone else changed the {task_type} config of {table} at the same time",
                 where=table,
                 remedy="read the table's config and set it again",
             )
@@ -327,7 +327,7 @@ class TablesApi:
     def _config_document(self, table: str) -> dict[str, Any]:
         name = TableName(table)
         raw, table_type = name.raw, name.type
-        # An unknown table is answered with an empty document, not with 404.
+        # For an unknown table Pinot returns an empty document, not 404.
         answer = self._transport.get_json(path_of("tables", raw), params={"type": table_type.lower()}) or {}
         document: dict[str, Any] | None = answer.get(table_type)
         if document is None:

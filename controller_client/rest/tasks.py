@@ -1,4 +1,4 @@
-"""Minion tasks as the controller sees them (``/tasks``; Helix' task framework underneath)."""
+"""Minion tasks as the controller sees them (``/tasks``, based on Helix's task framework)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NOT_STARTED = "NOT_STARTED"
 
 @dataclass(frozen=True)
 class ScheduledTasks:
-    """What the controller made when it was asked for tasks.
+    """The tasks that the controller created on request.
 
     Attributes:
-        tasks: Task type -> names of its new tasks; none where nothing was to be done.
-        errors: Why tasks were not made (Pinot 1.x).
+        tasks: Task type -> names of its new tasks; empty if there was nothing to do.
+        errors: Why tasks were not created (Pinot 1.x).
     """
 
     tasks: Mapping[str, tuple[str, ...]]
@@ -33,7 +33,7 @@ class TasksApi:
     """Resource group ``/tasks``.
 
     A *task* is a Helix job in the queue of its type (``Task_FileIngestionTask_1700000000000``), its
-    *subtasks* are what minions run. States are Helix' TaskState of tasks (NOT_STARTED, IN_PROGRESS,
+    *subtasks* are what minions run. States are Helix's TaskState of tasks (NOT_STARTED, IN_PROGRESS,
     COMPLETED, FAILED, STOPPED, TIMED_OUT ...) and TaskPartitionState of subtasks (RUNNING, COMPLETED,
     TASK_ERROR ...).
     """
@@ -48,11 +48,11 @@ class TasksApi:
 
     def queues(self) -> list[str]:
         """Return the names of the queues (``TaskQueue_<type>``)."""
-        # Version 0.11.0 has an endpoint for it and 1.5 has not; the name is the same in both.
+        # 0.11.0 has an endpoint for this, 1.5 does not; the name is the same in both.
         return [f"TaskQueue_{task_type}" for task_type in self.types()]
 
     def queue_state(self, task_type: str) -> str:
-        """Return the state of a type's queue; NOT_STARTED while Helix has not looked at it yet.
+        """Return the state of a type's queue; NOT_STARTED until Helix has processed it.
 
         Raises:
             NotFoundError: The type has no queue.
@@ -60,21 +60,21 @@ class TasksApi:
         try:
             return self._state(f"queue for the task type {task_type}", "tasks", task_type, "state")
         except NotFoundError:
-            # Pinot answers alike for a queue that is not there and for one that was made this moment.
+            # Pinot's response is the same for a nonexistent queue and for one just created.
             if task_type in self.types():
                 return _NOT_STARTED
             raise
 
     def names(self, task_type: str) -> list[str]:
-        """Return the names of a type's tasks; none for an unknown type."""
-        # Not by ".../tasks", which answers 500 for a type without a queue.
+        """Return the names of a type's tasks; empty for an unknown type."""
+        # Not from ".../tasks", which returns 500 for a type without a queue.
         return sorted(self.states(task_type))
 
     def states(self, task_type: str) -> dict[str, str]:
-        """Return a type's tasks with their states; none for an unknown type."""
+        """Return a type's tasks with their states; empty for an unknown type."""
         try:
             states = self._transport.get_json(path_of("tasks", task_type, "taskstates"))
-        except NotFoundError:  # as Pinot 1.x answers
+        except NotFoundError:  # the response of Pinot 1.x
             states = None
         return dict(states or {})
 
@@ -94,19 +94,19 @@ class TasksApi:
         return self._state(f"task {task_name}", "tasks", "task", task_name, "state")
 
     def subtask_states(self, task_name: str) -> dict[str, str | None]:
-        """Return a task's subtasks with their states; none for an unknown task of a well-formed name.
+        """Return a task's subtasks with their states; empty for an unknown task with a well-formed name.
 
-        The state of one that Helix has given to no minion yet is None (Pinot 1.x).
+        The state of a subtask that is not assigned to a minion yet is None (Pinot 1.x).
 
         Raises:
-            NotFoundError: The name is no task's.
+            NotFoundError: It is not the name of a task.
         """
         try:
             states: dict[str, str | None] | None = self._transport.get_json(
                 path_of("tasks", "subtask", task_name, "state")
             )
         except NotFoundError:
-            # So Pinot 1.x answers for any unknown task; for 0.11 one without the type in its name is none.
+            # Pinot 1.x responds so for any unknown task, 0.11 only for names without a type.
             if "_" not in task_name:
                 raise
             return {}
@@ -122,15 +122,15 @@ class TasksApi:
             path_of("tasks", "task", task_name, "config")
         )
         if not configs:
-            # Pinot 1.x answers like that for an unknown task; one that there is has a subtask.
+            # The response of Pinot 1.x for an unknown task; an existing one has at least one subtask.
             raise NotFoundError(f"there is no task {task_name}")
         return configs
 
     def subtask_configs(self, task_name: str) -> dict[str, dict[str, Any]]:
-        """Return the configs of a task's subtasks by the subtask's name; none for an unknown task.
+        """Return the configs of a task's subtasks by subtask name; empty for an unknown task.
 
         Raises:
-            NotFoundError: The name is no task's.
+            NotFoundError: It is not the name of a task.
         """
         configs: dict[str, dict[str, Any]] = self._transport.get_json(
             path_of("tasks", "subtask", task_name, "config")
@@ -138,7 +138,7 @@ class TasksApi:
         return configs or {}
 
     def debug(self, task_name: str) -> Mapping[str, Any]:
-        """Return a task's times, counts and subtasks, with the minion and the error text of each.
+        """Return a task's times, counts and subtasks, each with its minion and error text.
 
         Raises:
             NotFoundError: There is no such task.
@@ -147,7 +147,7 @@ class TasksApi:
             path_of("tasks", "task", task_name, "debug"), params={"verbosity": "1"}
         )
         if info is None:
-            # An unknown task is answered with 204.
+            # For an unknown task Pinot returns 204.
             raise NotFoundError(f"there is no task {task_name}")
         return info
 
@@ -156,15 +156,15 @@ class TasksApi:
         self._transport.request("PUT", path_of("tasks", task_type, "stop"))
 
     def resume(self, task_type: str) -> None:
-        """Let a stopped queue go on."""
+        """Resume a stopped queue."""
         self._transport.request("PUT", path_of("tasks", task_type, "resume"))
 
     def delete_queue(self, task_type: str, *, force: bool = False) -> None:
-        """Delete a type's queue with all of its tasks; it comes again with the next task.
+        """Delete a type's queue with all of its tasks; the next task recreates it.
 
         Args:
             task_type: The type.
-            force: Also while Helix works on it: its traces in ZooKeeper are removed at once.
+            force: Delete it even while Helix is working on it: its records in ZooKeeper are removed at once.
 
         Raises:
             RejectedError: The queue is not stopped.
@@ -175,22 +175,22 @@ class TasksApi:
         )
 
     def schedule(self, task_type: str | None = None, table: str | None = None) -> ScheduledTasks:
-        """Have the controller make tasks now, as it does at the times of their schedules.
+        """Make the controller create tasks now, as it does on their schedules.
 
-        It knows none of the types that only Python-hosted minions run.
+        The controller does not know the task types of Python-hosted minions.
 
         Args:
-            task_type: Of this type; None: of all.
-            table: Of this table (with type); None: of all.
+            task_type: Only tasks of this type; None: of all types.
+            table: Only tasks of this table (name with type); None: of all tables.
 
         Raises:
-            OutcomeUnknownError: The reply was lost; the same again may make tasks twice.
+            OutcomeUnknownError: The reply was lost; repeating the call may create tasks twice.
         """
         response = self._transport.request(
             "POST", "/tasks/schedule", params={"taskType": task_type, "tableName": table}
         )
         answer: dict[str, str | None] = dict(self._transport.json_of(response) or {})
-        # Pinot 1.x has its errors beside the types.
+        # Pinot 1.x returns errors next to the types.
         errors = tuple(
             text for key in ("generationErrors", "schedulingErrors") if (text := answer.pop(key, ""))
         )
@@ -198,14 +198,14 @@ class TasksApi:
         return ScheduledTasks(names, errors)
 
     def debug_type(self, task_type: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return the tasks of a type as :meth:`debug` has one; none for a type without a queue."""
+        """Return the tasks of a type in the form of :meth:`debug`; empty for a type without a queue."""
         answer: Mapping[str, Mapping[str, Any]] | None = self._transport.get_json(
             path_of("tasks", task_type, "debug"), params={"verbosity": "1"}
         )
         return answer or {}
 
     def delete(self, task_name: str, *, force: bool = False) -> None:
-        """Delete one task; a running one only by force."""
+        """Delete a task; a running one only with ``force``."""
         self._transport.request(
             "DELETE", path_of("tasks", "task", task_name), params={"forceDelete": str(force).lower()}
         )
@@ -213,6 +213,6 @@ class TasksApi:
     def _state(self, what: str, *path: str) -> str:
         state: str | None = self._transport.get_json(path_of(*path))
         if state is None:
-            # Pinot 1.5 answers with 204.
+            # Pinot 1.5 returns 204.
             raise NotFoundError(f"there is no {what}")
         return state

@@ -1,4 +1,4 @@
-"""Tenants: brokers, or servers, that have the same tag."""
+"""Tenants: brokers or servers with the same tag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNTAGGED = {"server": "server_untagged", "broker": "broker_untagged"}
 
 
 class TenantRole(StrEnum):
-    """What a tenant is made of."""
+    """The role of a tenant's instances."""
 
     SERVER = "server"
     BROKER = "broker"
@@ -26,7 +26,7 @@ class TenantRole(StrEnum):
 
 @dataclass(frozen=True)
 class Tenants:
-    """Names of the tenants, by what they serve."""
+    """Names of the tenants, by role."""
 
     server: tuple[str, ...]
     broker: tuple[str, ...]
@@ -34,7 +34,7 @@ class Tenants:
 
 @dataclass(frozen=True)
 class Tenant:
-    """The instances of a tenant, live and dead.
+    """The instances of a tenant, both live and dead.
 
     Attributes:
         name: The tenant's name.
@@ -59,8 +59,8 @@ def tags_of(tenant: str, role: TenantRole, types: Sequence[TableType] = tuple(Ta
 
     Args:
         tenant: The tenant's name.
-        role: Of brokers or of servers.
-        types: The tables that servers are for.
+        role: Role of the tenant: brokers or servers.
+        types: Types of the tables that servers are for.
     """
     if role is TenantRole.BROKER:
         return (f"{tenant}_BROKER",)
@@ -86,9 +86,9 @@ class TenantsApi:
         """Return the instances of a tenant.
 
         Raises:
-            NotFoundError: No instance has a tag of it.
+            NotFoundError: No instance has the tenant's tag.
         """
-        # Of a broker tenant alone Pinot answers 404 for its servers, and the other way round.
+        # For a tenant with brokers only, Pinot returns 404 for its servers, and vice versa.
         servers = self._answer(name, TenantRole.SERVER)
         brokers = self._answer(name, TenantRole.BROKER)
         found = Tenant(
@@ -106,12 +106,12 @@ class TenantsApi:
         return found
 
     def tables(self, name: str) -> Sequence[str]:
-        """Return the tables (with type) that the servers of a tenant serve."""
+        """Return the tables (names with type) that the servers of a tenant serve."""
         answer = self._transport.get_json(path_of("tenants", name, "tables")) or {}
         return sorted(TableName(each) for each in answer.get("tables") or ())
 
     def free_instances(self, role: TenantRole) -> Sequence[str]:
-        """Return the live instances that no tenant has."""
+        """Return the live instances that belong to no tenant."""
         live = self._instances.live()
         names = [name for name in self._instances.list() if name in live and _is(role, name)]
         return [name for name in names if _UNTAGGED[role] in self._instances.tags(name)]
@@ -124,20 +124,20 @@ class TenantsApi:
         *,
         types: Sequence[TableType] = tuple(TableType),
     ) -> dict[str, tuple[str, ...]]:
-        """Give instances the tags of a tenant, which is made thereby; the tags of other tenants stay.
+        """Add a tenant's tags to instances, which creates the tenant; tags of other tenants stay.
 
         Args:
             name: The tenant's name.
-            role: Of brokers or of servers.
-            instances: Their names; dead ones too.
-            types: The tables that servers are for.
+            role: Role of the tenant: brokers or servers.
+            instances: Names of the instances; dead ones are allowed.
+            types: Types of the tables that servers are for.
 
         Returns:
-            Instance -> its tags now.
+            Instance -> its new tags.
 
         Raises:
-            NotFoundError: There is no such instance; the tags of those before it are set.
-            ConflictError: An instance has another role; nothing is changed.
+            NotFoundError: An instance does not exist; the tags of those before it have been set.
+            ConflictError: An instance has another role; nothing was changed.
         """
         wanted = tags_of(name, role, types)
         return self._set(
@@ -145,18 +145,18 @@ class TenantsApi:
         )
 
     def remove(self, name: str, role: TenantRole, instances: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Take the tags of a tenant from instances; arguments and errors as of :meth:`add`.
+        """Remove a tenant's tags from instances; arguments and errors: see :meth:`add`.
 
-        What the instances have of its tables stays there until these are rebalanced.
+        Segments of the tenant's tables stay on the instances until the tables are rebalanced.
         """
-        taken = tags_of(name, role)
-        return self._set(role, instances, lambda tags: tuple(each for each in tags if each not in taken))
+        removed = tags_of(name, role)
+        return self._set(role, instances, lambda tags: tuple(each for each in tags if each not in removed))
 
     def delete(self, name: str, role: TenantRole) -> None:
-        """Take a tenant's tags from all its instances.
+        """Remove a tenant's tags from all its instances.
 
         Raises:
-            RejectedError: A table has segments on its servers, or is served by its brokers.
+            RejectedError: A table still uses its servers or brokers.
         """
         self._transport.request("DELETE", path_of("tenants", name), params={"type": role.upper()})
 
@@ -169,7 +169,7 @@ class TenantsApi:
         strangers = [each for each in names if not _is(role, each)]
         if strangers:
             raise ConflictError(
-                f"{', '.join(strangers)} is no {role}",
+                f"{', '.join(strangers)} is not a {role}",
                 expected=f"names of {role}s: see 'pinotctl instance list'",
             )
         done = {}

@@ -1,20 +1,20 @@
-"""The one place that speaks HTTP: credentials, TLS, timeouts, what may be repeated, which error an answer is.
+"""The HTTP transport: credentials, TLS, timeouts, retries, and mapping responses to errors.
 
-A call either only reads (``read_only``, by default the GETs) or may change the cluster. What is known after a
+A call is either read-only (``read_only``, by default GETs) or may change the cluster. What is known after a
 failure differs:
 
 =============================  ===========================  ==========================================
 what happened                  a call that only reads       a call that may change something
 =============================  ===========================  ==========================================
 no connection                  repeated, UnreachableError   repeated, UnreachableError: nothing was sent
-time-out, reset, cut body      repeated, NotAppliedError    OutcomeUnknownError, never repeated
+timeout, reset, truncated      repeated, NotAppliedError    OutcomeUnknownError, never repeated
 502, 503, 504                  repeated, NotAppliedError    OutcomeUnknownError, never repeated
 429                            repeated, RejectedError      RejectedError
-any other status               by :mod:`.error_map`         by :mod:`.error_map`
+any other status               see :mod:`.error_map`        see :mod:`.error_map`
 =============================  ===========================  ==========================================
 
-Where there are several controllers, what may be repeated is tried at each in turn before there is a pause; so
-is a call to one whose certificate is not trusted.
+If there are several controllers, a repeatable call is tried at each in turn before a pause; so is a call to a
+controller whose certificate is not trusted.
 """
 
 from __future__ import annotations
@@ -46,36 +46,36 @@ __all__ = ["Transport", "path_of"]
 _RETRY_STATUSES = frozenset({429, 502, 503, 504})
 _LONGEST_TEXT = 2_000
 _LONGEST_ANSWER = 100_000
-"""Of an answer that is an error no more is read, in characters."""
+"""Maximum number of characters to read of an error response."""
 _MAX_REDIRECTS = 5
 
 _NOT_IN_NAME = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def path_of(*parts: str) -> str:
-    """Join names to a path, each quoted, so that one with a blank or a question mark stays one part.
+    """Join names to a path, each quoted, so that a name with a space or a question mark stays one part.
 
     Raises:
-        ConfigError: A name is none: empty, ``.`` or ``..``, with a slash or a control character.
+        ConfigError: A name is invalid: empty, ``.`` or ``..``, or with a slash or a control character.
     """
     for part in parts:
         if part in (".", "..") or not part.strip() or _NOT_IN_NAME.search(part):
             raise ConfigError(
                 f"{part[:_LONGEST_TEXT]!r} is not a valid name",
-                expected="the name of a table, segment, instance ...: without slashes and control characters",
+                expected="the name of a table, segment, instance ... without slashes and control characters",
             )
     return "".join("/" + quote(part, safe="") for part in parts)
 
 
 class Transport:
-    """HTTP calls to a controller, or to the next one where that fails; or to one base address.
+    """HTTP calls to a controller, or to the next one if it fails; or to one base address.
 
     Args:
         config: Credentials, TLS, timeouts, retries.
-        url: Base address; default: the configuration's, of a broker the first.
-        session: HTTP session to use; closed by whoever made it. Default: a session of its own.
+        url: Base address; default: the configuration's addresses, or the first one for brokers.
+        session: HTTP session to use; it is not closed. Default: a new session.
         clock: Time and sleep of the retries.
-        rng: Source of the retries' jitter.
+        rng: Random source for the retries' jitter.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Transport:
 
     @property
     def base_url(self) -> str:
-        """The address that calls go to now."""
+        """The address currently in use."""
         return self._addresses.current
 
     def close(self) -> None:
@@ -128,22 +128,22 @@ class Transport:
         read_timeout_s: float | None = None,
         retry: RetryPolicy | None = None,
     ) -> requests.Response:
-        """Make a call and return its answer (status 200 to 299).
+        """Make a call and return its response (status 200 to 299).
 
         Args:
             method: HTTP method.
             path: Path, quoted, with a leading slash.
-            params: Query; entries with None are left out.
-            json: Body.
-            text: Body, as plain text.
-            file: Name and open file, sent as a multipart form's field ``file`` from its current place.
-            headers: Besides ``Accept: application/json``.
-            read_only: Whether the call can change nothing and may be repeated; default: GETs.
-            read_timeout_s: Seconds to the answer's first byte, and between bytes; default: configuration's.
-            retry: Instead of the configuration's.
+            params: Query; entries with None are omitted.
+            json: Body as JSON.
+            text: Body as plain text.
+            file: Name and open file, sent from its current position as the multipart form field ``file``.
+            headers: In addition to ``Accept: application/json``.
+            read_only: Whether the call changes nothing and may be repeated; default: true for GETs.
+            read_timeout_s: Longest wait for a byte, in seconds; default: the configuration's.
+            retry: Retry policy; default: the configuration's.
 
         Raises:
-            PinotPluginError: By the module's table.
+            PinotPluginError: According to the module's table.
         """
         reads = method in ("GET", "HEAD") if read_only is None else read_only
         start = file[1].tell() if file else 0
@@ -154,7 +154,7 @@ class Transport:
             if text is not None:
                 body, extra["Content-Type"] = text.encode(), "text/plain"
             if file is not None:
-                # A repeated upload (of which nothing was sent) starts from the same place again.
+                # A repeated upload (of which nothing was sent) starts at the same position.
                 file[1].seek(start)
                 body = FilePart("file", *file)
                 extra["Content-Type"] = body.content_type
@@ -178,20 +178,20 @@ class Transport:
         )
 
     def get_json(self, path: str, *, params: Mapping[str, str | None] | None = None) -> Any:
-        """GET and parse; None when the answer is empty (0.11.0 answers so where there is nothing)."""
+        """GET and parse JSON; None if the response is empty (in 0.11.0, where there is nothing)."""
         return self.json_of(self.request("GET", path, params=params))
 
     def json_of(
         self, response: requests.Response, *, loads: Callable[[bytes], Any] = json_module.loads
     ) -> Any:
-        """Parse an answer; None when it is empty.
+        """Parse a response; None if it is empty.
 
         Args:
-            response: The answer.
-            loads: Parses; a ValueError of it means that it is no JSON.
+            response: The response.
+            loads: Parser; raises ValueError if the content is not JSON.
 
         Raises:
-            PinotPluginError: It is no JSON, so something else than Pinot answered.
+            PinotPluginError: It is not JSON, so something other than Pinot answered.
         """
         if not response.content.strip():
             return None
@@ -199,10 +199,10 @@ class Transport:
             return loads(response.content)
         except (ValueError, RecursionError) as error:
             raise PinotPluginError(
-                f"the answer is not JSON: {self.clean(response.text)[:200]!r}",
+                f"the response is not JSON: {self.clean(response.text)[:200]!r}",
                 expected="JSON from a Pinot role",
                 where=self.clean(response.url),
-                remedy="check the address: is it the role's own port?",
+                remedy="check that the address has the role's own port",
                 http_status=response.status_code,
             ) from error
 
@@ -215,25 +215,24 @@ class Transport:
         read_timeout_s: float | None = None,
         max_bytes: int | None = None,
     ) -> int:
-        """GET and write the body to an open file; repeated from the file's current place.
+        """GET and write the body to an open file; retries start at the file's current position.
 
-        Redirects within the base address are followed. One to another host is refused: credentials and client
-        certificate are not for that.
+        Redirects within the base address are followed; others are refused: they must not get the credentials.
 
         Args:
             path: Path, quoted, with a leading slash.
             target: File to write.
-            params: Query; entries with None are left out.
-            read_timeout_s: Seconds to the first byte, and between bytes; default: configuration's.
-            max_bytes: Most that is written; None: any.
+            params: Query; entries with None are omitted.
+            read_timeout_s: Longest wait for a byte, in seconds; default: the configuration's.
+            max_bytes: Maximum number of bytes to write; None: no limit.
 
         Returns:
             Bytes written.
 
         Raises:
             DataError: The body is longer than ``max_bytes``.
-            RejectedError: The answer sends to another host, or to ever more places.
-            PinotPluginError: By the module's table.
+            RejectedError: The response redirects to another host, or too many times.
+            PinotPluginError: According to the module's table.
         """
         at, query = path, ""
         for _ in range(_MAX_REDIRECTS + 1):
@@ -247,7 +246,7 @@ class Transport:
             parts = urlsplit(found.redirect)
             at, query, params = found.redirect[len(self.base_url) :].partition("?")[0], parts.query, None
         raise RejectedError(
-            "the answer redirects to another host, which gets no credentials, or redirects too many times",
+            "the response redirects to another host, which must not get the credentials, or too many times",
             where=f"GET {self.base_url}{path}",
             remedy="use the address that it redirects to, if it belongs to the cluster",
         )
@@ -262,20 +261,20 @@ class Transport:
         read_timeout_s: float | None = None,
         max_bytes: int | None = None,
     ) -> Download:
-        """As :meth:`download`, but follows no redirect.
+        """Like :meth:`download`, but does not follow redirects.
 
         Args:
             path: Path, quoted, with a leading slash.
             target: File to write.
-            query: Query as it stands in an address. It may be a secret, so no error or log shows it, nor what
-                the other side reports about it.
-            params: Query; entries with None are left out.
-            read_timeout_s: Seconds to the first byte, and between bytes; default: configuration's.
-            max_bytes: Most that is written; None: any.
+            query: Query in the form of an address. It may be a secret, so errors and logs show neither it nor
+                what the other side reports about it.
+            params: Query; entries with None are omitted.
+            read_timeout_s: Longest wait for a byte, in seconds; default: the configuration's.
+            max_bytes: Maximum number of bytes to write; None: no limit.
 
         Raises:
             DataError: The body is longer than ``max_bytes``.
-            PinotPluginError: By the module's table.
+            PinotPluginError: According to the module's table.
         """
         start = target.tell()
 
@@ -291,7 +290,7 @@ class Transport:
                     self._raise_for_status("GET", path, response, text, reads=True)
                     return Download(write_body(response, target, where, max_bytes))
             except requests.RequestException as fault:
-                # The fault's own text has the whole address.
+                # The fault's text contains the whole address.
                 cause = None if query else fault
                 raise self._translated("GET", path, fault, reads=True, secret=query) from cause
 
@@ -317,7 +316,7 @@ class Transport:
         self, method: str, path: str, fault: requests.RequestException, *, reads: bool, secret: str = ""
     ) -> PinotPluginError | TransientFailureError:
         def clean(text: str) -> str:
-            # A header that cannot be sent is quoted by requests, with what is in it.
+            # requests quotes the content of a header that cannot be sent.
             return self.clean(text.replace(secret, MASK) if secret else text)
 
         return translate(fault, where=f"{method} {self.base_url}{path}", reads=reads, clean=clean)
@@ -336,7 +335,7 @@ class Transport:
             method,
             self.base_url + path,
             params=_given(params),
-            # 0.11.0 answers 500 on /tasks without an Accept header.
+            # 0.11.0 returns 500 on /tasks without an Accept header.
             headers={"Accept": "application/json", **(headers or {})},
             auth=self._auth,
             timeout=(self._config.connect_timeout_s, read_timeout_s or self._config.read_timeout_s),
@@ -352,14 +351,13 @@ class Transport:
     ) -> requests.Response:
         """GET a file and leave the body unread.
 
-        A session reads the body of a redirect, however long it is, even where it does not follow it, so the
-        request goes past that.
+        It bypasses the session, which reads the body of a redirect, however long, even without following it.
         """
         request = requests.Request(
             "GET",
             self.base_url + path,
             params=_given(params),
-            # The file as it is: a gzip that was added on the way could unpack to anything.
+            # Request the file unchanged: gzip added in transit could unpack to any size.
             headers={"Accept": "application/octet-stream", "Accept-Encoding": "identity"},
             auth=self._auth,
         )
@@ -378,7 +376,7 @@ class Transport:
         text = self.clean(words_of(body[:_LONGEST_ANSWER]))
         verdict = classify(method, path, status, text, read_only=reads)
         error = verdict.error(
-            verdict.message or text or f"{method} answered {status} without a text",
+            verdict.message or text or f"{method} returned status {status} without a message",
             where=f"{method} {self.base_url}{path} ({status})",
             remedy=verdict.remedy,
             http_status=status,
@@ -392,7 +390,7 @@ class Transport:
         raise error
 
     def clean(self, text: str) -> str:
-        """Take credentials, in whatever form, out of a text of the peer's and cut it to a readable length."""
+        """Remove credentials, in any form, from the peer's text and truncate it to a readable length."""
         text = self._redact(text[:_LONGEST_ANSWER]).strip()
         return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " ..."
 

@@ -1,6 +1,6 @@
-"""Users of a cluster that keeps them in ZooKeeper, with what each may do.
+"""Users of a cluster that stores them in ZooKeeper, and their permissions.
 
-Pinot's answers hold the users' password hashes. Nothing that this module returns does.
+Pinot's responses contain the users' password hashes. Nothing returned by this module does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Component", "Permission", "User", "UserRole", "UsersApi"]
 
 
 class Component(StrEnum):
-    """Where a user may log in; each has users of its own."""
+    """Where a user may log in; each component has its own users."""
 
     CONTROLLER = "CONTROLLER"
     BROKER = "BROKER"
@@ -27,7 +27,7 @@ class Component(StrEnum):
 
 
 class UserRole(StrEnum):
-    """An administrator may do everything, whatever tables and permissions say."""
+    """A user's role; an administrator may do everything, regardless of tables and permissions."""
 
     ADMIN = "ADMIN"
     USER = "USER"
@@ -48,10 +48,10 @@ class User:
 
     Attributes:
         name: Name to log in with.
-        component: Where.
+        component: Where the user may log in.
         role: Administrator or not.
-        tables: The tables that the user is for; empty: all.
-        exclude_tables: Tables that the user is not for (newer versions of Pinot).
+        tables: The tables that the user may access; empty: all.
+        exclude_tables: Tables that the user may not access (newer versions of Pinot).
         permissions: What the user may do; empty: everything.
     """
 
@@ -64,7 +64,7 @@ class User:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> User:
-        """Read a user out of Pinot's answer; the password's hash is left out."""
+        """Parse a user from Pinot's response, without the password hash."""
         return cls(
             name=str(document["username"]),
             component=Component(document["component"]),
@@ -75,7 +75,7 @@ class User:
         )
 
     def to_json(self, password: Secret) -> dict[str, Any]:
-        """Write the user as Pinot reads it."""
+        """Return the user in Pinot's form."""
         document: dict[str, Any] = {
             "username": self.name,
             "password": password.reveal(),
@@ -93,7 +93,7 @@ class User:
 class UsersApi:
     """Resource group ``/users``.
 
-    A cluster looks at them only where ``ZkBasicAuthAccessControlFactory`` is its access control.
+    A cluster uses them only if ``ZkBasicAuthAccessControlFactory`` is its access control.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -116,32 +116,32 @@ class UsersApi:
         """Add a user.
 
         Raises:
-            ConflictError: There is one of this name and component.
-            RejectedError: Pinot finds something wrong, e.g. a blank or a dot in the name.
+            ConflictError: A user with this name and component exists.
+            RejectedError: Pinot rejects the user, e.g. a space or a dot in the name.
             OutcomeUnknownError: The reply was lost.
         """
-        # 0.11.0 looks for the name among all users in a way of its own; the answer is the same for both.
+        # 0.11.0 has its own way to find a name among all users; the result is the same.
         if f"{user.name}_{user.component}" in self._documents():
             raise ConflictError(
-                f"there is a user {user.name} of the component {user.component} already",
+                f"the user {user.name} of the component {user.component} already exists",
                 where=self._transport.base_url,
-                remedy="change it by 'pinotctl user update'",
+                remedy="change it with 'pinotctl user update'",
             )
         self._send("POST", "/users", user, password)
 
     def update(self, user: User, password: Secret | None = None) -> None:
-        """Replace what a user may do, and the password.
+        """Replace a user's permissions and, optionally, the password.
 
         Args:
-            user: As it is to be.
-            password: The new one; None: it stays.
+            user: The new state.
+            password: The new password; None: unchanged.
 
         Raises:
             NotFoundError: There is no such user of this component.
-            RejectedError: Pinot finds something wrong.
+            RejectedError: Pinot rejects the change.
             OutcomeUnknownError: The reply was lost.
         """
-        # The hash goes back where it came from.
+        # The hash is sent back unchanged.
         kept = Secret(str(self._document(user.name, user.component).get("password") or ""))
         params = {
             "component": user.component.value,
@@ -170,7 +170,7 @@ class UsersApi:
         try:
             self._transport.request(method, path, params=params, json=user.to_json(password))
         except PinotPluginError as error:
-            # What Pinot cannot read it may repeat. No cause: that has the same text.
+            # Pinot may quote what it cannot read. No cause: it has the same text.
             error.message = Redactor([password.reveal()])(error.message)
             error.args = (error.message,)
             raise error from None

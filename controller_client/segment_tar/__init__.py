@@ -1,6 +1,6 @@
-"""Segments' tars: read with suspicion, proven by sums over their content, unpacked and written.
+"""Segments' tars: read without trusting them, verified by checksums of their content, unpacked and written.
 
-Nothing here talks to a cluster.
+Nothing here contacts a cluster.
 """
 
 from controller_client.segment_tar.content import content_crc

@@ -1,4 +1,4 @@
-"""Adler-32, the sum that Pinot calls a segment's crc, of pieces that are put together afterwards."""
+"""Adler-32, the checksum that Pinot calls a segment's crc, of pieces that are combined afterwards."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _BASE = 65521
 
 
 class Adler:
-    """Adler-32 of some bytes, and how many they are.
+    """Adler-32 and length of some bytes.
 
-    The sum of two pieces, one after the other, follows from the sums and lengths of both.
+    The checksum of two pieces, one after the other, follows from the checksums and lengths of both.
 
     Attributes:
-        value: The sum; 1 of no bytes.
-        size_bytes: Length.
+        value: The checksum; 1 for no bytes.
+        size_bytes: Number of bytes.
     """
 
     __slots__ = ("size_bytes", "value")
@@ -28,7 +28,7 @@ class Adler:
 
     @classmethod
     def joined(cls, parts: Iterable[Adler]) -> Adler:
-        """Return the sum of pieces, one after the other."""
+        """Return the checksum of pieces, one after the other."""
         result = cls()
         for part in parts:
             result += part

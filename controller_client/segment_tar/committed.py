@@ -1,8 +1,8 @@
-"""Which part of a server's copy may be the segment as it was committed.
+"""Finds the part of a server's copy that is the segment as it was committed.
 
-Servers change a segment's files lawfully: indexes of the table's config are appended when it is loaded; a
-reload adds default columns, star-trees and text indexes, or removes what an earlier one added. All of that is
-taken away here in thought, and the sums of what is left are put together from the sums of its pieces.
+Servers change a segment's files legitimately: loading it appends the indexes of the table's config; a reload
+adds default columns, star-trees and text indexes, or removes what an earlier one added. This module works out
+which of that to leave out, and combines the checksum of the rest from the checksums of its pieces.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from controller_client.segment_tar.layout import (
 __all__ = ["Committed", "all_but_local", "find_committed"]
 
 _MAX_KINDS = 8
-"""Of indexes in a columns.psf; Pinot has no more."""
+"""Most kinds of indexes in a columns.psf; Pinot has no more."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Committed:
 
     Attributes:
         files: Paths of the files that belong to it.
-        entries: Entries of columns.psf that belong to it, in their order; None: all as they are.
-        properties: Its metadata.properties; None: as it is.
+        entries: Entries of columns.psf that belong to it, in order; None: all, unchanged.
+        properties: Its metadata.properties; None: unchanged.
     """
 
     files: frozenset[str]
@@ -49,7 +49,7 @@ class Committed:
     properties: bytes | None = None
 
     def left_out(self, content: CopyContent) -> list[str]:
-        """Name what a copy has beside it."""
+        """List what a copy has in addition to this part."""
         found = sorted(content.files.keys() - self.files)
         if self.properties is not None:
             found += [f"column {name}" for name in sorted(content.properties.generated)]
@@ -59,14 +59,14 @@ class Committed:
         return found
 
     def is_all_of(self, content: CopyContent) -> bool:
-        """Whether a copy is this and nothing else, in the same order."""
+        """Whether a copy consists of exactly this, in the same order."""
         return self.entries in (None, content.entries) and not self.left_out(content)
 
 
 def all_but_local(content: CopyContent) -> Committed:
-    """Return a whole copy without what a server keeps in it for itself.
+    """Return a whole copy without the files that a server keeps in it for its own use.
 
-    Nor do empty files belong to it that need not be there: the check sum does not cover them.
+    Empty files that are not required are left out too: the checksum does not cover them.
     """
     kept = (
         path
@@ -78,18 +78,18 @@ def all_but_local(content: CopyContent) -> Committed:
 
 
 def find_committed(content: CopyContent, sums: Mapping[str, Adler], crc: int) -> Committed | None:
-    """Return the part of a copy that has a crc and may have been committed: all that holds rows is in it.
+    """Return a part of a copy that has the given crc and holds all the rows, so may have been committed.
 
     Args:
         content: The copy.
-        sums: Of the entries of its columns.psf, by their names.
-        crc: That of the committed segment.
+        sums: Checksums of the entries of its columns.psf, by name.
+        crc: The crc of the committed segment.
     """
     base = all_but_local(content).files
     properties = content.properties
     mappings = {path for path in base if is_of(path, MAPPING_FILES)}
     indexes = {path for path in base if is_of(path, INDEX_FILES)}
-    # A mapping is nothing without its index.
+    # A mapping is useless without its index.
     choices = dict.fromkeys(frozenset(dropped) for dropped in (set(), mappings, mappings | indexes))
     columns = [_Columns(None)] if content.entries is None else list(_columns(content, sums))
     for with_star_tree in (True, False) if properties.has_star_tree else (True,):
@@ -109,10 +109,10 @@ class _Columns:
     """A choice of the entries of columns.psf.
 
     Attributes:
-        order: The entries; None: there is no columns.psf.
-        count: How many of them are chosen, from the first.
-        columns: Sum of the columns.psf, and
-        index_map: of the index_map that they would have.
+        order: The entries; None: the copy has no columns.psf.
+        count: How many of them are chosen, counted from the first.
+        columns: Checksum of the resulting columns.psf.
+        index_map: Checksum of the resulting index_map.
     """
 
     order: Sequence[IndexEntry] | None
@@ -129,7 +129,7 @@ def _columns(content: CopyContent, sums: Mapping[str, Adler]) -> Iterator[_Colum
     columns = content.properties.columns()
     stored = [each for each in content.entries or () if each.column not in content.properties.generated]
     yield from _choices(stored, columns, sums)
-    # When a reload removes the columns that an earlier one added, Pinot 1.3 leaves their null vectors.
+    # When a reload removes the columns that an earlier one added, Pinot 1.3 leaves their null vectors behind.
     present = frozenset(columns)
     of_present = [each for each in stored if each.column in present]
     if len(of_present) < len(stored):
@@ -139,8 +139,8 @@ def _columns(content: CopyContent, sums: Mapping[str, Adler]) -> Iterator[_Colum
 def _choices(
     stored: Sequence[IndexEntry], columns: Sequence[str], sums: Mapping[str, Adler]
 ) -> Iterator[_Columns]:
-    # What was added was appended, unless a reload removed something and sorted the rest.
-    yield from _beginnings(stored, sums)
+    # Additions are at the end, unless a reload removed something and sorted the rest.
+    yield from _prefixes(stored, sums)
     old = order_of_0_11(stored, columns)
     kinds = sorted({each.kind for each in stored if not each.holds_rows})
     if len(kinds) > _MAX_KINDS:
@@ -149,12 +149,12 @@ def _choices(
         for kept in itertools.combinations(kinds, number):
             for order in (stored, old):
                 chosen = [each for each in order if each.holds_rows or each.kind in kept]
-                *_, whole = _beginnings(chosen, sums)
+                *_, whole = _prefixes(chosen, sums)
                 yield whole
 
 
-def _beginnings(order: Sequence[IndexEntry], sums: Mapping[str, Adler]) -> Iterator[_Columns]:
-    """Give the beginnings of an order that have all that holds rows; the whole comes last."""
+def _prefixes(order: Sequence[IndexEntry], sums: Mapping[str, Adler]) -> Iterator[_Columns]:
+    """Yield the prefixes of an order that have every entry that holds rows; the whole order comes last."""
     least = max((count for count, each in enumerate(order, start=1) if each.holds_rows), default=0)
     columns, index_map = Adler(), Adler()
     for count in range(len(order) + 1):
@@ -166,7 +166,7 @@ def _beginnings(order: Sequence[IndexEntry], sums: Mapping[str, Adler]) -> Itera
 
 
 def _around(content: CopyContent, files: Set[str], properties: bytes) -> tuple[Adler, Adler, Adler]:
-    """Sum the other files: those that come before columns.psf, between it and index_map, and after."""
+    """Return the checksums of the other files: before columns.psf, between it and index_map, and after."""
     sums = {**content.files, content.properties_path: Adler(properties)}
     groups: tuple[list[Adler], list[Adler], list[Adler]] = ([], [], [])
     for path in content.summed():

@@ -1,4 +1,4 @@
-"""The content of a segment's tar as sums of its files: read in one pass, without a disk."""
+"""The content of a segment's tar as checksums of its files: read in one pass, without using the disk."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _TEXTS = frozenset(
         *(folder + name for folder in ("", "v3/") for name in (CREATION_META, PROPERTIES)),
     }
 )
-"""Files that are kept, not only summed."""
+"""Files whose content is kept, not only the checksum."""
 
 _MAX_TEXT_BYTES = 8 << 20
 _MAX_LINES = 200_000
 
-# creation.meta: the crc, when the segment was built, and since Pinot 1.5 the crc of its data.
+# creation.meta: the crc, the time when the segment was built, and since Pinot 1.5 the crc of its data.
 _LABEL = struct.Struct(">qq")
 _LABEL_1_5 = struct.Struct(">qqq")
 
@@ -59,8 +59,8 @@ class Label:
     """The content of creation.meta.
 
     Attributes:
-        crc: Of all files.
-        data_crc: Of forward indexes and dictionaries; None before Pinot 1.5.
+        crc: The crc of all files.
+        data_crc: The crc of forward indexes and dictionaries; None before Pinot 1.5.
     """
 
     crc: int
@@ -69,15 +69,15 @@ class Label:
 
 @dataclass(frozen=True)
 class CopyContent:
-    """What is in a segment's tar.
+    """The content of a segment's tar.
 
     Attributes:
-        files: The sums of its files by their paths in the segment's folder.
+        files: The checksums of its files by their paths in the segment's folder.
         label: The content of creation.meta.
-        properties: Its metadata.properties, and
-        properties_path: where it lies.
+        properties: Its metadata.properties.
+        properties_path: The path of metadata.properties.
         entries: Entries of columns.psf; None: the segment is of version 1.
-        plain_name: Name of the top folder, if the tar is laid out as Pinot reads it: the folder comes first.
+        plain_name: Name of the top folder, if the tar is laid out as Pinot expects: the folder comes first.
     """
 
     files: Mapping[str, Adler]
@@ -88,17 +88,17 @@ class CopyContent:
     plain_name: str | None
 
     def summed(self) -> list[str]:
-        """The paths of the files that count for the crc, in its order."""
+        """The paths of the files that the crc covers, in its order."""
         return sorted((path for path in self.files if _counts(path)), key=java_order)
 
 
 def crc_of(content: CopyContent) -> int:
-    """Return the crc of all files, as Pinot's CrcUtils does it."""
+    """Return the crc of all files, as Pinot's CrcUtils computes it."""
     return Adler.joined(content.files[path] for path in content.summed()).value
 
 
 def content_crc(tar_path: Path, limits: TarLimits) -> int:
-    """Return the crc of a tar's files, as Pinot computes it; errors as of :func:`read_content`."""
+    """Return the crc of a tar's files, as Pinot computes it; raises what :func:`read_content` raises."""
     return crc_of(read_content(tar_path, limits))
 
 
@@ -107,10 +107,10 @@ def read_content(tar_path: Path, limits: TarLimits) -> CopyContent:
 
     Args:
         tar_path: The file.
-        limits: How much is read.
+        limits: How much may be read.
 
     Raises:
-        DataError: It is no whole tar.gz, or does not hold the files of one segment.
+        DataError: The file is not a complete tar.gz, or does not contain the files of one segment.
     """
     files: dict[str, Adler] = {}
     texts: dict[str, bytes] = {}
@@ -136,7 +136,7 @@ def read_content(tar_path: Path, limits: TarLimits) -> CopyContent:
         return _checked(files, texts, plain_name)
     except DataError as error:
         raise DataError(
-            f"this tar.gz does not hold a segment: {error.message}",
+            f"this tar.gz does not contain a segment: {error.message}",
             expected="the files of one segment",
             where=str(tar_path),
         ) from error
@@ -145,19 +145,19 @@ def read_content(tar_path: Path, limits: TarLimits) -> CopyContent:
 def sums_of_parts(
     tar_path: Path, path: str, ends: Sequence[int], limits: TarLimits, new: Callable[[], _S]
 ) -> list[_S]:
-    """Read one file of a tar again and return the sums of its parts.
+    """Read one file of a tar again and return the checksums of its parts.
 
     Args:
         tar_path: The tar.
-        path: Of the file, in the segment's folder.
-        ends: Where the parts end, rising; the first begins at 0, each other where the one before ends.
-        limits: How much is read.
-        new: Makes a sum: an :class:`Adler`, or a hash.
+        path: The file's path in the segment's folder.
+        ends: Where the parts end, in ascending order; each part starts where the one before ends.
+        limits: How much may be read.
+        new: Creates a checksum: an :class:`Adler`, or a hash.
     """
     for entry in read_tar(tar_path, limits):
         if entry.path == path and not entry.is_folder:
             return list(_parts(entry.pieces, ends, new))
-    raise DataError(f"{path} is not there any more", where=str(tar_path))
+    raise DataError(f"{path} no longer exists", where=str(tar_path))
 
 
 def _parts(pieces: Iterable[bytes], ends: Sequence[int], new: Callable[[], _S]) -> Iterator[_S]:
@@ -171,7 +171,7 @@ def _parts(pieces: Iterable[bytes], ends: Sequence[int], new: Callable[[], _S]) 
             rest, at, total = rest[size:], at + size, new()
         total.update(bytes(rest))
         at += len(rest)
-    yield from (new() for _ in left)  # parts without a byte at the end of an empty file
+    yield from (new() for _ in left)  # empty parts at the end of the file
 
 
 def _checked(files: dict[str, Adler], texts: Mapping[str, bytes], plain_name: str | None) -> CopyContent:
@@ -179,9 +179,9 @@ def _checked(files: dict[str, Adler], texts: Mapping[str, bytes], plain_name: st
     is_v3 = COLUMNS in files
     folder = "v3/" if is_v3 else ""
     if labels != [folder + CREATION_META]:
-        raise DataError(f"creation.meta is at {labels[:3] or 'no place'}, not at {folder}{CREATION_META}")
+        raise DataError(f"creation.meta is at {labels[:3] or 'no path'}, not at {folder}{CREATION_META}")
     if folder + PROPERTIES not in files:
-        raise DataError(f"it lacks {folder}{PROPERTIES}")
+        raise DataError(f"{folder}{PROPERTIES} is missing")
     properties = Properties(texts[folder + PROPERTIES])
     entries: tuple[IndexEntry, ...] | None = None
     if is_v3:
@@ -189,7 +189,7 @@ def _checked(files: dict[str, Adler], texts: Mapping[str, bytes], plain_name: st
         described = sum(entry.size_bytes for entry in entries)
         if described != files[COLUMNS].size_bytes:
             raise DataError(
-                f"{COLUMNS} has {files[COLUMNS].size_bytes:,} bytes, by its index_map {described:,}"
+                f"{COLUMNS} has {files[COLUMNS].size_bytes:,} bytes, but {described:,} according to index_map"
             )
         _check_star_tree(files, texts, properties)
     else:
@@ -201,25 +201,27 @@ def _check_star_tree(files: Mapping[str, Adler], texts: Mapping[str, bytes], pro
     if not properties.has_star_tree:
         return
     if STAR_TREE not in files or STAR_TREE_MAP not in files:
-        raise DataError("it lacks the files of its star-tree")
+        raise DataError("the files of its star-tree are missing")
     described = star_tree_bytes(texts[STAR_TREE_MAP])
     if described != files[STAR_TREE].size_bytes:
-        raise DataError(f"{STAR_TREE} has {files[STAR_TREE].size_bytes:,} bytes, by its map {described:,}")
+        raise DataError(
+            f"{STAR_TREE} has {files[STAR_TREE].size_bytes:,} bytes, but {described:,} according to its map"
+        )
 
 
 def _check_columns(files: Mapping[str, Adler], properties: Properties) -> None:
-    """See that a segment of version 1 has the files of its columns: the check sum does not cover names."""
+    """Check that a segment of version 1 has the files of its columns: the crc does not cover file names."""
     for path in files:
         if not (is_known(path) or is_of(path, LOCAL_FILES)):
-            raise DataError(f"it holds the file {path[:100]!r}")
+            raise DataError(f"it contains the unknown file {path[:100]!r}")
     if properties.get("segment.total.docs") == "0":
         return
     for column in properties.columns():
-        # A forward index may be switched off where there is an inverted one.
+        # A forward index may be disabled where an inverted index exists.
         rows = {properties.forward_file(column), f"{column}.bitmap.inv"}
         has_dictionary = f"{column}.dict" in files or not properties.is_true(column, "hasDictionary")
         if rows.isdisjoint(files) or not has_dictionary:
-            raise DataError(f"it lacks files of the column {column[:100]!r}")
+            raise DataError(f"files of the column {column[:100]!r} are missing")
 
 
 def _label(raw: bytes) -> Label:
@@ -232,7 +234,7 @@ def _label(raw: bytes) -> Label:
 
 
 def _counts(path: str) -> bool:
-    """CrcUtils leaves out creation.meta, and the files that HDFS puts beside others."""
+    """Whether CrcUtils counts a file: not creation.meta, nor the checksum files that HDFS adds."""
     return _name(path) != CREATION_META and not path.endswith(".crc")
 
 

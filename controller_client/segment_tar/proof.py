@@ -1,6 +1,6 @@
-"""Whether a tar's content is the segment that was committed, by sums over the content itself.
+"""Whether a tar's content is the segment that was committed, judged by checksums of the content itself.
 
-Adler-32, which Pinot calls a crc, finds damage. It is no signature: whoever wants to forge it can.
+Adler-32, which Pinot calls a crc, detects damage. It is not a signature: it is easy to forge.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ __all__ = ["ExpectedSegment", "Proof", "Verdict", "digest_of_data", "judge_copy"
 
 
 class Proof(StrEnum):
-    """Why a copy is taken for the committed segment."""
+    """Why a copy is considered to be the committed segment."""
 
     CONTENT = "content"
-    """All files, without what servers add, have the crc of the record."""
+    """All files, without what servers add, have the crc of the segment's record."""
     DATA = "data"
-    """Forward indexes and dictionaries have the data crc of the record (Pinot 1.5); the rest is unproven."""
+    """Forward indexes and dictionaries have the record's data crc (Pinot 1.5); the rest is unproven."""
     SERVERS = "servers"
-    """Two servers have the same data, which no sum of the record proves."""
+    """Two servers have the same data, which no checksum of the record proves."""
 
 
 @dataclass(frozen=True)
 class ExpectedSegment:
-    """What a segment's record has about its content.
+    """What a segment's record says about its content.
 
     Attributes:
         segment: Name.
-        crc: Of all files; None: the record has none.
-        data_crc: Of forward indexes and dictionaries; None: the record has none.
-        by_data_crc: Whether replicas may have another crc, if their data crc is the same.
+        crc: The crc of all files; None: the record has none.
+        data_crc: The crc of forward indexes and dictionaries; None: the record has none.
+        by_data_crc: Whether replicas may have a different crc, as long as their data crc is the same.
     """
 
     segment: str
@@ -54,12 +54,12 @@ class Verdict:
     """What is known about a tar.
 
     Attributes:
-        content: What is in it.
-        crc: Of all its files.
-        committed: The part of it that is the committed segment, if it is one.
-        proof: Why it is; None: it is not proven.
+        content: Its content.
+        crc: The crc of all its files.
+        committed: The part that is the committed segment, if it is proven.
+        proof: How it is proven; None: it is not.
         reason: Why it is not proven.
-        is_labelled: Whether it is the segment at least according to its creation.meta.
+        is_labelled: Whether it is the right segment at least according to its creation.meta.
     """
 
     content: CopyContent
@@ -76,15 +76,15 @@ def judge_copy(tar_path: Path, expected: ExpectedSegment, limits: TarLimits) -> 
     Args:
         tar_path: The tar.gz.
         expected: The segment.
-        limits: How much is read.
+        limits: How much may be read.
 
     Raises:
-        DataError: It is no whole tar.gz of any segment.
+        DataError: The file is not a complete tar.gz of a segment.
     """
     content = read_content(tar_path, limits)
     crc, label, whole = crc_of(content), content.label, all_but_local(content)
     if expected.crc is None:
-        reason = "the segment's metadata has no crc to compare with"
+        reason = "the segment's metadata contains no crc to compare with"
         return Verdict(content, crc, whole, reason=reason, is_labelled=False)
     same_data = expected.data_crc is not None and label.data_crc == expected.data_crc
     if label.crc != expected.crc and not (same_data and expected.by_data_crc):
@@ -101,21 +101,21 @@ def judge_copy(tar_path: Path, expected: ExpectedSegment, limits: TarLimits) -> 
         return Verdict(content, crc, whole, Proof.DATA)
     reason = (
         f"its files have crc {crc}, the record has {expected.crc}: "
-        "a reload that changed columns or indexes may have changed them, and so may damage"
+        "they were changed, either by a reload that changed columns or indexes, or by damage"
     )
     return Verdict(content, crc, whole, reason=reason)
 
 
 def digest_of_data(tar_path: Path, content: CopyContent, limits: TarLimits, skipped: Collection[str]) -> str:
-    """Return a digest that the copies of two servers share when they have the same rows.
+    """Return a digest that is equal for the copies of two servers if they have the same rows.
 
-    It covers metadata.properties, forward indexes, dictionaries and null vectors, but not those of default
-    columns; indexes can be made again from these.
+    It covers metadata.properties, forward indexes, dictionaries and null vectors, from which the other
+    indexes can be rebuilt, but not those of default columns.
 
     Args:
         tar_path: The tar.
-        content: What is in it.
-        limits: How much is read.
+        content: Its content.
+        limits: How much may be read.
         skipped: Columns that servers write into.
 
     Raises:
@@ -139,7 +139,7 @@ def digest_of_data(tar_path: Path, content: CopyContent, limits: TarLimits, skip
 def _entry_sums(
     tar_path: Path, content: CopyContent, limits: TarLimits
 ) -> tuple[dict[str, Adler], int | None]:
-    """Return the sums of columns.psf's entries by their names, and the data crc."""
+    """Return the checksums of the entries of columns.psf by name, and the data crc."""
     properties = content.properties
     entries = content.entries
     if entries is None:
@@ -156,5 +156,5 @@ def _entry_sums(
             data[properties.forward_file(entry.column)] = content_sum
         elif entry.kind == "dictionary":
             data[f"{entry.column}.dict"] = content_sum
-    # The sum of nothing proves nothing.
+    # The checksum of nothing proves nothing.
     return sums, Adler.joined(data[name] for name in sorted(data, key=java_order)).value if data else None

@@ -1,8 +1,8 @@
-"""Reads a segment's tar.gz as a stream: nothing in it is trusted, and memory holds one piece of one file.
+"""Reads a segment's tar.gz as a stream, trusting nothing in it and holding one piece of a file in memory.
 
-Only what a segment needs is understood: files and folders below one top folder, with long names as GNU tar or
-pax write them. The gzip stream must be one member whose sum and length are right and which nothing follows:
-Pinot would not read what comes behind it.
+It supports only what a segment needs: files and folders below one top folder, with long names as GNU tar or
+pax write them. The gzip stream must be one member with correct checksum and length, and nothing may follow
+it: Pinot would not read that.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _BLOCK = 512
 _RAW_BYTES = 1 << 18
 _PIECE_BYTES = 1 << 20
 _GZIP = 16 + zlib.MAX_WBITS
-"""zlib's notation for: a gzip header, and a trailer whose sum and length are checked."""
+"""zlib's notation for: a gzip header, and a trailer whose checksum and length are verified."""
 
 _MAX_ENTRIES = 20_000
 _MAX_NAME_BYTES = 1024
 _MAX_PART_BYTES = 255
 _MAX_PARTS = 8
 _MAX_NAMES_BYTES = 4 << 20
-"""Of all entries together: they are kept, so that none comes twice."""
+"""For all entries together: the names are kept to detect duplicates."""
 _MAX_PAX_BYTES = 1 << 16
 _MAX_END_BYTES = 1 << 20
-"""Zeros behind the last entry; tar fills up to 10 KiB."""
+"""Zeros after the last entry; tar pads to a multiple of 10 KiB."""
 
 _FILE, _OLD_FILE, _FOLDER, _LONG_NAME, _PAX = b"0", b"\0", b"5", b"L", b"x"
 _MIB = 1 << 20
@@ -40,30 +40,30 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True)
 class TarLimits:
-    """How much is read of a tar before it is refused.
+    """How much of a tar is read before it is rejected.
 
     Attributes:
-        max_tar_bytes: Most that the tar.gz may have.
-        max_unpacked_bytes: Most that it may unpack to; None: 100 times its own size and 256 MiB.
+        max_tar_bytes: Maximum size of the tar.gz.
+        max_unpacked_bytes: Maximum unpacked size; None: 100 times the size of the tar.gz plus 256 MiB.
     """
 
     max_tar_bytes: int = 16 * _GIB
     max_unpacked_bytes: int | None = None
 
     def for_size(self, size_bytes: int | None) -> TarLimits:
-        """Narrow the limits by the size that a segment's metadata has.
+        """Narrow the limits to fit the size in a segment's metadata.
 
-        A server's tar may be larger, by indexes that were added after the segment was committed.
+        A server's tar may be larger because of indexes that were added after the segment was committed.
 
         Args:
-            size_bytes: Size of the tar, or of the unpacked segment; None: unknown.
+            size_bytes: Size of the tar or of the unpacked segment; None: unknown.
         """
         if size_bytes is None:
             return self
         return replace(self, max_tar_bytes=min(self.max_tar_bytes, 8 * size_bytes + 256 * _MIB))
 
     def unpacked_bytes(self, tar_bytes: int) -> int:
-        """Return how much a tar of a size may unpack to."""
+        """Return the maximum unpacked size of a tar of the given size."""
         return 100 * tar_bytes + 256 * _MIB if self.max_unpacked_bytes is None else self.max_unpacked_bytes
 
 
@@ -73,10 +73,10 @@ class TarEntry:
 
     Attributes:
         top: Name of the top folder, the same for all entries.
-        path: Below the top folder, with slashes; empty: the top folder itself.
+        path: Path below the top folder, with slashes; empty: the top folder itself.
         is_folder: Whether it is a folder.
         size_bytes: Length of the file.
-        pieces: The file's content, to be read before the next entry is asked for.
+        pieces: The file's content, to be read before the next entry is requested.
     """
 
     top: str
@@ -87,26 +87,26 @@ class TarEntry:
 
 
 def read_tar(tar_path: Path, limits: TarLimits) -> Iterator[TarEntry]:
-    """Give the entries of a segment's tar.gz one after the other; at the end all of it has been checked.
+    """Yield the entries of a segment's tar.gz one by one; once all are read, all of it has been checked.
 
     Args:
         tar_path: The file.
-        limits: How much is read.
+        limits: How much may be read.
 
     Raises:
-        DataError: It is no whole tar.gz with one top folder, holds something else than files and folders, a
-            path that leads out of it, a path twice, or more than it may.
+        DataError: The file is not a complete tar.gz with one top folder, contains anything but files and
+            folders, a path that leads out of the folder or a duplicate path, or exceeds the limits.
         OSError: The file cannot be read.
     """
     tar_bytes = tar_path.stat().st_size
     if tar_bytes > limits.max_tar_bytes:
-        _refuse(tar_path, f"it has {tar_bytes:,} bytes, more than the {limits.max_tar_bytes:,} that it may")
+        _refuse(tar_path, f"it has {tar_bytes:,} bytes, more than the allowed {limits.max_tar_bytes:,}")
     with tar_path.open("rb") as file:
         yield from _Tar(tar_path, file, limits.unpacked_bytes(tar_bytes)).entries()
 
 
 class _Tar:
-    """One tar.gz while it is read."""
+    """One tar.gz that is being read."""
 
     def __init__(self, tar_path: Path, file: BinaryIO, max_bytes: int) -> None:
         self._path = tar_path
@@ -124,11 +124,11 @@ class _Tar:
         while (header := self._header()) is not None:
             number += 1
             if number > _MAX_ENTRIES:
-                self._refuse(f"it holds more than {_MAX_ENTRIES:,} entries")
+                self._refuse(f"it contains more than {_MAX_ENTRIES:,} entries")
             name, is_folder, size_bytes = header
             entry = self._entry(name, is_folder, size_bytes)
             yield entry
-            for _ in entry.pieces:  # what the caller has left
+            for _ in entry.pieces:  # what the caller has not read
                 pass
             self._skip(-size_bytes % _BLOCK)
         self._check_end()
@@ -141,7 +141,7 @@ class _Tar:
             self._refuse(f"entry {_shown(name)}: the tar has more than one top folder")
         self._top = top
         if not path and not is_folder:
-            self._refuse(f"entry {_shown(name)}: a file is where the segment's folder should be")
+            self._refuse(f"entry {_shown(name)}: a file in place of the segment's folder")
         above = path
         while "/" in above:
             above = above.rpartition("/")[0]
@@ -149,7 +149,7 @@ class _Tar:
                 self._refuse(f"entry {_shown(name)}: {_shown(above)} is a file")
             self._folders.add(above)
         if path in self._files or (not is_folder and path in self._folders):
-            self._refuse(f"entry {_shown(name)} is there twice")
+            self._refuse(f"entry {_shown(name)} appears twice")
         (self._folders if is_folder else self._files).add(path)
         return TarEntry(top, path, is_folder, size_bytes, self._pieces(size_bytes))
 
@@ -168,7 +168,7 @@ class _Tar:
         return parts[0], "/".join(parts[1:])
 
     def _header(self) -> tuple[str, bool, int] | None:
-        """Read up to the next file's or folder's content; None at the end of the tar."""
+        """Read the headers of the next file or folder; None at the end of the tar."""
         long_name: str | None = None
         pax: dict[str, str] = {}
         for _ in range(3):
@@ -191,7 +191,7 @@ class _Tar:
     ) -> tuple[str, bool, int]:
         name = pax.get("path", long_name)
         if name is None:
-            # In GNU's own format other things stand where ustar has the start of a long path.
+            # GNU's own format has other fields where ustar has the start of a long path.
             prefix = _field(block[345:500]) if block[257:263] == b"ustar\0" else b""
             name = self._text(prefix + b"/" + _field(block[:100]) if prefix else _field(block[:100]))
         self._names_left -= len(name.encode())
@@ -211,13 +211,13 @@ class _Tar:
 
     def _extension(self, size_bytes: int, most: int) -> bytes:
         if size_bytes > most:
-            self._refuse(f"a header of {size_bytes:,} bytes stands before an entry")
+            self._refuse(f"an entry is preceded by a header of {size_bytes:,} bytes")
         raw = self._exactly(size_bytes)
         self._skip(-size_bytes % _BLOCK)
         return raw
 
     def _pax(self, raw: bytes) -> dict[str, str]:
-        """Read pax records, lines of ``<length> <key>=<value>``."""
+        """Parse pax records: lines of ``<length> <key>=<value>``."""
         found = {}
         while raw:
             digits, blank, _ = raw[:8].partition(b" ")
@@ -233,14 +233,14 @@ class _Tar:
 
     def _check_sum(self, block: bytes) -> None:
         if self._number(block[148:156]) != sum(block) - sum(block[148:156]) + 8 * ord(" "):
-            self._refuse("a header's sum is wrong")
+            self._refuse("the checksum of a header is wrong")
 
     def _number(self, field: bytes) -> int:
-        if field[0] == 0x80:  # GNU's way to write what has too many octal digits
+        if field[0] == 0x80:  # GNU's encoding of numbers with too many octal digits
             return self._bounded(int.from_bytes(field[1:], "big"))
         digits = field.strip(b" \0")
         if digits.strip(b"01234567"):
-            self._refuse(f"a header holds the number {digits!r}")
+            self._refuse(f"a header contains the number {digits!r}")
         return self._bounded(int(digits or b"0", 8))
 
     def _bounded(self, size_bytes: int) -> int:
@@ -268,9 +268,9 @@ class _Tar:
             pass
 
     def _some(self, most: int) -> memoryview:
-        """Give the next bytes, at least one."""
+        """Return the next bytes, at least one."""
         if not self._ready and not self._fill():
-            self._refuse("it ends before its last entry does")
+            self._refuse("it ends within its last entry")
         piece, self._ready = self._ready[:most], self._ready[most:]
         return piece
 
@@ -285,14 +285,14 @@ class _Tar:
             except zlib.error as error:
                 self._refuse(f"its gzip stream is damaged ({error})")
             if not (raw or self._ready or self._inflate.eof):
-                self._refuse("it is cut short")
+                self._refuse("it is truncated")
             self._left -= len(self._ready)
             if self._left < 0:
                 self._refuse_size()
         return True
 
     def _check_end(self) -> None:
-        """Read what is behind the last entry: zeros, then the end of the gzip stream and of the file."""
+        """Read what follows the last entry: zeros, then the end of the gzip stream and of the file."""
         end_bytes = 0
         while self._ready or self._fill():
             end_bytes += len(self._ready)
@@ -312,7 +312,7 @@ class _Tar:
 def _refuse(tar_path: Path, reason: str) -> NoReturn:
     raise DataError(
         f"this is not a usable tar.gz of a segment: {reason}",
-        expected="one folder with a segment, in one whole gzip stream",
+        expected="one folder with a segment, in one complete gzip stream",
         where=str(tar_path),
     )
 

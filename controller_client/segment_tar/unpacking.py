@@ -1,4 +1,4 @@
-"""Unpacks segments' tars into folders of names that are ours, and packs what was committed anew."""
+"""Unpacks segments' tars into folders with trusted names, and repacks what was committed."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ _COPY_BYTES = 1 << 20
 
 
 def unpack_tar(tar_path: Path, into: Path, segment: str, limits: TarLimits | None = None) -> Path:
-    """Unpack a segment's tar.gz into a folder of the segment's name, whatever name the tar has for it.
+    """Unpack a segment's tar.gz into a folder named after the segment, whatever the tar calls it.
 
     Args:
         tar_path: A tar.gz with one top folder.
         into: An existing folder.
-        segment: The segment's name; there must be nothing of that name in the folder.
-        limits: How much is unpacked.
+        segment: The segment's name; the folder must not contain anything of that name.
+        limits: How much may be unpacked.
 
     Returns:
         The segment's folder.
 
     Raises:
-        DataError: The file is no whole tar.gz of a segment, or the segment's name is no file name.
-        ConfigError: There is something of that name already.
-        SetupError: The disk is full, or the folder cannot be written.
+        DataError: The file is not a complete tar.gz of a segment, or the segment's name cannot be a file
+            name.
+        ConfigError: Something of that name already exists.
+        SetupError: The disk is full, or the folder is not writable.
     """
     target = into / file_name_of(segment)
     with _work_folder(into, segment) as folder:
         _write_files(tar_path, folder, limits or TarLimits(), lambda _path: True)
-        # A rename takes the place of an empty folder without a word.
+        # A rename would silently replace an empty folder.
         if target.exists():
-            raise ConfigError(f"there is {target} already", remedy="remove it, or choose another folder")
+            raise ConfigError(f"{target} already exists", remedy="remove it, or choose another folder")
         folder.rename(target)
     return target
 
@@ -50,17 +51,17 @@ def unpack_tar(tar_path: Path, into: Path, segment: str, limits: TarLimits | Non
 def repack(
     tar_path: Path, content: CopyContent, committed: Committed, segment: str, limits: TarLimits
 ) -> None:
-    """Replace a tar by one of the committed part of it, laid out as Pinot does it.
+    """Replace a tar by one of the committed part of it, laid out as Pinot does.
 
     Args:
         tar_path: The tar.
-        content: What is in it.
-        committed: Its part.
+        content: Its content.
+        committed: The committed part.
         segment: The segment's name.
-        limits: How much is read.
+        limits: How much may be read.
 
     Raises:
-        DataError: The segment's name is no file name.
+        DataError: The segment's name cannot be a file name.
         SetupError: The disk is full.
     """
     with _work_folder(tar_path.parent, segment) as folder:
@@ -74,7 +75,7 @@ def repack(
 
 @contextmanager
 def on_this_disk(path: Path) -> Iterator[None]:
-    """Let errors of this machine's disk differ from those of what is read.
+    """Report errors of this machine's disk differently from those of the data that is read.
 
     Raises:
         SetupError: In place of an OSError.
@@ -87,7 +88,7 @@ def on_this_disk(path: Path) -> Iterator[None]:
         raise SetupError(
             f"{path} cannot be written: {error.strerror}",
             where=str(path),
-            remedy="make room on that disk, or choose another folder",
+            remedy="free space on that disk, or choose another folder",
         ) from error
 
 
@@ -100,7 +101,7 @@ def _work_folder(parent: Path, segment: str) -> Iterator[Path]:
 
 
 def _write_files(tar_path: Path, folder: Path, limits: TarLimits, wanted: Callable[[str], bool]) -> None:
-    """Write files into an empty folder; their paths were checked by the reader."""
+    """Write files into an empty folder; the reader has checked their paths."""
     for entry in read_tar(tar_path, limits):
         target = folder / entry.path
         if entry.is_folder:
@@ -112,7 +113,7 @@ def _write_files(tar_path: Path, folder: Path, limits: TarLimits, wanted: Callab
 
 
 def _rebuild_columns(folder: Path, entries: Iterable[IndexEntry]) -> None:
-    """Write columns.psf of some of its entries, and the index_map for that."""
+    """Rewrite columns.psf with only some of its entries, and the index_map to match."""
     entries = tuple(entries)
     columns = folder / COLUMNS
     rebuilt = columns.with_name("columns.rebuilt")

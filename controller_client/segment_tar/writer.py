@@ -14,11 +14,11 @@ __all__ = ["write_files", "write_tar"]
 _COPY_BYTES = 1 << 20
 
 OpenGzip = Callable[[IO[bytes]], AbstractContextManager[Any]]
-"""Gives a file that compresses what is written into it."""
+"""Returns a file object that compresses what is written to it."""
 
 
 def _zlib(file: IO[bytes]) -> AbstractContextManager[Any]:
-    # Neither name nor time in the gzip header: the same segment gives the same tar.
+    # Neither name nor time in the gzip header: the same segment always gives the same tar.
     return gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0)
 
 
@@ -26,10 +26,10 @@ def write_tar(tar_path: Path, top: str, folder: Path, open_gzip: OpenGzip = _zli
     """Write a folder as one tar.gz with one top folder.
 
     Args:
-        tar_path: Appears, or is replaced, only when it is complete.
+        tar_path: The tar; it appears, or is replaced, only when it is complete.
         top: Name of the top folder.
         folder: The files.
-        open_gzip: Compresses.
+        open_gzip: Opens the compressor.
 
     Returns:
         The size of the tar in bytes.
@@ -45,10 +45,10 @@ def write_files(
     """Write files as :func:`write_tar` does.
 
     Args:
-        tar_path: Appears, or is replaced, only when it is complete.
+        tar_path: The tar; it appears, or is replaced, only when it is complete.
         top: Name of the top folder.
         files: Paths in the top folder, and the files.
-        open_gzip: Compresses.
+        open_gzip: Opens the compressor.
 
     Returns:
         The size of the tar in bytes.
@@ -83,7 +83,7 @@ def _folders(files: list[tuple[str, Path]]) -> list[str]:
 
 
 def _entry(entry_type: bytes, name: str, mode: int) -> tarfile.TarInfo:
-    # No user, group or time of this machine: the same segment gives the same tar.
+    # No user, group or time of this machine: the same segment always gives the same tar.
     entry = tarfile.TarInfo(name)
     entry.type = entry_type
     entry.mode = mode

@@ -1,1 +1,1 @@
-"""The stream under a realtime table: its part of the table config, and the offsets that the stream has."""
+"""The stream of a realtime table: its part of the table config, and its offsets."""

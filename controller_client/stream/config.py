@@ -1,4 +1,4 @@
-"""The stream of a realtime table: where its config keeps it, and how it is replaced."""
+"""The stream config of a realtime table: how to read and replace it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class StreamConfig:
     """A table's stream config.
 
     Attributes:
-        values: Pinot's keys and values; may hold credentials, so it is in no repr.
+        values: Pinot's keys and values; may contain credentials, so they are never in a repr.
     """
 
     values: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def of(cls, table: TableConfig) -> StreamConfig:
-        """Take it out of a table's config.
+        """Return the only stream config of a table.
 
         Raises:
-            ConfigError: The table has no stream, or several of them.
+            ConfigError: The table has no stream, or several.
         """
         maps = _maps(table.to_json())
         if len(maps) != 1:
@@ -36,7 +36,7 @@ class StreamConfig:
                 f"{table.name_with_type} has {len(maps)} stream configs",
                 expected="a realtime table with one stream",
                 where=table.name_with_type,
-                remedy="change the config of a table of several topics by 'pinotctl table update'"
+                remedy="change the config of a table with several topics with 'pinotctl table update'"
                 if maps
                 else None,
             )
@@ -44,9 +44,9 @@ class StreamConfig:
 
     @classmethod
     def all_of(cls, table: TableConfig) -> tuple[StreamConfig, ...]:
-        """Take all of them out of a table's config, in the order of its topics; errors as of :meth:`of`.
+        """Return all stream configs of a table, in the order of its topics; raises what :meth:`of` raises.
 
-        Pinot 1.4 and later have tables of several topics, see :mod:`.topics`.
+        Pinot 1.4 and later support tables with several topics, see :mod:`.topics`.
         """
         maps = _maps(table.to_json())
         if not maps:
@@ -64,7 +64,7 @@ class StreamConfig:
         return self.values.get(f"stream.{self.stream_type}.topic.name", "")
 
     def changed(self, changes: Mapping[str, str | None]) -> StreamConfig:
-        """Return a copy with some keys set, and those taken out whose value is None."""
+        """Return a copy with some keys set, and keys with the value None removed."""
         merged = {**self.values, **changes}
         return StreamConfig({key: value for key, value in merged.items() if value is not None})
 
@@ -75,7 +75,7 @@ class StreamConfig:
 
 
 def with_stream(table: TableConfig, stream: StreamConfig) -> TableConfig:
-    """Return a copy of a table's config with its stream replaced; errors as of :meth:`StreamConfig.of`."""
+    """Return a copy of a table's config with its stream replaced; see :meth:`StreamConfig.of` for errors."""
     StreamConfig.of(table)
     document = copy.deepcopy(table.to_json())
     found = _maps(document)[0]
@@ -85,7 +85,7 @@ def with_stream(table: TableConfig, stream: StreamConfig) -> TableConfig:
 
 
 def _maps(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The stream configs within a table's config: of either of Pinot's two places, as Pinot prefers them."""
+    """Return a table's stream configs, from whichever of the two places in the config Pinot prefers."""
     ingestion = (document.get("ingestionConfig") or {}).get("streamIngestionConfig") or {}
     maps: list[dict[str, Any]] = ingestion.get("streamConfigMaps") or []
     if maps:

@@ -1,4 +1,4 @@
-"""Which rows of a topic its retention time is about to take: those that are old by most of it."""
+"""Finds the rows that a topic's retention is about to delete: those older than most of it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from controller_client.stream.offsets import KafkaOffsets, OffsetRange, open_kaf
 __all__ = ["EXPIRING_SHARE", "KafkaTopicAges", "TopicAges", "open_ages"]
 
 EXPIRING_SHARE = 0.8
-"""A row that is older than this share of the topic's retention time may go soon."""
+"""A row older than this share of the topic's retention time may be deleted soon."""
 
 _TIMEOUT_S = 10.0
 _NO_SUCH_ROW = -1
 
 
 class TopicAges(Protocol):
-    """Reads how old the rows of a topic are."""
+    """Reads the ages of a topic's rows."""
 
     def read(self) -> Mapping[int, OffsetRange]:
-        """As of :class:`~controller_client.stream.offsets.StreamOffsets`."""
+        """See :class:`~controller_client.stream.offsets.StreamOffsets`."""
         ...
 
     def expiring_until(self, now_s: float) -> Mapping[int, int] | None:
-        """Return for each partition the offset behind its last row that may go soon.
+        """Return, for each partition, the offset after the last row that may be deleted soon.
 
         Returns:
-            None where rows do not go by their age.
+            None if rows are not deleted by age.
 
         Raises:
             NotFoundError: There is no such topic.
@@ -39,14 +39,14 @@ class TopicAges(Protocol):
 
 
 class KafkaTopicAges(KafkaOffsets):
-    """Of a Kafka topic; arguments and errors as of :class:`KafkaOffsets`."""
+    """Reads a Kafka topic; arguments and errors: see :class:`KafkaOffsets`."""
 
     def expiring_until(self, now_s: float) -> Mapping[int, int] | None:
-        """As of :class:`TopicAges`; four requests."""
+        """See :class:`TopicAges`; sends four requests."""
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # public by its documents
 
-        latest = {number: held.latest for number, held in self.read().items()}
+        latest = {number: offsets.latest for number, offsets in self.read().items()}
         try:
             retention_ms = self._retention_ms()
             if retention_ms is None:
@@ -55,9 +55,9 @@ class KafkaTopicAges(KafkaOffsets):
             found = self._offsets([TopicPartition(self._topic, number) for number in latest], spec)
         except KafkaException as error:
             raise SourceError(
-                f"Kafka does not say how old the rows of {self._topic} are: {error.args[0].str()}",
+                f"Kafka did not return the age of the rows in {self._topic}: {error.args[0].str()}",
                 where=self._brokers,
-                remedy="check that Kafka is up, and that its user may describe the topic's configuration",
+                remedy="check that Kafka is running and that its user may describe the topic's configuration",
             ) from error
         return {
             number: latest[number] if offset == _NO_SUCH_ROW else offset for number, offset in found.items()
@@ -79,9 +79,9 @@ class KafkaTopicAges(KafkaOffsets):
 
 
 def open_ages(stream: StreamConfig) -> TopicAges:
-    """Return what reads how old the rows of a stream are.
+    """Return a reader for the ages of a stream's rows.
 
     Raises:
-        StreamUnknownError: Nothing can; the message explains why.
+        StreamUnknownError: They cannot be read; the message explains why.
     """
     return open_kafka(stream, KafkaTopicAges)

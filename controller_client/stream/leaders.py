@@ -1,4 +1,4 @@
-"""Questions that only the leader of a partition answers."""
+"""Requests that only the leader of a partition can answer."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ __all__ = ["ask_leader"]
 
 T = TypeVar("T")
 
-# An election takes well under a second; brokers that are busy take some.
+# An election takes well under a second, or a few seconds on busy brokers.
 _POLICY = RetryPolicy(attempts=10, deadline_s=30.0, first_wait_s=0.1, max_wait_s=5.0)
 
 
 def ask_leader(
     call: Callable[[], T], fault: Callable[[str], SourceError], *, what: str, clock: Clock | None = None
 ) -> T:
-    """Ask for something that changes nothing; again while a partition's leader is being elected.
+    """Make a read-only request, retrying while a partition's leader is being elected.
 
-    That is so for a moment when a topic has just been created, and when a broker has stopped.
+    This happens briefly after a topic has been created and after a broker has stopped.
 
     Args:
-        call: Asks, by a client of ``confluent_kafka``; runs in the caller's thread, once per attempt.
-        fault: Makes the error from Kafka's reason.
-        what: Names the call in the log.
+        call: Makes the request with a client of ``confluent_kafka``; runs in the caller's thread, once per
+            attempt.
+        fault: Returns the error for Kafka's reason.
+        what: Name of the request, for the log.
         clock: Time and sleep.
 
     Returns:
         What the call returned.
 
     Raises:
-        SourceError: Kafka refuses, does not answer, or there is still no leader after half a minute.
+        SourceError: Kafka refuses, does not answer, or has no leader after half a minute.
     """
     from confluent_kafka import KafkaError, KafkaException
 

@@ -1,8 +1,7 @@
-"""The offsets of the stream itself. Optional: Pinot 0.11 does not report them.
+"""Reads the offsets of the stream itself. Optional: Pinot 0.11 does not report them.
 
-Only Kafka, and only where the package ``confluent-kafka`` is installed (``pip install
-'pinot-plugins[kafka]'``) and this machine reaches the brokers. Nothing is consumed, no topic is made, no
-consumer group is touched.
+Requires Kafka, the package ``confluent-kafka`` (``pip install 'pinot-plugins[kafka]'``) and access to the
+brokers from this machine. It consumes no messages, creates no topics and uses no consumer groups.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ _Opened = TypeVar("_Opened")
 
 _TIMEOUT_S = 10.0
 _BROKERS = "stream.kafka.broker.list"
-# What Kafka's Java client and librdkafka call by the same name; Pinot hands all keys to its client.
+# Keys with the same name in Kafka's Java client and librdkafka; Pinot passes all keys to its client.
 _SHARED_KEYS = ("security.protocol", "sasl.mechanism")
 _JAAS = re.compile(r'\b(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True)
 class OffsetRange:
-    """What a partition of the stream holds.
+    """The range of offsets in a partition of the stream.
 
     Attributes:
         earliest: Offset of its first row.
-        latest: The offset that its next row will get.
+        latest: Offset of its next row.
     """
 
     earliest: int
@@ -55,7 +54,7 @@ class StreamOffsets(Protocol):
     """Reads the offsets of a stream."""
 
     def read(self) -> Mapping[int, OffsetRange]:
-        """Return what each partition holds now.
+        """Return the current range of each partition.
 
         Raises:
             NotFoundError: There is no such topic.
@@ -65,14 +64,14 @@ class StreamOffsets(Protocol):
 
 
 class StreamUnknownError(SourceError):
-    """The stream's offsets cannot be read from here; the message explains why."""
+    """The stream's offsets cannot be read from this machine; the message explains why."""
 
 
 class TopicLister(Protocol):
-    """What the clients of ``confluent_kafka`` have in common."""
+    """The interface that the clients of ``confluent_kafka`` have in common."""
 
     def list_topics(self, *, timeout: float) -> Any:
-        """Ask for the cluster's topics."""
+        """Return the cluster's topics."""
         ...
 
 
@@ -83,7 +82,8 @@ class KafkaOffsets:
         stream: The table's stream config.
 
     Raises:
-        StreamUnknownError: The package is not installed, or the config uses what only Java's client knows.
+        StreamUnknownError: The package is not installed, or the config uses security settings that only
+            Kafka's Java client supports.
     """
 
     def __init__(self, stream: StreamConfig) -> None:
@@ -97,7 +97,7 @@ class KafkaOffsets:
             ) from error
         self._topic = stream.topic
         self._brokers = stream.values.get(_BROKERS, "")
-        # librdkafka writes to stderr by itself; what matters comes back as an error of the call.
+        # librdkafka logs to stderr by default; whatever matters comes back as an error of the call.
         try:
             self._admin = AdminClient({**client_settings(stream.values), "log_level": 0})
         except KafkaException as error:
@@ -107,7 +107,7 @@ class KafkaOffsets:
             ) from error
 
     def read(self) -> Mapping[int, OffsetRange]:
-        """As of :class:`StreamOffsets`; two requests for all partitions."""
+        """See :class:`StreamOffsets`; sends two requests for all partitions."""
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # public by its documents
 
@@ -115,7 +115,7 @@ class KafkaOffsets:
             found = topic_partitions(self._admin, self._topic, _TIMEOUT_S)
             if not found:
                 raise NotFoundError(
-                    f"there is no topic {self._topic}",
+                    f"the topic {self._topic} does not exist",
                     where=self._brokers,
                     remedy="check the topic's name and the list of brokers",
                 )
@@ -131,39 +131,39 @@ class KafkaOffsets:
         def ask() -> dict[int, int]:
             requested = self._admin.list_offsets(dict.fromkeys(partitions, spec), request_timeout=_TIMEOUT_S)
             return {
-                place.partition: future.result(_TIMEOUT_S * 2).offset for place, future in requested.items()
+                each.partition: future.result(_TIMEOUT_S * 2).offset for each, future in requested.items()
             }
 
         return ask_leader(ask, self._fault, what=f"reading the offsets of {self._topic}")
 
     def _fault(self, reason: str) -> SourceError:
         return SourceError(
-            f"Kafka does not return the offsets of {self._topic}: {reason}",
+            f"Kafka did not return the offsets of {self._topic}: {reason}",
             where=self._brokers,
-            remedy="check that Kafka is up, and that this machine can reach it",
+            remedy="check that Kafka is running and that this machine can reach it",
         )
 
 
 def open_offsets(stream: StreamConfig) -> StreamOffsets:
-    """Return what reads a stream's offsets.
+    """Return a reader for a stream's offsets.
 
     Raises:
-        StreamUnknownError: Nothing can; the message explains why.
+        StreamUnknownError: They cannot be read; the message explains why.
     """
     return open_kafka(stream, KafkaOffsets)
 
 
 def open_kafka(stream: StreamConfig, make: Callable[[StreamConfig], _Opened]) -> _Opened:
-    """Return what reads something of a Kafka topic; errors as of :func:`open_offsets`."""
+    """Return a reader of a Kafka topic; raises what :func:`open_offsets` raises."""
     if stream.stream_type.lower() != "kafka":
         raise StreamUnknownError(
-            f"the stream's offsets are unknown: it is of type {stream.stream_type!r}", expected="kafka"
+            f"the stream's offsets are unknown: the stream type is {stream.stream_type!r}", expected="kafka"
         )
     return make(stream)
 
 
 def topic_partitions(client: TopicLister, topic: str, timeout_s: float) -> set[int]:
-    """Return the partitions of a topic; none where there is no such topic.
+    """Return the partitions of a topic; empty if there is no such topic.
 
     Args:
         client: Any client of ``confluent_kafka``.
@@ -173,22 +173,22 @@ def topic_partitions(client: TopicLister, topic: str, timeout_s: float) -> set[i
     Raises:
         confluent_kafka.KafkaException: Kafka does not answer.
     """
-    # The list of all topics: asking for one by its name would let the brokers make it.
+    # Lists all topics: a request for one topic might make the brokers create it.
     found = client.list_topics(timeout=timeout_s).topics.get(topic)
     return set(found.partitions) if found else set()
 
 
 def client_settings(values: Mapping[str, str]) -> dict[str, str]:
-    """Translate what Pinot gives to Java's Kafka client: the brokers, and the access to them.
+    """Translate Pinot's settings for Kafka's Java client: the brokers and the credentials.
 
     Args:
-        values: Of a table's stream config.
+        values: A table's stream config.
 
     Returns:
-        Settings of confluent-kafka; they may hold a password.
+        Settings for confluent-kafka; they may contain a password.
 
     Raises:
-        StreamUnknownError: The config uses what only Java's client knows.
+        StreamUnknownError: The config uses security settings that only Kafka's Java client supports.
     """
     settings = {"bootstrap.servers": values.get(_BROKERS, "")}
     settings.update((key, values[key]) for key in _SHARED_KEYS if key in values)
@@ -196,9 +196,9 @@ def client_settings(values: Mapping[str, str]) -> dict[str, str]:
     jaas = values.get("sasl.jaas.config", "")
     if strange or (settings.get("sasl.mechanism", "PLAIN") in ("GSSAPI", "OAUTHBEARER") and jaas):
         raise StreamUnknownError(
-            "the stream cannot be read from here: its security settings work only with Kafka's Java client "
-            f"({', '.join(strange) or settings['sasl.mechanism']})",
-            expected="no security, or SASL with a user name and a password",
+            "the stream cannot be read from this machine: its security settings work only with Kafka's Java "
+            f"client ({', '.join(strange) or settings['sasl.mechanism']})",
+            expected="no security settings, or SASL with a user name and a password",
         )
     for name, value in _JAAS.findall(jaas):
         settings[f"sasl.{name}"] = re.sub(r"\\(.)", r"\1", value)

@@ -1,8 +1,8 @@
-"""Tables of several topics (Pinot 1.4 and later): which partition of which topic a partition of the table is.
+"""Tables with several topics (Pinot 1.4 and later): maps a table's partitions to those of its topics.
 
-Pinot numbers the partitions of such a table through: partition ``p`` of the topic with the index ``i`` among
-the table's stream configs is the table's partition ``i * 10000 + p``. In a table of one topic the numbers are
-the topic's own, however large.
+Pinot numbers the partitions of such a table consecutively: partition ``p`` of the topic with index ``i`` in
+the table's stream configs is partition ``i * 10000 + p`` of the table. A table with one topic uses the
+topic's own numbers, however large.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def may_have_topics(partitions: Iterable[int]) -> bool:
 
 
 def topic_partition(streams: Sequence[StreamConfig], partition: int) -> TopicPartition | None:
-    """Return what a partition of a table is in the stream; None: the table's config has no such topic.
+    """Return the topic's partition of a table's partition; None if the table's config has no such topic.
 
     Args:
         streams: All of the table's stream configs.
-        partition: As Pinot numbers it.
+        partition: Pinot's number of it.
     """
     if len(streams) == 1:
         return TopicPartition(streams[0].topic, partition)
@@ -53,18 +53,18 @@ def topic_partition(streams: Sequence[StreamConfig], partition: int) -> TopicPar
 
 
 def topic_index(partition: int) -> int:
-    """Return the index of a partition's topic, in a table of several topics."""
+    """Return the index of a partition's topic, in a table with several topics."""
     return partition // _PADDING
 
 
 class _OffsetsOfTopics:
-    """Reads the offsets of several topics, by the numbers that the table's partitions have."""
+    """Reads the offsets of several topics, by partition of the table."""
 
     def __init__(self, topics: Sequence[StreamOffsets]) -> None:
         self._topics = topics
 
     def read(self) -> Mapping[int, OffsetRange]:
-        """As of :class:`StreamOffsets`."""
+        """See :class:`StreamOffsets`."""
         return {
             index * _PADDING + partition: offsets
             for index, topic in enumerate(self._topics)
@@ -73,10 +73,10 @@ class _OffsetsOfTopics:
 
 
 def open_table_offsets(streams: Sequence[StreamConfig]) -> StreamOffsets:
-    """Return what reads the offsets of all topics of a table, by the table's partitions.
+    """Return a reader for the offsets of all topics of a table, by partition of the table.
 
     Raises:
-        StreamUnknownError: Nothing can, for one of them; the message explains why.
+        StreamUnknownError: Those of a topic cannot be read; the message explains why.
     """
     topics = [open_offsets(each) for each in streams]
     return topics[0] if len(topics) == 1 else _OffsetsOfTopics(topics)

@@ -1,1 +1,1 @@
-"""Upsert tables: their settings, the messages of their updates, and how far each part of them is."""
+"""Upsert tables: their settings, the messages of their updates, and their progress."""

@@ -1,11 +1,11 @@
-"""The columns that an upsert table has beside its users' own."""
+"""The columns that an upsert table has in addition to the user's."""
 
 from __future__ import annotations
 
 __all__ = ["NIL", "OFFSET", "SYSTEM_COLUMNS", "VALID_FROM", "VALID_UNTIL"]
 
 VALID_FROM = "$validFrom"
-"""LONG: the version that inserted the row; :data:`NIL` until that version has come."""
+"""LONG: the version that inserted the row; :data:`NIL` until that version arrives."""
 
 VALID_UNTIL = "$validUntil"
 """LONG: the version that deleted the row; :data:`NIL` while it is valid."""

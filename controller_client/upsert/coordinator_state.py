@@ -1,4 +1,4 @@
-"""Whether the key coordinator of an upsert table runs: who holds its lock, and what it has left."""
+"""Whether the key coordinator of an upsert table is running: its lock and its records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CoordinatorPhase", "CoordinatorState", "read_coordinator_state"]
 
 
 class CoordinatorPhase(StrEnum):
-    """Where a key coordinator is."""
+    """The phase of a key coordinator."""
 
     NEVER_STARTED = "never started"
     STARTING = "starting"
@@ -23,12 +23,12 @@ class CoordinatorPhase(StrEnum):
 
 @dataclass(frozen=True)
 class CoordinatorState:
-    """What is there of a table's key coordinator.
+    """The state of a table's key coordinator.
 
     Attributes:
-        record: What it reported last; None before its first version.
-        holder: Who holds its lock; None: it does not run.
-        has_begun: Whether it has begun a generation, so it was started once.
+        record: Its last report; None before its first version.
+        holder: The process that holds its lock; None: it is not running.
+        has_begun: Whether it has started a generation, i.e. has been started before.
     """
 
     record: CoordinatorRecord | None
@@ -37,22 +37,22 @@ class CoordinatorState:
 
     @property
     def phase(self) -> CoordinatorPhase:
-        """Where it is."""
+        """The phase it is in."""
         if self.holder is not None:
             return CoordinatorPhase.RUNNING if self.record else CoordinatorPhase.STARTING
         started = self.record is not None or self.has_begun
         return CoordinatorPhase.STOPPED if started else CoordinatorPhase.NEVER_STARTED
 
     def line(self) -> str:
-        """Say it in a sentence."""
+        """Return the state as a sentence."""
         match self.phase:
             case CoordinatorPhase.NEVER_STARTED:
-                return "its key coordinator has never been started: pinotctl upsert coordinate"
+                return "its key coordinator has never been started: run 'pinotctl upsert coordinate'"
             case CoordinatorPhase.STARTING:
-                return f"its key coordinator is starting, and has sent no version yet: {self.holder}"
-        stopped = "" if self.holder else "; it does not run now: pinotctl upsert coordinate"
+                return f"its key coordinator is starting and has not sent a version yet: {self.holder}"
+        stopped = "" if self.holder else "; it is not running: run 'pinotctl upsert coordinate'"
         if self.record is None:
-            return f"its key coordinator has sent no version{stopped}"
+            return f"its key coordinator has not sent a version{stopped}"
         return (
             f"key coordinator: generation {self.record.generation}, version {self.record.version}, "
             f"{self.record.keys:,} keys{stopped}"
@@ -60,7 +60,7 @@ class CoordinatorState:
 
 
 def read_coordinator_state(store: PropertyStore, table: TableName) -> CoordinatorState:
-    """Read it.
+    """Read the state of a table's key coordinator.
 
     Args:
         store: The cluster's property store.

@@ -1,4 +1,4 @@
-"""Registering an upsert table: its own columns, its settings, then schema and table."""
+"""Creates an upsert table: adds its columns and settings, then registers schema and table."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class UpsertTable:
-    """What is to be registered.
+    """An upsert table to register.
 
     Attributes:
-        schema: With the columns of an upsert table.
-        table: With their indexes and the settings.
-        warnings: What is allowed and may surprise.
+        schema: Its schema, including the columns of upsert.
+        table: Its config, including their indexes and the settings.
+        warnings: Settings that are allowed but may surprise.
     """
 
     schema: Schema
@@ -62,18 +62,18 @@ def plan_upsert_table(
     updates_topic: str | None = None,
     order: str | None = None,
 ) -> UpsertTable:
-    """Make an upsert table's schema and config of a realtime table's; nothing is sent.
+    """Derive an upsert table's schema and config from those of a realtime table; sends nothing.
 
     Args:
-        schema: The users' columns.
-        table: A realtime table with a Kafka stream, and with a retention.
-        primary_key: Columns whose values make a key; a later row replaces the one with the same.
-        timestamp_column: Milliseconds by which rows of a key are put into order.
-        updates_topic: Kafka topic of the updates; default ``<table>_REALTIME.updates``.
+        schema: The user's columns.
+        table: A realtime table with a Kafka stream and a retention.
+        primary_key: The key's columns; a later row replaces the one with the same key.
+        timestamp_column: Column of milliseconds that orders the rows of a key.
+        updates_topic: Kafka topic of the updates; default: ``<table>_REALTIME.updates``.
         order: ``module:function`` that ranks rows instead of the timestamp.
 
     Raises:
-        ConfigError: The table cannot be one; all faults are in it.
+        ConfigError: The table cannot be an upsert table; the error lists all reasons.
     """
     settings = UpsertSettings(
         primary_key=tuple(primary_key),
@@ -86,29 +86,29 @@ def plan_upsert_table(
     if settings.updates_topic == StreamConfig.of(table).topic:
         raise ConfigError(
             f"{settings.updates_topic} is the input topic of {table.name_with_type}",
-            expected="a topic of its own for the updates",
+            expected="a separate topic for the updates",
             where=table.name_with_type,
         )
     return UpsertTable(_with_columns(schema), settings.put_into(_with_indexes(table)), warnings)
 
 
 def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bool = False) -> list[str]:
-    """Register schema and table, after all was checked; what is there already and is the same stays.
+    """Check everything, then register schema and table; existing identical ones are kept.
 
     Args:
         client: Client of the cluster.
-        planned: What :func:`plan_upsert_table` made.
+        planned: The result of :func:`plan_upsert_table`.
         dry_run: Only check.
 
     Returns:
-        What was registered, or would be, in words; nothing where all of it was there.
+        What was, or would be, registered, as text; empty if everything exists already.
 
     Raises:
-        ConflictError: There is something else of that name (the error lists the differences), or an offline
-            table.
-        RejectedError: Pinot finds the schema or the config wrong.
-        NotFoundError: There is no input topic.
-        OutcomeUnknownError: A reply was lost: run it again, it goes on from what is there.
+        ConflictError: A different schema or table of that name exists (the error lists the differences), or
+            an offline table.
+        RejectedError: Pinot rejects the schema or the config.
+        NotFoundError: The input topic does not exist.
+        OutcomeUnknownError: A reply was lost: run it again; it continues from what exists.
     """
     missing_schema, missing_table = check_creatable(client, planned)
     schema, table = planned.schema, planned.table
@@ -120,95 +120,97 @@ def create_upsert_table(client: RestClient, planned: UpsertTable, *, dry_run: bo
     if missing_table:
         done.append(f"table {table.name_with_type}")
         if not dry_run:
-            with _saying_what_is_there(schema.schema_name, table.name_with_type):
+            with _reporting_what_exists(schema.schema_name, table.name_with_type):
                 client.tables.create(table)
     return done
 
 
 def check_creatable(client: RestClient, planned: UpsertTable) -> tuple[bool, bool]:
-    """Check all that can be checked before the first write.
+    """Check everything that can be checked before the first write.
 
     Args:
         client: Client of the cluster.
-        planned: What :func:`plan_upsert_table` made.
+        planned: The result of :func:`plan_upsert_table`.
 
     Returns:
         Whether the schema is missing, and whether the table is.
 
     Raises:
-        ConflictError: There is something else of that name (the error lists the differences), or an offline
-            table, or a logical one.
-        RejectedError: Pinot finds the schema or the config wrong.
-        NotFoundError: There is no input topic.
+        ConflictError: A different schema or table of that name exists (the error lists the differences), or
+            an offline or a logical table.
+        RejectedError: Pinot rejects the schema or the config.
+        NotFoundError: The input topic does not exist.
     """
     table, raw = planned.table, planned.table.raw_name
     if client.tables.exists(TableName.of(raw, TableType.OFFLINE)):
         raise ConflictError(
-            f"there is an offline table {raw}: an upsert table cannot have an offline part",
+            f"an offline table {raw} exists: an upsert table cannot have an offline part",
             where=client.config.url,
-            remedy="give the upsert table another name",
+            remedy="choose another name for the upsert table",
         )
     if client.tables.physical_tables(raw):
         raise ConflictError(
-            f"there is a logical table {raw}",
+            f"a logical table {raw} exists",
             where=client.config.url,
-            remedy="give the upsert table another name",
+            remedy="choose another name for the upsert table",
         )
-    there = client.tables.get(table.name_with_type) if client.tables.exists(table.name_with_type) else None
-    if there and not is_upsert(there):
+    existing = client.tables.get(table.name_with_type) if client.tables.exists(table.name_with_type) else None
+    if existing and not is_upsert(existing):
         raise ConflictError(
-            f"{table.name_with_type} exists already and is not an upsert table: its rows have no offsets",
+            f"{table.name_with_type} already exists and is not an upsert table: its rows have no offsets",
             where=client.config.url,
-            remedy="make a new table that reads the topic from its beginning",
+            remedy="create a new table that reads the topic from its beginning",
         )
     missing_schema = _schema_is_missing(client, planned.schema)
-    if there is None:
+    if existing is None:
         _check_new(client, planned)
     else:
-        # Pinot's answer has the name with type, whatever was sent.
+        # Pinot returns the name with type, whatever was sent.
         wanted = {**table.to_json(), "tableName": table.name_with_type}
-        found = there.to_json()
-        # Pinot 1.x keeps no name of a schema: it is the table's.
+        found = existing.to_json()
+        # Pinot 1.x does not store the schema's name: it equals the table's.
         found["segmentsConfig"] = {"schemaName": raw, **found["segmentsConfig"]}
         _refuse_differences(table.name_with_type, wanted, found)
-    return missing_schema, there is None
+    return missing_schema, existing is None
 
 
 def _check_new(client: RestClient, planned: UpsertTable) -> None:
     if planned.schema.schema_name == planned.table.raw_name:
         client.tables.validate(planned.schema, planned.table)
     else:
-        client.schemas.validate(planned.schema)  # Pinot takes a schema of another name not with the table
+        # Pinot does not validate a schema of another name together with the table.
+        client.schemas.validate(planned.schema)
     try:
         open_offsets(StreamConfig.of(planned.table)).read()
     except StreamUnknownError:
-        return  # only Pinot's Java has this access
+        return  # only Kafka's Java client supports these security settings
 
 
 @contextmanager
-def _saying_what_is_there(schema: str, table: str) -> Iterator[None]:
-    """Say in the error of a table's registration that its schema is there."""
+def _reporting_what_exists(schema: str, table: str) -> Iterator[None]:
+    """Add to an error of the table's registration that its schema is registered."""
     try:
         yield
     except OutcomeUnknownError as error:
         error.remedy = (
-            f"the schema {schema} is registered, {table} may be: run the same command again, it goes on from "
-            f"what is there"
+            f"the schema {schema} is registered and {table} may be: run the same command again, it continues "
+            f"from what exists"
         )
         raise
     except PinotPluginError as error:
         error.remedy = (
-            f"the schema {schema} is registered, {table} is not: fix what it says and run the same command "
-            f"again, it goes on from there; or delete the schema by 'pinotctl schema delete {schema}'"
+            f"the schema {schema} is registered, but {table} is not: fix the reported problem and run the "
+            f"same command again, it continues from there; or delete the schema with "
+            f"'pinotctl schema delete {schema}'"
         )
         raise
 
 
 def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]:
-    """Return the live servers of a table's tenant that have never reported as hosted ones do.
+    """Return the live servers of a table's tenant that have never reported like hosted servers.
 
-    A row on a stock server never becomes visible. That a server has reported once, under its name, does not
-    prove that it is hosted now.
+    A row on a stock server never becomes visible. A past report under a server's name does not prove that the
+    server is hosted now.
     """
     tags = server_tags(table)
     reported = set(store.connection.children(f"/{store.cluster_name}/PINOT_PLUGINS/servers") or ())
@@ -223,10 +225,10 @@ def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]
 
 
 def check_hooks(store: PropertyStore, table: TableConfig) -> None:
-    """Check that no role of the table's tenants runs without the hook ``upsert`` because it fails there.
+    """Check that no role of the table's tenants runs without the hook ``upsert`` because the hook failed.
 
     Raises:
-        UnsupportedError: One does; its reason is in it.
+        UnsupportedError: A role does; the error contains the reason.
     """
     broker = (table.to_json().get("tenants") or {}).get("broker") or "DefaultTenant"
     tags = server_tags(table) | {f"{broker}_BROKER"}
@@ -236,12 +238,12 @@ def check_hooks(store: PropertyStore, table: TableConfig) -> None:
                 f"{table.name_with_type} cannot be an upsert table: {instance} runs without the hook upsert, "
                 f"which failed there: {reasons['upsert']}",
                 where=instance,
-                remedy="fix what it says and start that role again, or take it out of the table's tenant",
+                remedy="fix the reported problem and restart that role, or remove it from the table's tenant",
             )
 
 
 def server_tags(table: TableConfig) -> set[str]:
-    """Return the tags of the servers that may have a realtime table's segments."""
+    """Return the tags of the servers that may host a realtime table's segments."""
     tenants = table.to_json().get("tenants") or {}
     tenant = tenants.get("server") or "DefaultTenant"
     override = tenants.get("tagOverrideConfig") or {}
@@ -261,7 +263,7 @@ def _with_columns(schema: Schema) -> Schema:
 
 
 def _with_indexes(table: TableConfig) -> TableConfig:
-    """Plain values at fixed places, so that a version can be written where a row's value is."""
+    """Store the columns as raw values at fixed positions, so that versions can be written in place."""
     document = copy.deepcopy(table.to_json())
     index = document["tableIndexConfig"]
     plain = [name for name in index.get("noDictionaryColumns") or [] if name not in SYSTEM_COLUMNS]
@@ -300,14 +302,14 @@ def _refuse_differences(what: str, wanted: Mapping[str, Any], found: Mapping[str
     differences = list(_differences(wanted, found, ""))
     if differences:
         raise ConflictError(
-            f"{what} exists already and differs: {'; '.join(differences)}",
+            f"{what} already exists and differs: {'; '.join(differences)}",
             where=what,
             remedy="change the files to match it, or delete it first",
         )
 
 
 def _differences(wanted: Any, found: Any, path: str) -> Iterator[str]:
-    """What is wanted and not found so; Pinot adds its defaults, and writes numbers as text."""
+    """Yield the wanted settings that differ; Pinot adds its defaults and writes numbers as strings."""
     if isinstance(wanted, Mapping):
         if wanted and not isinstance(found, Mapping):
             yield f"{path or 'all'} is missing"
@@ -322,5 +324,5 @@ def _differences(wanted: Any, found: Any, path: str) -> Iterator[str]:
         for number, (one, two) in enumerate(zip(wanted, other, strict=True)):
             yield from _differences(one, two, f"{path}[{number}]")
     elif wanted is not None and str(wanted).lower() != str(found).lower():
-        # The values are left out: a stream config holds credentials.
+        # The values are not shown: a stream config contains credentials.
         yield path

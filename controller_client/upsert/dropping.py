@@ -1,7 +1,7 @@
-"""Taking an upsert table away: the table, its schema, the topic of its updates, and what is kept of it.
+"""Drops an upsert table: the table, its schema, its updates topic and its records in ZooKeeper.
 
-The table's config, which names the topic, is noted beside what is kept, so that a drop that was killed is
-finished by the next one, also when the table has gone already.
+The table's config, which names the topic, is saved beside the records, so that a drop that was killed can be
+finished by the next one even if the table itself is already gone.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _NOTE = "drop"
 
 @dataclass(frozen=True)
 class Drop:
-    """What is there of an upsert table, and how it goes.
+    """The existing parts of an upsert table and how to delete them.
 
     Attributes:
         table: Name with type.
         config: Its config.
-        steps: What goes, in words, and what takes it away; in their order.
+        steps: For each part, in order, its description and the function that deletes it.
     """
 
     table: TableName
@@ -47,43 +47,43 @@ class Drop:
 
     @property
     def what(self) -> list[str]:
-        """What goes, in words."""
+        """Descriptions of the parts to delete."""
         return [what for what, _ in self.steps]
 
-    def run(self, store: PropertyStore, said: Callable[[str], None]) -> None:
-        """Take all of it away, while no key coordinator can begin.
+    def run(self, store: PropertyStore, log: Callable[[str], None]) -> None:
+        """Delete all parts while keeping key coordinators from starting.
 
         Args:
             store: The cluster's property store.
-            said: Called with each thing that has gone.
+            log: Called with each deleted part.
 
         Raises:
-            LockHeldError: A key coordinator runs.
+            LockHeldError: A key coordinator is running.
             SourceError: Kafka does not answer: run it again.
             OutcomeUnknownError: A reply was lost: run it again.
         """
         with TableLock(store, self.table, LOCK, process_name()) as lock:
             lock.acquire(0.0)
             note_drop(store, self.table, self.config)
-            for what, take_away in self.steps:
-                take_away()
-                said(what)
+            for what, delete in self.steps:
+                delete()
+                log(what)
 
 
 def plan_drop(client: RestClient, store: PropertyStore, name: str, *, keep_schema: bool = False) -> Drop:
-    """Look up what is there of an upsert table; nothing is changed.
+    """Find the existing parts of an upsert table; changes nothing.
 
     Args:
         client: Client of the cluster.
         store: Its property store.
         name: The table, with or without type.
-        keep_schema: Leave its schema.
+        keep_schema: Keep its schema.
 
     Raises:
-        NotFoundError: Nothing is there of such a table.
-        ConflictError: It is no upsert table.
-        SourceError: Kafka does not answer about the topic of updates.
-        FormatVersionError: A later release has begun to drop it.
+        NotFoundError: No part of such a table exists.
+        ConflictError: It is not an upsert table.
+        SourceError: Kafka does not answer a request about the updates topic.
+        FormatVersionError: A later release has started to drop it.
     """
     parsed = TableName.parse(name)
     table = TableName.of(parsed.raw if parsed else name, TableType.REALTIME)
@@ -92,11 +92,11 @@ def plan_drop(client: RestClient, store: PropertyStore, name: str, *, keep_schem
         raise ConflictError(
             f"{table} is not an upsert table",
             where=client.config.url,
-            remedy=f"delete it by 'pinotctl table delete {table}'",
+            remedy=f"delete it with 'pinotctl table delete {table}'",
         )
     config = present or noted_drop(store, table)
     if config is None:
-        raise NotFoundError(f"there is no upsert table {table}", where=client.config.url)
+        raise NotFoundError(f"the upsert table {table} does not exist", where=client.config.url)
     steps: list[tuple[str, Callable[[], None]]] = []
     if present:
         segments = len(client.segments.list(table, exclude_replaced=False))
@@ -107,16 +107,16 @@ def plan_drop(client: RestClient, store: PropertyStore, name: str, *, keep_schem
     stream, topic = StreamConfig.of(config), UpsertSettings.of(config).updates_topic
     if topic_exists(stream, topic):
         steps.append((f"topic {topic}", lambda: delete_topic(stream, topic)))
-    # Last: the note is in it.
+    # Last, because it contains the note.
     records = _folder(store, table)
     steps.append((f"records {records}", lambda: _forget(store, records)))
     return Drop(table, config, tuple(steps))
 
 
 def _schema_of(client: RestClient, config: TableConfig) -> str | None:
-    """The table's schema, where no other table has it."""
-    there = set(client.schemas.list())
-    name = next((each for each in config.schema_names if each in there), None)
+    """Return the table's schema unless another table uses it."""
+    existing = set(client.schemas.list())
+    name = next((each for each in config.schema_names if each in existing), None)
     others = set(client.tables.list_typed())
     others.discard(config.name_with_type)
     if name and any(each.raw == name or name in client.tables.get(each).schema_names for each in others):
@@ -125,16 +125,16 @@ def _schema_of(client: RestClient, config: TableConfig) -> str | None:
 
 
 def note_drop(store: PropertyStore, table: TableName, config: TableConfig) -> None:
-    """Note the config of a table (with type) that a drop begins to take away."""
+    """Save the config of a table (name with type) before dropping it."""
     note = ZNRecord(_NOTE, DROP_FORMAT.stamp({_CONFIG: json.dumps(config.to_json())}))
     write_own_record(store, _note_path(store, table), note)
 
 
 def noted_drop(store: PropertyStore, table: TableName) -> TableConfig | None:
-    """Return the config of a table that a drop has begun to take away; None where none has.
+    """Return the saved config of a table whose drop has started; None if none has.
 
     Raises:
-        FormatVersionError: A later release has begun it.
+        FormatVersionError: A later release started it.
     """
     path = _note_path(store, table)
     note = read_record_at(store, path)
@@ -145,7 +145,7 @@ def noted_drop(store: PropertyStore, table: TableName) -> TableConfig | None:
 
 
 def _forget(store: PropertyStore, folder: str) -> None:
-    """Delete what is kept of a table, the note last: while that is there, a drop can be finished."""
+    """Delete a table's records, the note last: as long as it exists, a drop can be finished."""
     for name in store.connection.children(folder) or ():
         if name != _NOTE:
             with suppress(NotFoundError):

@@ -1,7 +1,7 @@
-"""Whether Pinot stores of a message what the key coordinator reads of it; plain checks, no cluster.
+"""Checks that Pinot stores the same values of a message as the key coordinator reads; needs no cluster.
 
-Both read the input topic by themselves. What a table's config makes of a message on Pinot's side alone, the
-key coordinator does not see: where that is another key or another time, wrong rows would be replaced.
+Both read the input topic independently. The key coordinator does not see how a table's config changes a
+message in Pinot: if that changed the key or the time, the wrong rows would be replaced.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _KNOWN_PROPERTIES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 _OF_KAFKA = ("__header$", "__metadata$")
-"""Columns of these names, and ``__key``, are of the Kafka record, and not of its value."""
+"""Columns with these prefixes, and ``__key``, come from the Kafka record rather than its value."""
 _FIELD_GROUPS = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
 _CUT = "TRIM_LENGTH"
-_DROPPED = "a row that it drops still replaces the earlier row of its key, so the key has no row"
+_DROPPED = "a dropped row still replaces the previous row of its key, so the key has no row"
 
 
 @dataclass(frozen=True)
 class IngestionFindings:
-    """What a table's config and schema do to messages.
+    """The effects of a table's config and schema on messages.
 
     Attributes:
-        refusals: With which Pinot stores another key or time than the key coordinator reads.
-        warnings: With which it may, or drops rows that have replaced others.
+        refusals: Settings with which Pinot stores another key or time than the key coordinator reads.
+        warnings: Settings with which it may, or drops rows that have replaced others.
     """
 
     refusals: tuple[str, ...]
@@ -64,25 +64,25 @@ class IngestionFindings:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns that the key coordinator reads, by name, each with what it is."""
+    """The columns that the key coordinator reads: role by name."""
 
     roles: Mapping[str, str]
     fields: Mapping[str, Mapping[str, Any]]
-    """All columns of the schema, as it has them."""
+    """All columns of the schema, as defined there."""
 
     def named_in(self, names: Iterable[str]) -> list[str]:
-        """Those among some names, as ``the key user``."""
+        """Return those among the names, in the form ``the key user``."""
         wanted = set(names)
         return [f"{role} {name}" for name, role in self.roles.items() if name in wanted]
 
 
 def check_ingestion(schema: Schema, table: TableConfig, settings: UpsertSettings) -> IngestionFindings:
-    """Compare what Pinot makes of a message with what the key coordinator reads of it.
+    """Compare what Pinot stores of a message with what the key coordinator reads.
 
     Args:
-        schema: The table's.
+        schema: The table's schema.
         table: Its config.
-        settings: Of upsert.
+        settings: Its upsert settings.
     """
     document = schema.to_json()
     fields = {each["name"]: each for group in _FIELD_GROUPS for each in document.get(group) or ()}
@@ -103,7 +103,7 @@ def check_ingestion(schema: Schema, table: TableConfig, settings: UpsertSettings
 
 
 _Found = Iterator[tuple[bool, str]]
-"""Whether it is refused, and what is said."""
+"""Whether the setting is refused, and the message."""
 
 
 def _refused(text: str) -> tuple[bool, str]:
@@ -122,13 +122,13 @@ def _of_schema(columns: _Columns) -> _Found:
                 f"{role} {name} has a transformFunction in the schema: it must be a field of the messages"
             )
         if name == "__key" or name.startswith(_OF_KAFKA):
-            yield _refused(f"{role} {name} is of the Kafka record: it must be a field of the messages")
+            yield _refused(f"{role} {name} comes from the Kafka record: it must be a field of the messages")
     for name, field in columns.fields.items():
         strategy = str(field.get("maxLengthExceedStrategy") or _CUT).upper()
         if name in columns.roles and field.get("dataType") == "STRING" and strategy != _CUT:
             yield _refused(
                 f"{columns.roles[name]} {name} has the maxLengthExceedStrategy {strategy}: the "
-                f"key coordinator cuts longer values, as {_CUT} does"
+                f"key coordinator truncates longer values, like {_CUT}"
             )
         elif name not in columns.roles and strategy == "ERROR":
             yield _warned(f"maxLengthExceedStrategy ERROR of {name}: {_DROPPED}")
@@ -147,7 +147,7 @@ def _of_transforms(config: Mapping[str, Any], columns: _Columns) -> _Found:
     if others:
         yield _warned(
             f"transforms of {', '.join(others)}: Pinot drops a row for which one fails, unless "
-            f"continueOnError is set, which Pinot 0.11 does not know; {_DROPPED}"
+            f"continueOnError is set, which Pinot 0.11 does not support; {_DROPPED}"
         )
 
 
@@ -157,9 +157,8 @@ def _of_dropped_rows(config: Mapping[str, Any], columns: _Columns, table: TableC
     continues = bool(config.get("continueOnError"))
     if continues:
         yield _warned(
-            "ingestionConfig.continueOnError: Pinot stores a row with a default in the place of a value "
-            "that does not fit its column, but the key coordinator counts it as "
-            "refused, and queries never see it"
+            "ingestionConfig.continueOnError: if a value does not fit its column, Pinot stores the row with "
+            "a default, but the key coordinator counts it as refused and queries never see it"
         )
     time_column = str(table.segments_config.time_column_name or "")
     if not config.get("rowTimeValueCheck") or not time_column:
@@ -168,27 +167,26 @@ def _of_dropped_rows(config: Mapping[str, Any], columns: _Columns, table: TableC
         yield _warned(f"ingestionConfig.rowTimeValueCheck: {_DROPPED}")
     for column in columns.named_in([time_column]) if continues else ():
         yield _refused(
-            f"rowTimeValueCheck with continueOnError puts a default into {column} where its time is "
+            f"rowTimeValueCheck with continueOnError replaces {column} with a default if its time is "
             "before 1971 or after 2071"
         )
 
 
 def _of_nested(config: Mapping[str, Any], columns: _Columns) -> _Found:
-    """What takes messages apart, and puts fields into other columns."""
+    """Check the settings that unnest messages or move fields to other columns."""
     complex_type = config.get("complexTypeConfig")
     if complex_type is not None:
         if complex_type.get("fieldsToUnnest"):
-            yield _refused("complexTypeConfig makes several rows of a message, which has one offset")
+            yield _refused("complexTypeConfig makes several rows from a message, which has only one offset")
         renames = complex_type.get("prefixesToRename") or {}
         prefixes = tuple(str(text) for pair in renames.items() for text in pair)
         delimiter = str(complex_type.get("delimiter") or ".")
         moved = [each for each in columns.roles if delimiter in each or each.startswith(prefixes)]
         for column in columns.named_in(moved):
-            yield _refused(f"{column} comes out of complexTypeConfig: it must be a field of the messages")
+            yield _refused(f"{column} comes from complexTypeConfig: it must be a field of the messages")
         yield _warned(
-            "ingestionConfig.complexTypeConfig: the key coordinator reads messages as they are, so it "
-            f"cannot tell when a value does not fit a column that is taken out of another "
-            f"field; {_DROPPED}"
+            "ingestionConfig.complexTypeConfig: the key coordinator reads messages unchanged, so it cannot "
+            f"detect a value that does not fit a column extracted from another field; {_DROPPED}"
         )
     for section in (
         "enrichmentConfigs",
@@ -200,25 +198,22 @@ def _of_nested(config: Mapping[str, Any], columns: _Columns) -> _Found:
             continue
         for column in columns.named_in(_texts(part)):
             yield _refused(
-                f"{column} is named in ingestionConfig.{section}: it must be stored as messages have it"
+                f"{column} is named in ingestionConfig.{section}: it must be stored as it is in the messages"
             )
-        yield _warned(
-            f"ingestionConfig.{section}: it must leave the columns of the key, and the timestamp, as "
-            "messages have them"
-        )
+        yield _warned(f"ingestionConfig.{section}: it must not change the key's columns or the timestamp")
 
 
 def _of_decoder(table: TableConfig) -> _Found:
     try:
         values = StreamConfig.of(table).values
     except ConfigError:
-        return  # it has no stream, which is said elsewhere
+        return  # it has no stream, which is reported elsewhere
     decoder = values.get(DECODER, "").rpartition(".")[2]
     known = _KNOWN_PROPERTIES.get(decoder)
     if known is None:
         yield _refused(
-            f"messages of the decoder {decoder or '(none)'} cannot be read by the key coordinator, but "
-            f"those of {', '.join(_KNOWN_PROPERTIES)}"
+            f"the key coordinator cannot read messages of the decoder {decoder or '(none)'}, only those of "
+            f"{', '.join(_KNOWN_PROPERTIES)}"
         )
         return
     properties = {
@@ -228,26 +223,24 @@ def _of_decoder(table: TableConfig) -> _Found:
     }
     for name, value in sorted(properties.items()):
         if name in _EXTRACTORS:
-            yield _refused(
-                f"{DECODER_PROPERTY}{name}: the key coordinator does not read messages by that class"
-            )
+            yield _refused(f"{DECODER_PROPERTY}{name}: the key coordinator does not support this class")
         elif name == "leading.bytes.to.strip" and decoder == PLAIN_AVRO:
             if value.strip() not in ("", "0"):
-                yield _refused(f"{DECODER_PROPERTY}{name}: the key coordinator strips no bytes off a message")
+                yield _refused(f"{DECODER_PROPERTY}{name}: the key coordinator does not strip bytes")
         elif name == "enableLogicalTypes" and decoder not in JSON_DECODERS:
             if value.strip().lower() == "true":
                 yield _refused(
-                    f"{DECODER_PROPERTY}{name}: the key coordinator reads the plain values of Avro's "
+                    f"{DECODER_PROPERTY}{name}: the key coordinator reads the underlying values of Avro's "
                     f"logical types"
                 )
         elif name not in known:
             yield _warned(
-                f"{DECODER_PROPERTY}{name} is not known to the key coordinator, which reads without it"
+                f"{DECODER_PROPERTY}{name} is not supported by the key coordinator and is ignored by it"
             )
 
 
 def _texts(part: Any) -> Iterator[str]:
-    """All texts within a document, keys too."""
+    """Yield all strings in a document, including keys."""
     if isinstance(part, Mapping):
         for key, value in part.items():
             yield str(key)

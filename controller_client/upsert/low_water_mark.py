@@ -1,4 +1,4 @@
-"""The mark of an upsert table: up to which version all servers that answer queries are complete."""
+"""The low-water mark of an upsert table: the newest version complete on all servers that take queries."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _SERVING = frozenset({"ONLINE", "CONSUMING"})
 
 
 class NoMarkError(NotAppliedError):
-    """No version of the table is complete on all of its servers, so no answer would be right."""
+    """No version of the table is complete on all of its servers, so no result would be correct."""
 
 
 @dataclass(frozen=True)
 class TableMark:
-    """What was read of a table's servers at one moment.
+    """The state of a table's servers at one moment.
 
     Attributes:
         table: Name with type.
-        created: Which table of the name it is: the creation order of its config in ZooKeeper; None where
-            there is no table.
-        servers: Those that brokers send its queries to, each with the record of its present session; None
-            where it has reported none.
+        created: Identifies the table among those of the same name: the creation order of its config in
+            ZooKeeper; None if the table does not exist.
+        servers: The servers that brokers send its queries to, each with the record of its current session;
+            None if it has not reported one.
     """
 
     table: TableName
@@ -41,24 +41,24 @@ class TableMark:
 
     @property
     def version(self) -> int:
-        """The low-water mark; -1 where a server has no record, or where there is no server."""
+        """The low-water mark; -1 if a server has no record, or there are no servers."""
         return low_water_mark({name: record.mark if record else NIL for name, record in self.servers.items()})
 
     @property
     def at_ms(self) -> int:
-        """When that version was complete at the coordinator, milliseconds since 1970; 0 without one."""
+        """When the coordinator completed that version, milliseconds since 1970; 0 if there is none."""
         version = self.version
         times = (record.at_ms for record in self.servers.values() if record and record.mark == version)
         return max(times, default=0) if version != NIL else 0
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """Servers that have reported nothing in their present session; they hold the mark."""
+        """Servers that have not reported in their current session; they hold the mark back."""
         return tuple(sorted(name for name, record in self.servers.items() if record is None))
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Servers without which the mark would be higher."""
+        """Servers that hold the mark back."""
         lowest = self.version
         marks = {name: record.mark if record else NIL for name, record in self.servers.items()}
         if len(set(marks.values())) < 2 and not self.silent:
@@ -67,12 +67,12 @@ class TableMark:
 
     @property
     def cut_by_option(self) -> bool:
-        """Whether its servers take the version of a query as an option of it: Pinot 1.3 and later."""
+        """Whether its servers read a query's version from a query option: Pinot 1.3 and later."""
         return any(record.cuts_by_option for record in self.servers.values() if record)
 
     @property
     def segments(self) -> frozenset[str]:
-        """The consuming segments whose rows the records name: a broker that takes the mark queries them."""
+        """The consuming segments in the records: a broker that uses the mark must query them."""
         return frozenset(
             progress.segment
             for record in self.servers.values()
@@ -82,49 +82,49 @@ class TableMark:
         )
 
     def why_none(self) -> str:
-        """Explain in a sentence why there is no mark."""
+        """Explain why there is no mark, in a sentence."""
         if not self.servers:
             return "it has no live server"
         if self.silent:
             return (
-                f"{', '.join(self.silent)} has not reported how far it is (check that it runs with the hook "
+                f"{', '.join(self.silent)} has not reported its progress (check that it runs with the hook "
                 f"upsert)"
             )
         return f"{', '.join(self.holders) or 'no server'} has completed no version yet"
 
     def check_asked(self, *, by_option: bool | None) -> None:
-        """Refuse a query that a server would not understand: it would answer with the rows of all versions.
+        """Refuse a query whose version a server would ignore: it would return the rows of all versions.
 
         Args:
-            by_option: Whether the query names the version in an option, and not in a condition of its SQL;
-                None: either, so that all servers have to want the same.
+            by_option: Whether the query contains the version as an option rather than as an SQL condition;
+                None: either, but all servers must expect the same.
 
         Raises:
-            NoMarkError: A server wants the other.
+            NoMarkError: A server expects the other form.
         """
         wants = {name: record.cuts_by_option for name, record in self.servers.items() if record}
         if len(set(wants.values()) | ({by_option} - {None})) < 2:
             return
-        said = "; ".join(
+        expectations = "; ".join(
             f"{', '.join(sorted(name for name in wants if wants[name] is each))} "
-            f"by {'a query option' if each else 'a condition of the SQL'}"
+            f"by {'a query option' if each else 'an SQL condition'}"
             for each in sorted(set(wants.values()))
         )
         asked = {
             None: "",
-            True: ", and the query names it by option",
-            False: ", and the query by a condition",
+            True: "; the query contains it as an option",
+            False: "; the query contains it as a condition",
         }
         raise NoMarkError(
-            f"the servers of {self.table} take the version of a query in other ways than it is named: "
-            f"{said}{asked[by_option]}",
+            f"not all servers of {self.table} expect a query's version in the same form: "
+            f"{expectations}{asked[by_option]}",
             where=self.table,
-            expected="servers, and brokers with the hook upsert, of the same Pinot",
+            expected="servers, and brokers with the hook upsert, of the same Pinot version",
             remedy="finish the upgrade; until then the query option skipUpsert=true shows all rows",
         )
 
     def required(self) -> int:
-        """The version.
+        """Return the version.
 
         Raises:
             NoMarkError: There is none.
@@ -139,10 +139,10 @@ class TableMark:
 
 
 def read_mark(store: PropertyStore, table: TableName) -> TableMark:
-    """Read how far the servers are that brokers send queries of a table to.
+    """Read the progress of the servers that brokers send a table's queries to.
 
-    These are servers that have a segment of it in the external view, are connected, and neither shut down
-    nor have their queries disabled.
+    These servers host a segment of the table in the external view, are connected, and are neither shutting
+    down nor disabled for queries.
 
     Args:
         store: The cluster's property store.
@@ -156,9 +156,9 @@ def read_mark(store: PropertyStore, table: TableName) -> TableMark:
     names = sorted(
         {name for replicas in states.values() for name, state in replicas.items() if state in _SERVING}
     )
-    # What a server has reported of a table that was deleted does not count for one that has its name.
+    # A report about a deleted table does not count for a new table of the same name.
     created = store.creation_order(table_config_path(table))
-    # Records last: one that is read was written after its session began.
+    # Records last: a record that is read was written after its session began.
     live = read_records_at(store, [f"{cluster}/LIVEINSTANCES/{name}" for name in names])
     configs = read_records_at(store, [f"{cluster}/CONFIGS/PARTICIPANT/{name}" for name in names])
     reported = read_servers(store, table)
@@ -177,7 +177,7 @@ def read_mark(store: PropertyStore, table: TableName) -> TableMark:
 
 
 def takes_queries(config: ZNRecord | None) -> bool:
-    """Whether brokers send queries to a server with this instance config, as Pinot's routing decides it."""
+    """Whether brokers send queries to a server with this instance config, by the rules of Pinot's routing."""
     if config is None:
         return False
     simple = {key: value.lower() for key, value in config.simple_fields.items()}

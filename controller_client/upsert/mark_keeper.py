@@ -1,4 +1,4 @@
-"""The version at which queries of an upsert table are answered, and the segments that an answer needs."""
+"""Chooses the version for queries of an upsert table, and the segments that a result must cover."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Answerable:
-    """What a broker can answer at.
+    """A version that a broker can answer queries at.
 
     Attributes:
         version: The version.
-        segments: An answer counts only if all of these were asked: else rows are missing. Brokers answer
-            without segments that no server has, in many cases without a word.
+        segments: Segments that a result must cover, or else rows are missing. Brokers skip segments that no
+            server has, often without reporting it.
     """
 
     version: int
@@ -34,15 +34,16 @@ class Answerable:
 
 
 class MarkKeeper:
-    """What a table's queries are answered at, kept from look to look; for one thread.
+    """Keeps the version that a table's queries are answered at; not thread-safe.
 
-    A greater version is taken only when the broker queries every segment that the table is to have: then it
-    has all rows of it. A new segment is queried some moments after it is there, and until then the version
-    stays. While a server has reported nothing it stays, too. What was kept of a table is forgotten when
-    another one of its name is there: that one's versions are others.
+    The version advances only when the broker queries every segment that the table should have, because only
+    then does the result contain all of the version's rows. A new segment is queried a moment after it
+    appears; until then the version stays. It also stays while a server has not reported. If the table is
+    replaced by another of the same name, the version is discarded, because the new table has versions of its
+    own.
 
     Args:
-        by_option: As of :meth:`TableMark.check_asked`.
+        by_option: See :meth:`TableMark.check_asked`.
     """
 
     def __init__(self, *, by_option: bool | None = None) -> None:
@@ -57,16 +58,17 @@ class MarkKeeper:
         unrouted: Callable[[frozenset[str]], Collection[str]],
         with_rows: Callable[[Collection[str]], Collection[str]],
     ) -> Answerable:
-        """Return what to answer at.
+        """Return the version to answer at.
 
         Args:
-            found: What was read just now.
-            wanted: The segments that servers are to have, read after it.
-            unrouted: Given segments, returns those that the broker does not query.
-            with_rows: Given segments, returns those that may have rows; brokers may leave out the others.
+            found: The mark read just now.
+            wanted: The segments that servers should have, read after the mark.
+            unrouted: Returns those of some segments that the broker does not query.
+            with_rows: Returns those of some segments that may have rows; brokers may skip the others.
 
         Raises:
-            NoMarkError: There is no version, and was none before; or servers take versions otherwise.
+            NoMarkError: There is no version, and there was none before; or servers expect versions in another
+                form.
         """
         found.check_asked(by_option=self._by_option)
         if found.created != self._created:
@@ -82,11 +84,11 @@ class MarkKeeper:
             raise NoMarkError(
                 f"a broker does not query {shown_names(missing)} of {found.table}",
                 where=found.table,
-                remedy="query again in a moment: brokers pick up new segments automatically; if it stays so, "
-                "check that all servers of the table are up",
+                remedy="query again in a moment: brokers pick up new segments automatically; if the error "
+                "persists, check that all servers of the table are running",
             )
         if missing and kept:
-            # When the kept version was taken, all its rows were in the segments that were there then.
+            # When the kept version was chosen, all its rows were in the segments of that moment.
             self._kept = Answerable(min(version, kept.version), kept.segments & needed)
         else:
             self._kept = Answerable(version, needed - outside)
@@ -94,7 +96,7 @@ class MarkKeeper:
 
 
 def read_wanted(store: PropertyStore, table: TableName) -> frozenset[str]:
-    """Return the segments of a table (with type) that servers are to have; none where there is no table.
+    """Return the segments of a table (name with type) that servers should have; empty if there is no table.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -107,7 +109,7 @@ def read_wanted(store: PropertyStore, table: TableName) -> frozenset[str]:
 
 
 def with_rows(store: PropertyStore, table: TableName, names: Collection[str]) -> frozenset[str]:
-    """Return those of a table's segments that may have rows: not the sealed ones that were sealed without.
+    """Return those of a table's segments that may have rows: all but sealed segments without rows.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -124,6 +126,6 @@ def with_rows(store: PropertyStore, table: TableName, names: Collection[str]) ->
 
 
 def shown_names(names: Collection[str]) -> str:
-    """Name some segments in a message."""
+    """List some names for a message."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(sorted(names)[:_SHOWN])}{more}"

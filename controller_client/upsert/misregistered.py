@@ -1,4 +1,4 @@
-"""Realtime tables that look like upsert tables and are none: they were registered without our settings."""
+"""Detects realtime tables that look like upsert tables but were registered without our settings."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _OWN_KEYS = ("updatesemantic", "primarykey")
 
 
 class MisregisteredError(ConfigError):
-    """A table looks like an upsert table and is a plain one: queries would see all of its rows."""
+    """A table looks like an upsert table but is a plain one: queries would see all of its rows."""
 
 
 def traces_of_upsert(config: TableConfig, columns: Iterable[str]) -> str | None:
-    """Say what of a table looks like an upsert table though it is none; None where nothing does.
+    """Return what makes a plain table look like an upsert table; None if nothing does.
 
     Args:
-        config: The table's.
-        columns: Names of its schema's columns.
+        config: The table's config.
+        columns: Names of the columns of its schema.
     """
     if is_upsert(config):
         return None
@@ -45,26 +45,26 @@ def traces_of_upsert(config: TableConfig, columns: Iterable[str]) -> str | None:
 
 
 def check_table(store: PropertyStore, config: TableConfig) -> None:
-    """Refuse a table that looks like an upsert table and is none.
+    """Refuse a plain table that looks like an upsert table.
 
     Args:
-        store: The cluster's property store, which has the table's schema.
-        config: The table's.
+        store: The cluster's property store, which contains the table's schema.
+        config: The table's config.
 
     Raises:
-        MisregisteredError: It does.
+        MisregisteredError: It looks like an upsert table but is a plain one.
         UnreachableError: ZooKeeper does not answer.
     """
     found = traces_of_upsert(config, _column_names(store, config))
     if found is not None:
         name = config.name_with_type
         raise MisregisteredError(
-            f"{name} looks like an upsert table ({found}) and was registered as a plain one: its rows have "
-            f"no versions, and queries would see all of them",
-            expected="a table that 'pinotctl upsert create' has registered",
+            f"{name} looks like an upsert table ({found}) but was registered as a plain one: its rows have "
+            f"no versions, so queries would see all of them",
+            expected="a table created with 'pinotctl upsert create'",
             where=name,
-            remedy="delete it, and create it from the same files by 'pinotctl upsert create'; the query "
-            "option skipUpsert=true shows all rows of it as it is",
+            remedy="delete it and create it from the same files with 'pinotctl upsert create'; the query "
+            "option skipUpsert=true shows all of its current rows",
         )
 
 

@@ -1,12 +1,12 @@
-"""Schema and table as the original design of upsert has them: ``updateSemantic`` and ``primaryKey`` in them.
+"""Schema and table in the form of the original upsert design, with ``updateSemantic`` and ``primaryKey``.
 
 ::
 
     {"schemaName": "balances", "updateSemantic": "upsert", "primaryKey": "user,account", ...}
     {"tableName": "balances", "updateSemantic": "upsert", ...}
 
-Pinot knows neither field and drops them without a word, so that what is registered through its REST API in
-this form is a plain table. Here they are read, and taken out.
+Pinot knows neither field and silently drops both, so a table registered in this form through its REST API is
+a plain one. This module reads and removes the fields.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _OWN = frozenset(name.lower() for name in SYSTEM_COLUMNS)
 
 @dataclass(frozen=True)
 class GivenSettings:
-    """What is to be made an upsert table, and what the files say about it.
+    """A table to turn into an upsert table, and the settings in its files.
 
     Attributes:
-        schema: Without the fields of the original form, and without definitions of the columns that every
-            upsert table gets.
-        table: Without these fields.
-        primary_key: The key's columns; empty where the files name none.
-        timestamp_column: The table's time column, which is the default; None without one.
+        schema: The schema without the fields of the original form and without the columns that every upsert
+            table gets.
+        table: The table's config without these fields.
+        primary_key: The key's columns; empty if the files name none.
+        timestamp_column: The table's time column, used as the default; None if it has none.
     """
 
     schema: Schema
@@ -46,27 +46,27 @@ class GivenSettings:
     timestamp_column: str | None
 
     def key_or(self, named: str | None) -> tuple[str, ...]:
-        """Return the key: columns that the user has named, by comma, or those of the files.
+        """Return the key: the user's comma-separated columns, or those of the files.
 
         Raises:
-            ConfigError: There are none, or the two differ.
+            ConfigError: There is none, or the two differ.
         """
         own = _names(named) if named else ()
         if own and self.primary_key and own != self.primary_key:
             raise ConfigError(
-                f"the key is {','.join(own)}, and the files name {','.join(self.primary_key)}",
+                f"the given key is {','.join(own)}, but the files name {','.join(self.primary_key)}",
                 where=self.table.name_with_type,
-                remedy="leave --primary-key out, or change the files",
+                remedy="omit --primary-key, or change the files",
             )
         if not own and not self.primary_key:
             raise ConfigError(
-                f"no key is named for {self.table.name_with_type}",
+                f"{self.table.name_with_type} has no key",
                 expected=f"--primary-key, or {_KEY} in the schema or in the table's config",
             )
         return own or self.primary_key
 
     def timestamp_or(self, named: str | None) -> str:
-        """Return the timestamp: the column that the user has named, or the table's time column.
+        """Return the timestamp: the user's column, or the table's time column.
 
         Raises:
             ConfigError: There is none.
@@ -74,25 +74,25 @@ class GivenSettings:
         found = named or self.timestamp_column
         if not found:
             raise ConfigError(
-                f"no timestamp is named for {self.table.name_with_type}, which has no time column",
+                f"{self.table.name_with_type} has no timestamp: none is given, and it has no time column",
                 expected="--timestamp",
             )
         return found
 
 
 def read_original_form(schema: Schema, table: TableConfig) -> GivenSettings:
-    """Take the fields of the original form out of a schema and a table's config.
+    """Read the fields of the original form from a schema and a table's config, and remove them.
 
     Raises:
-        ConfigError: They ask for something else than upsert, or for different keys.
+        ConfigError: They set something other than upsert, or different keys.
     """
     documents = [copy.deepcopy(schema.to_json()), copy.deepcopy(table.to_json())]
     semantics, keys = set(), set()
-    for place in _places(*documents):
-        if _SEMANTIC in place:
-            semantics.add(str(place.pop(_SEMANTIC)).strip().lower())
-        if _KEY in place:
-            keys.add(_names(place.pop(_KEY)))
+    for part in _parts(*documents):
+        if _SEMANTIC in part:
+            semantics.add(str(part.pop(_SEMANTIC)).strip().lower())
+        if _KEY in part:
+            keys.add(_names(part.pop(_KEY)))
     custom = (documents[1].get("metadata") or {}).get("customConfigs") or {}
     if _KEY in custom:
         keys.add(_names(custom[_KEY]))
@@ -104,7 +104,7 @@ def read_original_form(schema: Schema, table: TableConfig) -> GivenSettings:
         raise ConfigError(
             f"the files name different keys: {' and '.join(sorted(','.join(key) for key in keys))}",
             where=table.name_with_type,
-            remedy=f"let {_KEY} be the same everywhere",
+            remedy=f"use the same {_KEY} everywhere",
         )
     for name in _FIELD_LISTS:
         fields = documents[0].get(name)
@@ -118,7 +118,7 @@ def read_original_form(schema: Schema, table: TableConfig) -> GivenSettings:
     )
 
 
-def _places(schema: dict[str, Any], table: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _parts(schema: dict[str, Any], table: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield schema
     yield table
     for part in ("segmentsConfig", "tableIndexConfig"):

@@ -1,4 +1,4 @@
-"""Queries of upsert tables through stock brokers: each is rewritten here to see one version of the table."""
+"""Queries of upsert tables through stock brokers: each is rewritten to see one version of the table."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ __all__ = ["UpsertQueries", "UpsertResult"]
 
 @dataclass(frozen=True)
 class UpsertResult:
-    """An answer, and the version it is of.
+    """A result and its version.
 
     Attributes:
-        result: The broker's answer.
-        versions: Upsert table (with type) -> the version that it was asked at; empty where the query names
-            none, or all rows were asked for.
+        result: The broker's result.
+        versions: Upsert table (name with type) -> the version of the result; empty if the query reads no
+            upsert table, or asks for all rows.
     """
 
     result: QueryResult
@@ -50,16 +50,16 @@ class UpsertResult:
 
 
 class UpsertQueries(Closing):
-    """Asks brokers for upsert tables; other tables' queries pass as they are. A context manager.
+    """Queries upsert tables through brokers; queries of other tables are sent unchanged. A context manager.
 
-    It needs no broker of ours: the version is put into the query's options where its servers take it from
-    there (Pinot 1.3 and later), else as a condition into the SQL. Brokers that run the hook ``upsert`` do it
-    themselves; asked from here they leave the query as it comes. Not for several threads at the same time.
+    It works with stock brokers: the version is added as a query option if the servers read it from there
+    (Pinot 1.3 and later), otherwise as an SQL condition. Brokers with the hook ``upsert`` would do the same;
+    they leave a query from here unchanged. Not thread-safe.
 
     Args:
         broker: The brokers.
         store: The cluster's property store.
-        mark_ttl_s: So long a mark and a table's config that were read are taken, in seconds.
+        mark_ttl_s: How long to reuse a mark and a table's config, in seconds.
         clock: Time.
     """
 
@@ -86,7 +86,7 @@ class UpsertQueries(Closing):
         self._transports: dict[str, Transport] = {}
 
     def close(self) -> None:
-        """Close what was opened here; broker and store stay open."""
+        """Close what this object opened; broker and store stay open."""
         self._open.close()
         self._ends.clear()
         self._transports.clear()
@@ -106,21 +106,22 @@ class UpsertQueries(Closing):
 
         Args:
             sql: One SELECT of one table, see :func:`~controller_client.upsert.rewriting.rewrite`. Options in
-                it (``SET skipUpsert = true``) are heard too.
-            skip_upsert: Take all rows, whatever their versions.
-            as_of_version: See the table as it was at the newest version up to this one.
-            as_of_timestamp_ms: As it was then, milliseconds since 1970.
-            options: Query options of Pinot.
-            timeout_s: As of :meth:`~controller_client.broker.client.BrokerClient.query`.
-            allow_partial: As of that.
+                it (``SET skipUpsert = true``) apply too.
+            skip_upsert: Return all rows, whatever their versions.
+            as_of_version: Query the table as of the newest version up to this one.
+            as_of_timestamp_ms: Query the table as of this time, milliseconds since 1970.
+            options: Pinot's query options.
+            timeout_s: See :meth:`~controller_client.broker.client.BrokerClient.query`.
+            allow_partial: Likewise.
 
         Raises:
-            RefusedQueryError: The query cannot be answered at one version, or not at that one.
+            RefusedQueryError: The query cannot be answered at one version, or not at the requested one.
             NoMarkError: No version is complete on all servers, or a broker does not query all segments yet.
-            PartialResultError: The broker does not query all segments of a table any more: servers are away.
-            QueryError: As of :meth:`~controller_client.broker.client.BrokerClient.query`, and all else of it.
+            PartialResultError: The broker no longer queries all segments of a table: servers are down.
+            QueryError: See :meth:`~controller_client.broker.client.BrokerClient.query`, as for its other
+                errors.
             UnreachableError: ZooKeeper does not answer.
-            SourceError: Kafka does not answer about an earlier version.
+            SourceError: Kafka does not answer a request for an earlier version.
         """
         asked = self.prepare(
             sql,
@@ -133,7 +134,8 @@ class UpsertQueries(Closing):
             asked.text, options=asked.options, timeout_s=timeout_s, allow_partial=allow_partial
         )
         if not allow_partial:
-            # It queried all segments when the version was taken; that servers are away since is found here.
+            # It queried all segments when the version was chosen; this detects servers that have gone down
+            # since.
             check_whole(
                 asked.segments,
                 lambda table: self._routed_by(result.broker_url, table),
@@ -151,7 +153,7 @@ class UpsertQueries(Closing):
         as_of_timestamp_ms: int | None = None,
         options: Mapping[str, str | int | bool] | None = None,
     ) -> VersionedQuery:
-        """Return a query as :meth:`query` sends it; arguments and errors as of that."""
+        """Return a query as :meth:`query` sends it; same arguments and errors."""
         cut = SqlText.of(sql)
         sent: dict[str, str | int | bool] = dict(options or {})
         merged = {key: str(value) for key, value in sent.items()} | options_in(cut)
@@ -180,7 +182,7 @@ class UpsertQueries(Closing):
     def _rewritten(
         self, sql: SqlText, asked: VersionOptions, options: Mapping[str, str]
     ) -> tuple[str, dict[str, int]]:
-        """The query with the condition of a version in it, and the versions."""
+        """Return the query with the versions as conditions, and the versions."""
         versions: dict[str, int] = {}
 
         def version_of(name: str) -> int | None:
@@ -211,7 +213,7 @@ class UpsertQueries(Closing):
 
     def _table(self, name: str) -> QueriedTable | None:
         now = self._clock.monotonic()
-        # Names come from queries, so those of before are not kept.
+        # Names come from queries, so old ones are not kept.
         self._tables = {key: kept for key, kept in self._tables.items() if now <= kept[0] + self._ttl_s}
         if name not in self._tables:
             found = find_table(self._store, name)
@@ -221,13 +223,13 @@ class UpsertQueries(Closing):
         return self._tables[name][1]
 
     def _check_not_dropped(self, name: str) -> None:
-        """Refuse a name that was an upsert table's and is no table's now.
+        """Refuse the name of an upsert table that no longer exists.
 
-        Brokers answer for it until they have heard of the drop: with rows of all versions.
+        Until brokers notice the drop, they would return rows of all versions.
         """
         if raw_name(name).lower() not in self._upsert_names:
             return
-        # Read now: the names that are kept may be those from before the drop.
+        # Reread: the cached names may be from before the drop.
         if name not in TableNames(self._store.children(TABLES_PATH)):
             raise RefusedQueryError(
                 f"the upsert table {name} was dropped while this client was open",
@@ -257,7 +259,7 @@ class UpsertQueries(Closing):
         return known[1]
 
     def _routed_everywhere(self, table: TableName) -> set[str]:
-        """The segments that every broker queries; a broker that cannot be reached answers no query either."""
+        """Return the segments that every broker queries; unreachable brokers answer no queries anyway."""
         everywhere: set[str] | None = None
         for url in self._broker.config.urls:
             try:

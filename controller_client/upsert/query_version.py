@@ -1,4 +1,4 @@
-"""At which version a query is answered: the table's mark, or an earlier version that it asks for."""
+"""Chooses a query's version: the table's mark, or an earlier version on request."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def version_for(
     """Return the version to answer at.
 
     Args:
-        table: Which table.
-        options: What the query asks for.
+        table: The table.
+        options: The query's version options.
         mark: The table's mark.
-        ends: Opens the table's ends of versions; called only for an earlier version.
+        ends: Opens the table's version ends; called only for an earlier version.
 
     Raises:
-        RefusedQueryError: That version is not complete yet, or was before what the updates topic holds.
+        RefusedQueryError: The version is not complete yet, or is no longer in the updates topic.
         SourceError: Kafka does not answer.
     """
     if options.version is None and options.timestamp_ms is None:
@@ -39,9 +39,9 @@ def version_for(
     if end is None:
         raise RefusedQueryError(
             f"{table.table} has no version for {asked}: it is before the first one, or the topic "
-            f"{table.settings.updates_topic} does not hold it any more",
+            f"{table.settings.updates_topic} no longer contains it",
             where=table.table,
-            remedy="query a later one",
+            remedy="query a later version",
         )
     if end.version > mark:
         raise _too_new(table, asked, mark)
@@ -52,5 +52,5 @@ def _too_new(table: QueriedTable, asked: str, mark: int) -> RefusedQueryError:
     return RefusedQueryError(
         f"{asked} of {table.table} is not complete on all servers yet: its mark is {mark}",
         where=table.table,
-        remedy="query again later, or without it",
+        remedy="query again later, or omit the option",
     )

@@ -1,13 +1,13 @@
-"""What servers and key coordinator of an upsert table report in ZooKeeper, and the table's low-water mark.
+"""The records of an upsert table's servers and key coordinator in ZooKeeper, and its low-water mark.
 
 ::
 
     /<cluster>/PINOT_PLUGINS/upsert/<table with type>/
-        servers/<instance>        ServerRecord: written by the server, once a version
+        servers/<instance>        ServerRecord: written by the server, once per version
         coordinator               CoordinatorRecord: written by the key coordinator
 
-Both have the version of their format in ``simpleFields.format``. Each has one writer, which writes all of it:
-what a process of another release has reported before is not so any more.
+Both have their format version in ``simpleFields.format``. Each has one writer, which rewrites it completely:
+what a process of another release reported earlier is obsolete.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SERVER_FORMAT = Format("a server's record of an upsert table")
 COORDINATOR_FORMAT = Format("the key coordinator's record")
 
 LOCK = "UpsertCoordinator"
-"""In the place of a task type in the path of the lock that the key coordinator of a table holds."""
+"""Takes the place of a task type in the path of the key coordinator's lock."""
 
 _SESSION, _MARK, _AT = "session", "mark", "atMs"
 _BY_OPTION, _CREATED = "cutsByOption", "tableCreated"
@@ -57,12 +57,12 @@ _SEGMENT, _INDEXED, _APPLIED = "segment", "indexed", "applied"
 
 @dataclass(frozen=True)
 class PartitionProgress:
-    """How far one partition of a table is on one server.
+    """The progress of one partition of a table on one server.
 
     Attributes:
-        segment: The consuming segment; None where this server consumes none of the partition.
-        indexed: The offset of the input topic that it will index next.
-        applied: The version up to which all events are applied to this partition's rows, here.
+        segment: The consuming segment; None if this server does not consume the partition.
+        indexed: The next offset of the input topic to index.
+        applied: The version up to which all events have been applied to this partition's rows.
     """
 
     segment: str | None
@@ -72,17 +72,18 @@ class PartitionProgress:
 
 @dataclass(frozen=True)
 class ServerRecord:
-    """How far a server is with a table.
+    """The progress of a server on a table.
 
     Attributes:
         instance: The server's name in Helix.
-        session: Its Helix session; the record counts while that is the live one.
-        mark: The newest version that is complete on this server: every event up to it is applied, and every
-            row that it names and that this server is to have is indexed; :data:`NIL` before the first.
-        at_ms: When that version was complete at the coordinator, milliseconds since 1970.
-        partitions: By partition of the input topic.
-        cuts_by_option: Whether the version of a query is to be an option of it, and not a condition.
-        created: Which table of the name it is about: the creation order of the table's config in ZooKeeper.
+        session: Its Helix session; the record counts only while that session is live.
+        mark: The newest version complete on this server: every event up to it is applied, and every row in it
+            that belongs on this server is indexed; :data:`NIL` before the first.
+        at_ms: When the coordinator completed that version, milliseconds since 1970.
+        partitions: Progress by partition of the input topic.
+        cuts_by_option: Whether the server expects a query's version as an option rather than a condition.
+        created: Identifies the table among those of the same name: the creation order of its config in
+            ZooKeeper.
     """
 
     instance: str
@@ -94,7 +95,7 @@ class ServerRecord:
     created: int = field(kw_only=True)
 
     def to_record(self) -> ZNRecord:
-        """As it is stored."""
+        """Return the stored form."""
         return ZNRecord(
             self.instance,
             simple_fields=SERVER_FORMAT.stamp(
@@ -118,7 +119,7 @@ class ServerRecord:
 
     @classmethod
     def from_record(cls, record: ZNRecord, where: str) -> ServerRecord:
-        """As :meth:`to_record` made it.
+        """Read the stored form.
 
         Raises:
             FormatVersionError: A later release wrote it.
@@ -143,15 +144,15 @@ class ServerRecord:
 
 @dataclass(frozen=True)
 class CoordinatorRecord:
-    """Where the key coordinator is.
+    """The progress of the key coordinator.
 
     Attributes:
-        generation: Grows with each rebuild; a generation has a checkpoint of its own.
-        base: The version of the generation's first batch; more than all versions before it.
-        version: The newest version whose end is sent.
+        generation: Increases with each rebuild; each generation has its own checkpoint.
+        base: The version of the generation's first batch; greater than all previous versions.
+        version: The newest version whose end was sent.
         at_ms: When that was, milliseconds since 1970.
         keys: Keys in its state.
-        details: More for people: rows a second, records that were not understood, and so on.
+        details: More information for users, e.g. rows per second and unreadable records.
     """
 
     generation: int
@@ -162,7 +163,7 @@ class CoordinatorRecord:
     details: Mapping[str, str] = field(default_factory=dict)
 
     def to_record(self) -> ZNRecord:
-        """As it is stored."""
+        """Return the stored form."""
         return ZNRecord(
             "coordinator",
             simple_fields=COORDINATOR_FORMAT.stamp(
@@ -179,7 +180,7 @@ class CoordinatorRecord:
 
     @classmethod
     def from_record(cls, record: ZNRecord, where: str) -> CoordinatorRecord:
-        """As :meth:`to_record` made it.
+        """Read the stored form.
 
         Raises:
             FormatVersionError: A later release wrote it.
@@ -197,33 +198,33 @@ class CoordinatorRecord:
 
 
 def low_water_mark(marks: Mapping[str, int]) -> int:
-    """The mark of a table.
+    """Return the mark of a table.
 
     Args:
-        marks: Of every server that brokers may send a query of the table to: its mark, or :data:`NIL` where
-            it has not reported one in its present session. A server that does not answer holds the mark.
+        marks: The mark of every server that brokers may send a query of the table to, or :data:`NIL` if it
+            has not reported one in its current session. A server that does not report holds the mark back.
 
     Returns:
-        The version up to which every one of them is complete; :data:`NIL` for none.
+        The newest version complete on all of them; :data:`NIL` for none.
     """
     return min(marks.values(), default=NIL)
 
 
 def server_path(store: PropertyStore, table: TableName, instance: str) -> str:
-    """Where a server's record of a table (with type) is."""
+    """Return the path of a server's record of a table (name with type)."""
     return f"{_folder(store, table)}/servers/{instance}"
 
 
 def coordinator_path(store: PropertyStore, table: TableName) -> str:
-    """Where the key coordinator's record of a table (with type) is."""
+    """Return the path of the key coordinator's record of a table (name with type)."""
     return f"{_folder(store, table)}/coordinator"
 
 
 def read_servers(store: PropertyStore, table: TableName) -> dict[str, ServerRecord]:
-    """All records of servers, also of those that are gone, or are about a former table of the name.
+    """Return all servers' records, including those of servers that left and of earlier tables of that name.
 
-    Compare their sessions, and :attr:`ServerRecord.created`. A record that a later release wrote is logged
-    and left out: its server counts as one that has reported nothing, and holds the table's mark.
+    Compare their sessions and :attr:`ServerRecord.created`. A record written by a later release is logged and
+    skipped: its server counts as not having reported, and holds the table's mark back.
     """
     names = store.connection.children(f"{_folder(store, table)}/servers") or ()
     paths = [server_path(store, table, name) for name in names]
@@ -239,7 +240,7 @@ def read_servers(store: PropertyStore, table: TableName) -> dict[str, ServerReco
 
 
 def read_server(store: PropertyStore, table: TableName, instance: str) -> ServerRecord | None:
-    """The record of one server, as of :func:`read_servers`, one of a later release excepted.
+    """Return one server's record, see :func:`read_servers`; a later release's record is an error.
 
     Raises:
         FormatVersionError: A later release wrote it.
@@ -263,14 +264,14 @@ def write_server(store: PropertyStore, table: TableName, record: ServerRecord) -
 def forget_server(
     store: PropertyStore, table: TableName, instance: str, *, before: int | None = None
 ) -> None:
-    """Delete a server's record; none is no error.
+    """Delete a server's record, if it exists.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
         instance: The server.
-        before: Only a record that is older than this znode (its creation order): that of a table of the same
-            name.
+        before: Delete only a record older than the znode with this creation order, i.e. of an earlier table
+            of the same name.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -283,7 +284,7 @@ def forget_server(
 
 
 def read_coordinator(store: PropertyStore, table: TableName) -> CoordinatorRecord | None:
-    """The key coordinator's record; None before its first start.
+    """Return the key coordinator's record; None before its first start.
 
     Raises:
         FormatVersionError: A later release wrote it.
@@ -295,7 +296,7 @@ def read_coordinator(store: PropertyStore, table: TableName) -> CoordinatorRecor
 
 
 def write_coordinator(store: PropertyStore, table: TableName, record: CoordinatorRecord) -> None:
-    """Write the key coordinator's record; errors as of :func:`write_server`."""
+    """Write the key coordinator's record; raises what :func:`write_server` raises."""
     write_own_record(store, coordinator_path(store, table), record.to_record())
 
 

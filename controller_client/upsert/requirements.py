@@ -1,4 +1,4 @@
-"""What a table's config and schema must be like for an upsert table; plain checks, no cluster."""
+"""Checks a table's config and schema against the requirements of upsert tables; needs no cluster."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def retention_ms(table: TableConfig) -> int:
     """Return a table's retention in milliseconds.
 
     Raises:
-        ConfigError: It has none: keys would be kept for ever.
+        ConfigError: It has none: keys would be kept forever.
     """
     config = table.segments_config
     unit, value = str(config.retention_time_unit or "").upper(), str(config.retention_time_value or "")
     if unit not in _UNIT_MS or not value.isdecimal() or int(value) == 0:
         raise ConfigError(
-            f"the retention of {table.name_with_type} is {value or 'no value'} {unit or 'of no unit'}",
+            f"the retention of {table.name_with_type} is {value or '(no value)'} {unit or '(no unit)'}",
             expected="retentionTimeUnit (SECONDS, MINUTES, HOURS or DAYS) and retentionTimeValue in its "
             "segmentsConfig: a key is kept for that long after its last record",
             where=table.name_with_type,
@@ -44,10 +44,10 @@ def check_requirements(schema: Schema, table: TableConfig, settings: UpsertSetti
     """Check that rows of a table can be found by their offset and replaced by their key.
 
     Returns:
-        What is allowed and may surprise.
+        Warnings on settings that are allowed but may surprise.
 
     Raises:
-        ConfigError: They cannot; all faults are in it.
+        ConfigError: They cannot; the error lists all reasons.
     """
     ingestion = check_ingestion(schema, table, settings)
     faults = [
@@ -71,18 +71,18 @@ def _faults_of_table(table: TableConfig) -> Iterator[str]:
         return
     yield from _faults_of_stream(table)
     if table.pinots_upsert:
-        yield "it has Pinot's own upsertConfig, which is something else"
+        yield "it has Pinot's own upsertConfig, which is a different feature"
     if table.pinots_dedup:
-        yield "it has Pinot's own dedupConfig, which is something else"
+        yield "it has Pinot's own dedupConfig, which is a different feature"
     index = document.get("tableIndexConfig") or {}
     if any(index.get("sortedColumn") or ()):
-        yield "sortedColumn puts the rows of a sealed segment into another order than that of their offsets"
+        yield "sortedColumn changes the order of a sealed segment's rows, which must be that of their offsets"
     if str(index.get("loadMode") or "MMAP").upper() != "MMAP":
-        yield f"loadMode is {index['loadMode']}: versions are written into mapped files (MMAP)"
+        yield f"loadMode is {index['loadMode']}, not MMAP: versions are written into memory-mapped files"
     if index.get("enableDefaultStarTree") or index.get("starTreeIndexConfigs"):
-        yield "a star-tree index counts rows before they are deleted"
+        yield "a star-tree index also counts deleted rows"
     if index.get("aggregateMetrics") or _at(document, "ingestionConfig", "aggregationConfigs"):
-        yield "aggregateMetrics or aggregationConfigs make one row of several messages"
+        yield "aggregateMetrics or aggregationConfigs combine several messages into one row"
 
 
 def _faults_of_stream(table: TableConfig) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Queries of upsert tables, rewritten so that they see one version: text in, text out.
+"""Rewrites queries of upsert tables so that they see one version.
 
-The text is only read to find the place of the condition; all else of it stays as it was written. What is not
-understood is refused where it names an upsert table, and passes unchanged where it names none.
+The SQL is parsed only to find where to insert the condition; everything else stays as written. A query that
+cannot be parsed is refused if it names an upsert table, and otherwise passed through unchanged.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from controller_client.upsert.visibility import visible_at
 __all__ = ["RefusedQueryError", "VersionOf", "options_in", "rewrite"]
 
 VersionOf = Callable[[str], int | None]
-"""Given a table's name as a query has it (without a database before it), returns the version to see it at;
-None for a table that is no upsert table. May raise to refuse the query."""
+"""Returns the version to query a table at, given its name in the query without a database; None if it is not
+an upsert table. May raise an error to refuse the query."""
 
 _TYPE = "_REALTIME"
-"""Of the name of every upsert table."""
+"""The suffix of every upsert table's name."""
 
 _AFTER_WHERE = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "OPTION")
 
@@ -32,7 +32,7 @@ class RefusedQueryError(QueryError):
 
 @dataclass(frozen=True)
 class _Edit:
-    """Text to be put in at a place of the original, or instead of a piece of it."""
+    """Text to insert into the original, or to replace a piece of it."""
 
     start: int
     end: int
@@ -43,11 +43,11 @@ class _Tables(NamedTuple):
     version_of: VersionOf
     exists: Callable[[str], bool]
     in_servers: bool = False
-    """Whether servers compile the query: they know tables by their names with type alone."""
+    """Whether servers compile the query: they know tables only by name with type."""
 
 
 class _NotUnderstoodError(Exception):
-    """The statement is more than one plain SELECT; it may name no upsert table at all."""
+    """The statement is not one plain SELECT; it may not even name an upsert table."""
 
 
 def _any_word(_name: str) -> bool:
@@ -55,19 +55,19 @@ def _any_word(_name: str) -> bool:
 
 
 def rewrite(sql: str | SqlText, version_of: VersionOf, *, exists: Callable[[str], bool] = _any_word) -> str:
-    """Add to a query what rows of upsert tables it may see.
+    """Restrict a query to the rows of one version of its upsert tables.
 
     Args:
-        sql: One SELECT, as the single-stage engine has it: ``SET k = v;`` before it and ``OPTION(...)`` after
-            it are allowed, so are EXPLAIN PLAN FOR, a SELECT in the FROM, and the queries in the arguments of
-            IN_SUBQUERY.
-        version_of: Asked for each table that the query reads; of a query that is not understood, for each
+        sql: One SELECT for the single-stage engine. Also allowed: ``SET k = v;`` before it and
+            ``OPTION(...)`` after it, EXPLAIN PLAN FOR, a SELECT in the FROM clause, and queries as arguments
+            of IN_SUBQUERY.
+        version_of: Called for each table that the query reads; for a query that cannot be parsed, for each
             word that may be a table's name.
-        exists: Whether a word may be the name of a table; must be cheap, as it is asked for each word of a
-            query that is not understood.
+        exists: Whether a word may be a table's name; must be cheap, because it is called for each word of a
+            query that cannot be parsed.
 
     Raises:
-        RefusedQueryError: It names an upsert table, and is not understood.
+        RefusedQueryError: It names an upsert table and cannot be parsed.
         QueryError: Its quotes or parentheses do not match.
     """
     return _rewritten(SqlText.of(sql), _Tables(version_of, exists))
@@ -84,8 +84,8 @@ def _rewritten(cut: SqlText, tables: _Tables) -> str:
             why = "it is nested too deeply" if isinstance(error, RecursionError) else error
             raise RefusedQueryError(
                 f"the query of the upsert table {named} cannot be answered at one version: {why}",
-                expected="SELECT ... FROM table [WHERE ...] [GROUP BY ...] and so on, of one table",
-                remedy="write it in that form; the query option skipUpsert=true sends it as it is",
+                expected="SELECT ... FROM table [WHERE ...] [GROUP BY ...] and so on, reading one table",
+                remedy="rewrite it in that form, or send it unchanged with the query option skipUpsert=true",
             ) from None
         return cut.text
     text = cut.text
@@ -95,7 +95,7 @@ def _rewritten(cut: SqlText, tables: _Tables) -> str:
 
 
 def options_in(sql: str | SqlText) -> dict[str, str]:
-    """Return the query options that stand in a text: of ``SET k = v;`` and of ``OPTION(k = v, ...)``.
+    """Return the query options in a text, from ``SET k = v;`` and ``OPTION(k = v, ...)``.
 
     Raises:
         QueryError: Its quotes or parentheses do not match.
@@ -165,17 +165,17 @@ def _edits_of_select(query: list[Token], tables: _Tables) -> Iterator[_Edit]:
     yield from _edits_of_subqueries(query[rest:], tables)
     if version is not None:
         yield from _condition(query, rest, where, end, version)
-        # After the condition, which may be put in at the same place.
+        # After the condition, which may be inserted at the same position.
         if tables.in_servers and not query[rest - 1].text.lower().endswith(_TYPE.lower()):
-            place = query[rest - 1].end - (query[rest - 1].kind is TokenKind.QUOTED)
-            yield _Edit(place, place, _TYPE)
+            position = query[rest - 1].end - (query[rest - 1].kind is TokenKind.QUOTED)
+            yield _Edit(position, position, _TYPE)
 
 
 def _condition(query: list[Token], rest: int, where: int | None, end: int, version: int) -> Iterator[_Edit]:
     condition = visible_at(version)
     if where is None:
-        place = query[rest - 1].end
-        yield _Edit(place, place, f" WHERE {condition}")
+        position = query[rest - 1].end
+        yield _Edit(position, position, f" WHERE {condition}")
         return
     first, last = query[where + 1].start, query[end - 1].end
     yield _Edit(first, first, "(")
@@ -183,20 +183,20 @@ def _condition(query: list[Token], rest: int, where: int | None, end: int, versi
 
 
 def _table_name(query: list[Token], begin: int) -> tuple[int, str]:
-    """The place after a table's name, and its last part."""
-    place = begin
+    """Return the position after a table's name, and the name's last part."""
+    position = begin
     while True:
-        if place >= len(query) or not query[place].is_name:
+        if position >= len(query) or not query[position].is_name:
             raise _NotUnderstoodError("no table's name comes after FROM")
-        name = query[place].text.rpartition(".")[2]
-        place += 1
-        if place >= len(query) or not query[place].is_sign("."):
-            return place, name
-        place += 1
+        name = query[position].text.rpartition(".")[2]
+        position += 1
+        if position >= len(query) or not query[position].is_sign("."):
+            return position, name
+        position += 1
 
 
 def _where(query: list[Token], rest: int, depth: int) -> tuple[int | None, int]:
-    """Where the WHERE is, and where its condition ends; it must be the first thing after the table."""
+    """Return where WHERE is and where its condition ends; it must come directly after the table."""
     end = next(
         (n for n in range(rest, len(query)) if query[n].depth == depth and query[n].is_word(*_AFTER_WHERE)),
         len(query),
@@ -205,7 +205,7 @@ def _where(query: list[Token], rest: int, depth: int) -> tuple[int | None, int]:
         return None, end
     if not query[rest].is_word("WHERE"):
         raise _NotUnderstoodError(
-            f"{query[rest].text!r} comes after the table: no alias, no join, no other table"
+            f"{query[rest].text!r} comes after the table: aliases, joins and other tables are not allowed"
         )
     strange = ("UNION", "INTERSECT", "EXCEPT", "MINUS", "WINDOW", "QUALIFY", "WHERE", "FROM", "JOIN")
     for token in query[rest + 1 :]:
@@ -222,7 +222,7 @@ def _no_select_in(tokens: list[Token]) -> None:
 
 
 def _edits_of_subqueries(tokens: list[Token], tables: _Tables) -> Iterator[_Edit]:
-    """The texts of queries in the arguments of IN_SUBQUERY and IN_PARTITIONED_SUBQUERY."""
+    """Yield the edits of queries in the arguments of IN_SUBQUERY and IN_PARTITIONED_SUBQUERY."""
     for number, token in enumerate(tokens):
         function = token.text.lower().replace("_", "") if token.is_name else ""
         if not (function.startswith("in") and function.endswith("subquery")):
@@ -243,4 +243,4 @@ def _is_upsert_table(word: str, version_of: VersionOf, exists: Callable[[str], b
     try:
         return version_of(name) is not None
     except QueryError:
-        return True  # it is one, and cannot be seen for another reason
+        return True  # it is an upsert table, refused for another reason

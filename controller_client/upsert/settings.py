@@ -1,15 +1,15 @@
-"""What makes a realtime table an upsert table: kept in the ``customConfigs`` of its table config.
+"""The settings of an upsert table, stored in the ``customConfigs`` of its table config.
 
 ::
 
     metadata.customConfigs
         updateSemantic           upsert
-        primaryKey               user,account        columns, by comma
+        primaryKey               user,account        columns, comma-separated
         upsert.timestampColumn   updatedAt           LONG or TIMESTAMP, milliseconds
         upsert.updatesTopic      t_REALTIME.updates
         upsert.retentionMs       1209600000          how long the updates topic keeps its messages
-        upsert.order             package.module:function       only where it is not the timestamp
-        upsert.format            2                   version of these settings; not written while it is 1
+        upsert.order             package.module:function       only if it is not the timestamp
+        upsert.format            2                   version of these settings; omitted if it is 1
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _ORDER = "upsert.order"
 
 @dataclass(frozen=True)
 class UpsertSettings:
-    """How a table's records are resolved, and where its updates go.
+    """How a table's records are resolved, and where its updates are sent.
 
     Attributes:
-        primary_key: Its columns, in their order.
-        timestamp_column: Of two records with one key, that with the greater time stays; then the greater
-            offset, then the greater partition.
-        updates_topic: Kafka topic of the segment update events, in the table's own Kafka.
-        retention_ms: So long, in milliseconds, the updates topic keeps its messages: the table's retention.
-        order: ``module:function`` that ranks records in place of the timestamp; None takes that.
+        primary_key: The key's columns, in order.
+        timestamp_column: Of two records with the same key, the one with the greater time wins; then the
+            greater offset, then the greater partition.
+        updates_topic: Kafka topic of the segment update events, in the table's own Kafka cluster.
+        retention_ms: Retention of the updates topic in milliseconds; equals the table's retention.
+        order: ``module:function`` that ranks records; None: the timestamp ranks them.
     """
 
     primary_key: tuple[str, ...]
@@ -54,11 +54,11 @@ class UpsertSettings:
 
     @classmethod
     def of(cls, table: TableConfig) -> UpsertSettings:
-        """Read them from a table's config.
+        """Read the settings from a table's config.
 
         Raises:
-            ConfigError: It is not an upsert table, or its settings are not whole.
-            FormatVersionError: A later release made it.
+            ConfigError: It is not an upsert table, or its settings are incomplete.
+            FormatVersionError: A later release wrote the settings.
         """
         custom = _custom(table.to_json())
         SETTINGS_FORMAT.check(custom, f"the customConfigs of {table.name_with_type}")
@@ -102,7 +102,7 @@ class UpsertSettings:
 
 
 def is_upsert(table: TableConfig) -> bool:
-    """Whether a table is one of ours; Pinot's own upsert is something else."""
+    """Whether a table is an upsert table of this project; Pinot's own upsert is a different feature."""
     return _custom(table.to_json()).get(_SEMANTIC) == _UPSERT
 
 

@@ -1,4 +1,4 @@
-"""Where an upsert table is: its servers, its key coordinator, and what holds its mark."""
+"""The status of an upsert table: its servers, its key coordinator, and what holds its mark back."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["UpsertStatus", "read_status"]
 
 @dataclass(frozen=True)
 class UpsertStatus:
-    """What was read at one moment.
+    """The status at one moment.
 
     Attributes:
-        mark: Of the servers.
-        state: Of the key coordinator.
+        mark: The mark, with the servers' progress.
+        state: The key coordinator's state.
         now_ms: When it was read, milliseconds since 1970.
     """
 
@@ -44,24 +44,24 @@ class UpsertStatus:
 
     @property
     def lag_versions(self) -> int | None:
-        """How many versions the mark is behind the key coordinator; None where one of them has none."""
+        """How many versions the mark is behind the key coordinator; None if either has no version."""
         if self.coordinator is None or NIL in (self.mark.version, self.coordinator.version):
             return None
         return max(0, self.coordinator.version - self.mark.version)
 
     @property
     def lag_s(self) -> float | None:
-        """How old the state is that queries see, in seconds; 0 where it is the newest version's."""
+        """The age, in seconds, of the state that queries see; 0 if it is the newest version."""
         if not self.lag_versions:
             return None if self.lag_versions is None else 0.0
         return max(0, self.now_ms - self.mark.at_ms) / 1000
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """A row for each server and partition, as :attr:`COLUMNS`."""
+        """Return a row for each server and partition, with the columns :attr:`COLUMNS`."""
         return list(self._rows())
 
     def lines(self) -> Iterator[str]:
-        """Yield the rest as sentences."""
+        """Yield the rest of the status as sentences."""
         mark = self.mark
         if mark.version == NIL:
             yield f"{mark.table} has no mark: {mark.why_none()}"
@@ -70,11 +70,11 @@ class UpsertStatus:
         if self.lag_versions:
             yield f"{self.lag_versions} versions and {self.lag_s:.1f} s behind the key coordinator"
         if self.is_well and mark.holders:
-            yield f"held by {', '.join(mark.holders)}"
+            yield f"held back by {', '.join(mark.holders)}"
         yield self.state.line()
 
     def to_json(self) -> dict[str, Any]:
-        """The whole of it, for programs."""
+        """Return the complete status, for programs."""
         coordinator = self.coordinator
         return {
             "table": self.mark.table,
@@ -108,12 +108,12 @@ class UpsertStatus:
 
 
 def read_status(store: PropertyStore, table: TableName, now_s: float) -> UpsertStatus:
-    """Read it.
+    """Read the status of a table.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
-        now_s: The time, seconds since 1970.
+        now_s: The current time, seconds since 1970.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.

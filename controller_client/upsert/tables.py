@@ -1,4 +1,4 @@
-"""Which tables of a cluster are upsert tables, as queries name them."""
+"""Finds the upsert tables that queries name."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ __all__ = [
 ]
 
 REWRITTEN = "upsertRewritten"
-"""Query option by which a client signals a broker with the hook that the condition is in the SQL already."""
+"""Query option by which a client tells a broker with the hook that the SQL already has the condition."""
 
 TABLES_PATH = "/CONFIGS/TABLE"
-"""Where the property store has the tables, by name with type."""
+"""Path of the tables in the property store, by name with type."""
 
 
 @dataclass(frozen=True)
 class QueriedTable:
-    """An upsert table that a query names.
+    """An upsert table named in a query.
 
     Attributes:
         table: Name with type.
         settings: Its settings.
-        stream: Where its input is; may hold credentials, so it is in no repr.
-        is_hybrid: Whether there is an offline table of that name too.
-        by_pinot: Whether Pinot's own upsert or dedup replaces or drops its rows too.
+        stream: Its input stream; may contain credentials, so it is never in a repr.
+        is_hybrid: Whether an offline table of the same name exists.
+        by_pinot: Whether Pinot's own upsert or dedup also replaces or drops its rows.
     """
 
     table: TableName
@@ -50,15 +50,15 @@ class QueriedTable:
     by_pinot: bool = False
 
     def check(self, name: str, options: Mapping[str, str]) -> None:
-        """Refuse what has no one version.
+        """Refuse a query that cannot be answered at one version.
 
         Args:
-            name: As the query names the table.
+            name: The table's name in the query.
             options: The query's options.
 
         Raises:
-            RefusedQueryError: It is hybrid, its offline half is asked, the multi-stage engine is, or null
-                handling.
+            RefusedQueryError: The table is hybrid, or the query asks for its offline part, the multi-stage
+                engine or null handling.
         """
         self.check_hybrid(name)
         if _is_true(options, "useMultistageEngine"):
@@ -68,32 +68,33 @@ class QueriedTable:
                 remedy="query without useMultistageEngine, or with the option skipUpsert=true",
             )
         if _is_true(options, "enableNullHandling"):
-            # Rows come without versions, so that null vectors know them as null for ever.
+            # Rows arrive without versions, so null vectors record the versions as null forever.
             raise RefusedQueryError(
-                f"with enableNullHandling the versions of {name} would be taken for nulls",
+                f"with enableNullHandling the versions of {name} would be read as nulls",
                 where=self.table,
                 remedy="query without enableNullHandling, or with the option skipUpsert=true",
             )
 
     def check_hybrid(self, name: str) -> None:
-        """Refuse what reads rows of an offline table, or of a table whose rows Pinot itself replaces.
+        """Refuse a query of an offline table, or of a table whose rows Pinot itself replaces.
 
         Args:
-            name: As the query names the table.
+            name: The table's name in the query.
 
         Raises:
-            RefusedQueryError: It is hybrid, or its offline half is asked; or it has Pinot's own upsert too.
+            RefusedQueryError: The table is hybrid, the query names its offline part, or it also uses Pinot's
+                own upsert.
         """
         if self.by_pinot:
             raise RefusedQueryError(
                 f"{name} also has Pinot's own upsertConfig or dedupConfig: rows are missing at every version",
                 where=self.table,
-                remedy="take them out of the table's config, or query with the option skipUpsert=true",
+                remedy="remove them from the table's config, or query with the option skipUpsert=true",
             )
         if self.is_hybrid or is_offline_name(name):
             raise RefusedQueryError(
                 f"{name} is both an upsert table and an offline table: rows of the offline table have no "
-                f"version",
+                f"versions",
                 where=self.table,
                 remedy="delete the offline table, or query with the option skipUpsert=true",
             )
@@ -101,12 +102,12 @@ class QueriedTable:
 
 @dataclass(frozen=True)
 class VersionOptions:
-    """What the options of a query ask for about versions.
+    """The version options of a query.
 
     Attributes:
         skip: ``skipUpsert=true``: all rows, whatever their versions.
         version: ``asOfVersion``: the newest version up to this one.
-        timestamp_ms: ``asOfTimestamp``: the newest that was complete then, milliseconds since 1970.
+        timestamp_ms: ``asOfTimestamp``: the newest version complete at this time, milliseconds since 1970.
     """
 
     skip: bool = False
@@ -115,10 +116,10 @@ class VersionOptions:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> VersionOptions:
-        """Take them out of a query's options.
+        """Read the version options from a query's options.
 
         Raises:
-            RefusedQueryError: A value is no number, or there are two of them.
+            RefusedQueryError: A value is not a number, or several are set.
         """
         if _is_true(options, REWRITTEN):
             return cls(skip=True)
@@ -126,13 +127,14 @@ class VersionOptions:
         skip = _is_true(options, "skipUpsert")
         if (version is not None) + (timestamp is not None) + skip > 1:
             raise RefusedQueryError(
-                "the query has several of skipUpsert, asOfVersion and asOfTimestamp", expected="one of them"
+                "the query has several of skipUpsert, asOfVersion and asOfTimestamp",
+                expected="only one of them",
             )
         return cls(skip, version, timestamp)
 
 
 class TableNames:
-    """The names of a cluster's tables, for words of queries: almost none of these is one.
+    """The names of a cluster's tables, for looking up words of queries; almost no word is a table's name.
 
     Args:
         tables: Names with type.
@@ -147,32 +149,32 @@ class TableNames:
                 of_name.append(table)
 
     def __contains__(self, name: str) -> bool:
-        """Whether a name may mean any table, a realtime or an offline one."""
+        """Whether a name may be that of a table, realtime or offline."""
         return raw_name(name).lower() in self._realtime
 
     def alike(self, name: str) -> Sequence[TableName]:
-        """Return the realtime tables (with type) that a name may mean: the same letters, small or capital."""
+        """Return the realtime tables (names with type) that a name may mean, ignoring case."""
         return self._realtime.get(raw_name(name).lower(), ())
 
     def key(self, name: str) -> str:
-        """Return the same text for all names that mean the same realtime table."""
+        """Return a key that is equal for all names of the same realtime table."""
         raw = raw_name(name)
         return raw if raw in (table.raw for table in self.alike(name)) else f"{raw.lower()} in any letters"
 
 
 def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
-    """Return the upsert table that a query means; None where it means another table or none.
+    """Return the upsert table with a name; None if it is another table or does not exist.
 
-    Small and capital letters are the same here, as they are to a broker that is set up so; a table of just
-    this name comes first.
+    Case is ignored, as in brokers that are configured so; an exact match takes precedence.
 
     Args:
         store: The cluster's property store.
-        name: As the query has it, with or without type.
+        name: The name in the query, with or without type.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
-        ConfigError: The table's settings are not whole, or it looks like an upsert table and is none.
+        ConfigError: The table's settings are incomplete, or it is a plain table that looks like an upsert
+            table.
     """
     raw = raw_name(name)
     tables = store.children(TABLES_PATH)
@@ -192,13 +194,13 @@ def find_table(store: PropertyStore, name: str) -> QueriedTable | None:
 
 
 def is_offline_name(name: str) -> bool:
-    """Whether a name means the offline half of a table."""
+    """Whether a name refers to the offline part of a table."""
     return name.lower().endswith(_suffix(TableType.OFFLINE))
 
 
 def raw_name(name: str) -> str:
-    """Return a table's name without type; small and capital letters are the same in that."""
-    # Not as TableName does it: queries may write the type in small letters too.
+    """Return a table's name without type; the case of the type is ignored."""
+    # Unlike TableName: queries may write the type in lower case.
     for suffix in map(_suffix, TableType):
         if name.lower().endswith(suffix) and len(name) > len(suffix):
             return name[: -len(suffix)]

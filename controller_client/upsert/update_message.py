@@ -1,7 +1,7 @@
-"""Messages of the updates topic: segment update events of one version, and the end of a version.
+"""Messages of the updates topic: the segment update events and the end of a version.
 
-The topic has the partitions of the table's input topic, and an event is in the partition of the row that it
-is about; so (partition, offset) names the row, in whichever segment it is. A message holds many events of one
+The topic has the same partitions as the table's input topic, and an event is in the partition of its row, so
+(partition, offset) identifies the row, whichever segment it is in. A message contains many events of one
 version, as columns, little-endian::
 
     "PPU" and the format's version as a digit  kind u1  version i8  count i4      the head
@@ -9,9 +9,9 @@ version, as columns, little-endian::
     kind 1, the end:  i8 first offset, i8 end offset, i8 milliseconds since 1970
     kind 2, a record: i4 generation, count times (i4 partition, i8 end offset, i8 floor); in partition 0 alone
 
-A record is what the key coordinator itself goes on from: it is in one transaction with the version's events.
-Versions grow within a partition, and a message may be there twice: who reads it takes each event's first
-version and forgets the rest. Versions without an end are completed by the next end.
+The key coordinator itself continues from the record, which is sent in one transaction with the version's
+events. Versions increase within a partition. A message may occur twice: readers use the first version of each
+event and ignore the rest. A version without an end is completed by the next end.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ __all__ = [
 _HEAD = struct.Struct("<4sBqi")
 _END = struct.Struct("<qqq")
 _GENERATION = struct.Struct("<i")
-_PLACE = struct.Struct("<iqq")
+_POSITION = struct.Struct("<iqq")
 _NAME = b"PPU"
 UPDATES_FORMAT = Format("the update message", version=1)
 _MAGIC = _NAME + str(UPDATES_FORMAT.version).encode()
 _EVENTS, _VERSION_END, _RECORD = 0, 1, 2
 _MOST_EVENTS = 50_000
-"""A message of this many has 450 KB; Kafka's default limit is 1 MB."""
+"""A message with this many events has 450 KB; Kafka's default limit is 1 MB."""
 
 
 @dataclass(frozen=True)
 class Events:
-    """Events of one version about rows of one partition.
+    """Events of one version, for rows of one partition.
 
     Attributes:
-        version: Theirs.
-        offsets: Of the rows' messages in the input partition; int64.
-        deleted: Whether the event is a delete; bool, as long as ``offsets``. A row that came and lost has
-            both.
+        version: The version.
+        offsets: Offsets of the rows' messages in the input partition; int64.
+        deleted: Whether the event is a delete; bool, same length as ``offsets``. A new row that loses has
+            both events.
     """
 
     version: int
@@ -68,13 +68,13 @@ class Events:
 
 @dataclass(frozen=True)
 class VersionEnd:
-    """All events of this version, and of those before it, are sent to this partition.
+    """Marks that all events of this and earlier versions have been sent to this partition.
 
     Attributes:
         version: The version.
         begin: The first offset of the input partition that belongs to this version.
-        end: The offset after its last; equal to ``begin`` where it has none.
-        at_ms: When it was complete, in milliseconds since 1970.
+        end: The offset after its last; equal to ``begin`` if it has none.
+        at_ms: When it was completed, in milliseconds since 1970.
     """
 
     version: int
@@ -85,14 +85,14 @@ class VersionEnd:
 
 @dataclass(frozen=True)
 class VersionRecord:
-    """Of which input the state of keys is after a version.
+    """The input that the state of keys covers after a version.
 
     Attributes:
         version: The version.
         generation: The coordinator's generation that made it.
-        ends: By partition of the input, the offset after its last one.
-        floors: By partition of the input, the first offset that the table's segments could have: a key whose
-            row is before that was not known when the version was made.
+        ends: By input partition, the offset after the last one covered.
+        floors: By input partition, the lowest offset that the table's segments could have: keys with earlier
+            rows had expired when the version was made.
     """
 
     version: int
@@ -102,7 +102,7 @@ class VersionRecord:
 
 
 def encode_events(events: Events) -> Iterator[bytes]:
-    """Return the messages that hold some events: one, or more of them where they are many; none for none."""
+    """Yield the messages for some events: none for no events, several for many."""
     for first in range(0, len(events.offsets), _MOST_EVENTS):
         part = slice(first, first + _MOST_EVENTS)
         offsets = np.ascontiguousarray(events.offsets[part], dtype="<i8")
@@ -113,38 +113,38 @@ def encode_events(events: Events) -> Iterator[bytes]:
 
 
 def encode_end(end: VersionEnd) -> bytes:
-    """Return the message."""
+    """Return the message of a version's end."""
     return _HEAD.pack(_MAGIC, _VERSION_END, end.version, 0) + _END.pack(end.begin, end.end, end.at_ms)
 
 
 def encode_record(record: VersionRecord) -> bytes:
-    """Return the message."""
-    places = sorted(record.ends.items())
+    """Return the message of a version's record."""
+    positions = sorted(record.ends.items())
     return (
-        _HEAD.pack(_MAGIC, _RECORD, record.version, len(places))
+        _HEAD.pack(_MAGIC, _RECORD, record.version, len(positions))
         + _GENERATION.pack(record.generation)
-        + b"".join(_PLACE.pack(each, end, record.floors.get(each, 0)) for each, end in places)
+        + b"".join(_POSITION.pack(each, end, record.floors.get(each, 0)) for each, end in positions)
     )
 
 
 def decode(message: bytes, *, where: str) -> Events | VersionEnd:
-    """Read a message that is for servers; arguments and errors as of :func:`decode_any`."""
+    """Decode a message for servers; arguments and errors: see :func:`decode_any`."""
     content = decode_any(message, where=where)
     if isinstance(content, VersionRecord):
-        raise _strange(message, where)
+        raise _not_ours(message, where)
     return content
 
 
 def decode_any(message: bytes, *, where: str) -> Events | VersionEnd | VersionRecord:
-    """Read a message.
+    """Decode a message.
 
     Args:
         message: Its value.
         where: Topic, partition and offset, for the error.
 
     Raises:
-        SourceError: It is not one of these.
-        FormatVersionError: It is one of a later release.
+        SourceError: It is not a message of this topic.
+        FormatVersionError: It was written by a later release.
     """
     digit = message[len(_NAME) : len(_MAGIC)]
     if message.startswith(_NAME) and digit.isdigit():
@@ -157,21 +157,21 @@ def decode_any(message: bytes, *, where: str) -> Events | VersionEnd | VersionRe
             offsets = np.frombuffer(message, "<i8", count, _HEAD.size).astype(np.int64)
             deleted = np.frombuffer(message, "u1", count, _HEAD.size + 8 * count)
             return Events(version, offsets, deleted.astype(np.bool_))
-        places = _HEAD.size + _GENERATION.size
-        if magic == _MAGIC and kind == _RECORD and len(message) == places + count * _PLACE.size:
+        begin = _HEAD.size + _GENERATION.size
+        if magic == _MAGIC and kind == _RECORD and len(message) == begin + count * _POSITION.size:
             (generation,) = _GENERATION.unpack_from(message, _HEAD.size)
-            found = list(_PLACE.iter_unpack(message[places:]))
+            found = list(_POSITION.iter_unpack(message[begin:]))
             ends = {each: end for each, end, _ in found}
             return VersionRecord(version, generation, ends, {each: floor for each, _, floor in found})
     except struct.error:
         pass
-    raise _strange(message, where)
+    raise _not_ours(message, where)
 
 
-def _strange(message: bytes, where: str) -> SourceError:
+def _not_ours(message: bytes, where: str) -> SourceError:
     return SourceError(
         f"{where} is not an update message: {message[:16]!r}, {len(message)} bytes",
-        expected="what the key coordinator writes",
+        expected="a message of the key coordinator",
         where=where,
         remedy="only the key coordinator may write to the updates topic",
     )

@@ -1,4 +1,4 @@
-"""The topic of an upsert table's updates, as who takes the table away sees it."""
+"""Finds and deletes an upsert table's updates topic."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _TIMEOUT_S = 30.0
 
 
 def topic_exists(stream: StreamConfig, topic: str) -> bool:
-    """Whether there is a topic in a table's Kafka.
+    """Whether a topic exists in a table's Kafka cluster.
 
     Raises:
         SourceError: Kafka does not answer.
     """
-    with _asking(stream, topic) as admin:
+    with _admin_of(stream, topic) as admin:
         return bool(topic_partitions(admin, topic, _TIMEOUT_S))
 
 
 def delete_topic(stream: StreamConfig, topic: str) -> None:
-    """Delete a topic of a table's Kafka; none is no error.
+    """Delete a topic of a table's Kafka cluster, if it exists.
 
     Raises:
-        SourceError: Kafka does not answer, or refuses.
+        SourceError: Kafka does not answer, or refuses the request.
     """
     from confluent_kafka import KafkaError, KafkaException
 
-    with _asking(stream, topic) as admin:
+    with _admin_of(stream, topic) as admin:
         try:
             admin.delete_topics([topic], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S * 2)
         except KafkaException as error:
@@ -42,7 +42,7 @@ def delete_topic(stream: StreamConfig, topic: str) -> None:
 
 
 @contextmanager
-def _asking(stream: StreamConfig, topic: str) -> Iterator[Any]:
+def _admin_of(stream: StreamConfig, topic: str) -> Iterator[Any]:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -50,7 +50,7 @@ def _asking(stream: StreamConfig, topic: str) -> Iterator[Any]:
         yield AdminClient({**client_settings(stream.values), "log_level": 0})
     except KafkaException as error:
         raise SourceError(
-            f"Kafka cannot be asked about {topic}: {error.args[0].str()}",
+            f"the request to Kafka for the topic {topic} failed: {error.args[0].str()}",
             where=topic,
-            remedy="check that Kafka is up, and that this machine can reach it; then run it again",
+            remedy="check that Kafka is running and that this machine can reach it, then try again",
         ) from error

@@ -1,4 +1,4 @@
-"""Ends of versions in the updates topic: which version was the newest at some moment."""
+"""Finds the newest version at a moment, by the version ends in the updates topic."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _TIMEOUT_S = 10.0
 
 
 class VersionEnds:
-    """Looks for ends of versions by halving a partition of the topic; one thread uses it.
+    """Finds version ends by bisecting a partition of the topic; not thread-safe.
 
-    A look reads a handful of messages for each doubling of the topic's length.
+    A search reads a few messages for each doubling of the topic's length.
 
     Args:
-        stream: The table's stream config: the topic is in the same Kafka.
+        stream: The table's stream config: the topic is in the same Kafka cluster.
         topic: The updates topic.
-        partition: Which one is read; each version's end is in all of them.
+        partition: The partition to read; each version's end is in all of them.
 
     Raises:
-        StreamUnknownError: The access is set up in a way that only Java's client has.
+        StreamUnknownError: The stream config uses security settings that only Kafka's Java client supports.
     """
 
     def __init__(self, stream: StreamConfig, topic: str, partition: int = 0) -> None:
@@ -38,7 +38,7 @@ class VersionEnds:
         self._partition = partition
         settings: dict[str, Any] = {
             **client_settings(stream.values),
-            # Kafka wants a name of a group, and hears nothing of it.
+            # Kafka's client requires a group id, but it is never sent to a broker.
             "group.id": f"pinot-plugins-ends-{uuid.uuid4().hex}",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -49,30 +49,30 @@ class VersionEnds:
         self._consumer = Consumer(settings)
 
     def close(self) -> None:
-        """Let Kafka go."""
+        """Close the connection to Kafka."""
         self._consumer.close()
 
     def newest_up_to(self, version: int) -> VersionEnd | None:
-        """The end of the newest version that is not after a version.
+        """Return the end of the newest version that is not later than a version.
 
         Returns:
-            None where the topic holds none, or none any more.
+            None if the topic does not, or no longer, contain one.
 
         Raises:
             NotFoundError: There is no such topic.
-            SourceError: Kafka does not answer, or the topic holds something else.
+            SourceError: Kafka does not answer, or the topic contains foreign messages.
         """
         return self._last(lambda end: end.version <= version)
 
     def newest_at(self, timestamp_ms: int) -> VersionEnd | None:
-        """The end of the newest version that was complete at a time, in milliseconds since 1970.
+        """Return the end of the newest version complete at a time, in milliseconds since 1970.
 
-        Returns and raises as :meth:`newest_up_to`.
+        Same results and errors as :meth:`newest_up_to`.
         """
         return self._last(lambda end: end.at_ms <= timestamp_ms)
 
     def _last(self, holds: Callable[[VersionEnd], bool]) -> VersionEnd | None:
-        """The last end for which something holds that holds for all ends before it."""
+        """Return the last end that satisfies a condition which all earlier ends also satisfy."""
         low, high = self._range()
         best: VersionEnd | None = None
         try:
@@ -84,7 +84,7 @@ class VersionEnds:
                 else:
                     high = middle
         finally:
-            # Else it fetches all that comes, a hundred times a second, until the next look.
+            # Otherwise it would keep fetching, a hundred times a second, until the next search.
             self._consumer.unassign()
         return best
 
@@ -94,42 +94,42 @@ class VersionEnds:
         try:
             if not topic_partitions(self._consumer, self._topic, _TIMEOUT_S):
                 raise NotFoundError(
-                    f"there is no topic {self._topic}",
+                    f"the topic {self._topic} does not exist",
                     remedy="check that the key coordinator has been started",
                 )
         except KafkaException as error:
             raise self._failed(error.args[0].str()) from error
-        place = TopicPartition(self._topic, self._partition)
+        topic_partition = TopicPartition(self._topic, self._partition)
         low, high = ask_leader(
-            lambda: self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S),
+            lambda: self._consumer.get_watermark_offsets(topic_partition, timeout=_TIMEOUT_S),
             self._failed,
             what=f"reading the offsets of {self._topic}",
         )
         return int(low), int(high)
 
     def _next_end(self, offset: int, stop: int) -> tuple[int, VersionEnd] | None:
-        """The first end from an offset on, and its offset; None where there is none before another offset."""
+        """Return the first end from an offset on, and its offset; None if there is none before ``stop``."""
         from confluent_kafka import KafkaError, TopicPartition
 
         self._consumer.assign([TopicPartition(self._topic, self._partition, offset)])
         while True:
             message = self._consumer.poll(_TIMEOUT_S)
             if message is None:
-                raise self._failed("no answer in time")
+                raise self._failed("no response in time")
             if (error := message.error()) is not None:
                 if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # public by its documents
                     return None
                 raise self._failed(error.str())
-            place, value = message.offset(), message.value()
-            if place is None or place >= stop:
+            position, value = message.offset(), message.value()
+            if position is None or position >= stop:
                 return None
-            content = decode_any(value or b"", where=f"{self._topic}-{self._partition} at offset {place}")
+            content = decode_any(value or b"", where=f"{self._topic}-{self._partition} at offset {position}")
             if isinstance(content, VersionEnd):
-                return place, content
+                return position, content
 
     def _failed(self, reason: str) -> SourceError:
         return SourceError(
-            f"Kafka does not return the versions of {self._topic}: {reason}",
+            f"Kafka did not return the versions in {self._topic}: {reason}",
             where=self._topic,
-            remedy="check that Kafka is up, and that this machine can reach it",
+            remedy="check that Kafka is running and that this machine can reach it",
         )

@@ -1,4 +1,4 @@
-"""The query option by which servers of Pinot 1.3 and later leave the rows of one version in upsert tables."""
+"""The query option that makes servers of Pinot 1.3 and later return one version of upsert tables."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _VERSION_COLUMN = re.compile("|".join(map(re.escape, (VALID_FROM, VALID_UNTIL)))
 def queried_tables(
     sql: str | SqlText, table_of: Callable[[str], QueriedTable | None], *, database: str = ""
 ) -> dict[str, QueriedTable]:
-    """Find the upsert tables that a query may read, by the name that it has for each.
+    """Return the upsert tables that a query may read, by their names in the query.
 
-    Every word that names an upsert table counts, also one in a string, which may be a query itself: a table
-    too many does no harm.
+    Every word that names an upsert table counts, even in a string, which may itself be a query: an extra
+    table does no harm.
 
     Args:
         sql: The query, of either engine.
-        table_of: Given a word, returns the upsert table of that name; must be cheap for one that is none.
-        database: The query's, where its options or headers name one.
+        table_of: Returns the upsert table with a name; must be cheap for words that are not tables.
+        database: The query's database, if its options or headers name one.
 
     Raises:
         QueryError: Its quotes or parentheses do not match.
@@ -42,7 +42,7 @@ def queried_tables(
 
 
 def queried_words(sql: str | SqlText, *, database: str = "") -> list[str]:
-    """Return all that may name a table in a query; arguments and errors as of :func:`queried_tables`."""
+    """Return all words that may name a table; arguments and errors: see :func:`queried_tables`."""
     return list(dict.fromkeys(_names(SqlText.of(sql), database)))
 
 
@@ -52,22 +52,22 @@ def versions_at(
     """Return the versions of a query's tables, by name with type.
 
     Args:
-        tables: As of :func:`queried_tables`.
-        asked: What the query's options say about versions.
-        version_of: Returns the version of a table to answer at; may raise to refuse the query.
+        tables: See :func:`queried_tables`.
+        asked: The query's version options.
+        version_of: Returns the version to query a table at; may raise an error to refuse the query.
 
     Raises:
-        RefusedQueryError: A table has no one version, or they have none in common.
+        RefusedQueryError: A table cannot be queried at one version, or the tables share no version.
     """
     if asked.skip:
         return {}
     by_table = {table.table: table for table in tables.values()}
     if asked.version is not None and len(by_table) > 1:
         raise RefusedQueryError(
-            f"asOfVersion={asked.version} says nothing about {' and '.join(by_table)} together: each has "
-            f"versions of its own",
-            expected="a query of one upsert table",
-            remedy="ask with asOfTimestamp, in milliseconds",
+            f"asOfVersion={asked.version} does not apply to {' and '.join(by_table)} together: each table "
+            f"has its own versions",
+            expected="a query that reads one upsert table",
+            remedy="use asOfTimestamp, in milliseconds, instead",
         )
     for name, table in tables.items():
         table.check_hybrid(name)
@@ -75,26 +75,26 @@ def versions_at(
 
 
 def option_text(versions: Mapping[str, int], sql: str) -> str:
-    """The option's value.
+    """Return the option's value.
 
     Args:
-        versions: By table with type.
-        sql: The query. Where it has a condition on the columns of versions, servers must leave out no segment
-            for the values that these had when the segment was made.
+        versions: Version by table (name with type).
+        sql: The query. If it has a condition on the version columns, servers must not prune segments by the
+            values that these had when the segment was built.
     """
     pairs = [f"{table}:{version}" for table, version in versions.items()]
     return ",".join([*pairs, _UNPRUNED] if pairs and _VERSION_COLUMN.search(sql) else pairs)
 
 
 def _names(sql: SqlText, database: str) -> Iterator[str]:
-    """All that may name a table in a query."""
+    """Yield all words that may name a table in a query."""
     tokens = sql.tokens
     for number, token in enumerate(tokens):
         words: list[str] = []
         if token.is_name:
             before = tokens[max(number - 2, 0) : number]
             if len(before) == 2 and before[1].is_sign(".") and before[0].is_name:
-                # A column, or a table of a database.
+                # A column, or a table in a database.
                 words = [f"{before[0].text}.{token.text}"]
                 if before[0].text.lower() == _DEFAULT_DATABASE:
                     words.append(token.text)

@@ -1,4 +1,4 @@
-"""A query that names the versions of its upsert tables, and what an answer to it must be of."""
+"""A query with the versions of its upsert tables, and the segments its result must cover."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["VersionedQuery", "check_whole"]
 
 @dataclass(frozen=True)
 class VersionedQuery:
-    """A query as it is sent.
+    """A query ready to send.
 
     Attributes:
         text: Its SQL.
         options: Its query options.
-        versions: Upsert table (with type) -> the version that it asks for.
-        segments: Upsert table (with type) -> the segments that an answer must be of.
+        versions: Upsert table (name with type) -> the requested version.
+        segments: Upsert table (name with type) -> the segments that a result must cover.
     """
 
     text: str
@@ -36,32 +36,32 @@ def check_whole(
     *,
     where: str,
 ) -> None:
-    """Refuse what a broker answers, where it has left segments out: it knows of no server that has them.
+    """Refuse a result for which the broker skipped segments because it knows no server with them.
 
-    So is what it answers about a table that has gone meanwhile.
+    A result of a table that was deleted meanwhile is refused too.
 
     Args:
-        segments: By table, those that an answer must be of.
+        segments: By table, the segments that a result must cover.
         routed: Returns the segments of a table that the broker queries.
-        wanted: Returns the segments that servers are to have: one may have been deleted meanwhile.
-        where: The broker.
+        wanted: Returns the segments that servers should have: some may have been deleted meanwhile.
+        where: The broker's URL.
 
     Raises:
-        PartialResultError: It queries fewer, or the table is gone.
+        PartialResultError: It queries fewer segments, or the table is gone.
     """
     for table, needed in segments.items():
         missing = needed.difference(routed(table))
         if not missing:
             continue
-        there = frozenset(wanted(table))
-        if not there:
+        present = frozenset(wanted(table))
+        if not present:
             raise PartialResultError(
-                f"{table} was deleted while it was queried", where=where, remedy="check that it is there"
+                f"{table} was deleted while it was queried", where=where, remedy="check that the table exists"
             )
-        if missing := missing.intersection(there):
+        if missing := missing.intersection(present):
             raise PartialResultError(
                 f"the broker does not query {len(missing)} segments of {table}, so rows are missing from its "
-                f"answer: {shown_names(missing)}",
+                f"result: {shown_names(missing)}",
                 where=where,
-                remedy="check that all servers of the table are up, then query again",
+                remedy="check that all servers of the table are running, then query again",
             )

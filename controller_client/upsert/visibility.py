@@ -8,12 +8,12 @@ __all__ = ["visible_at"]
 
 
 def visible_at(version: int) -> str:
-    """Return, in Pinot's SQL, the condition that a row is there at a version; an AND of two.
+    """Return, in Pinot's SQL, the condition that a row is visible at a version; an AND of two conditions.
 
-    A row is there from the version that inserted it to the one that deleted it; -1 is none. Both are stated
-    under a NOT, the first under two, because servers leave out segments by the columns' greatest and least
-    value in the segment's metadata, which do not change when a row is inserted or deleted; what is under a
-    NOT they leave in. There is one range of each column, from 0 up to the version: for that the hook
+    A row is visible from the version that inserted it until the one that deleted it; -1 means none. Both
+    conditions are under a NOT, the first under two, because servers prune segments by the minimum and maximum
+    of a column in the segment's metadata, which do not change when a row is inserted or deleted; they do not
+    prune by conditions under a NOT. Each column has one range, from 0 to the version, for which the hook
     ``upsert`` of servers keeps bitmaps.
 
     Args:

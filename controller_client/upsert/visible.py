@@ -1,4 +1,4 @@
-"""Waiting until rows can be seen: until a version is complete, or all rows that were produced are in it."""
+"""Waits until rows are visible: until a version is complete, or contains all produced rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def wait_mark(
         clock: Time and sleep.
 
     Raises:
-        WaitTimeoutError: It is not; the error reports what it is.
+        WaitTimeoutError: It is not; the error reports the mark.
     """
 
     def missing() -> str | None:
@@ -47,18 +47,18 @@ def wait_mark(
 
 
 def wait_produced_rows(store: PropertyStore, table: QueriedTable, *, timeout_s: float, clock: Clock) -> None:
-    """Wait until the mark's version has all rows that are in the input topic when this is called.
+    """Wait until the mark's version contains all rows in the input topic at the time of the call.
 
     Args:
         store: The cluster's property store.
-        table: Which table.
+        table: The table.
         timeout_s: Seconds until the last check.
         clock: Time and sleep.
 
     Raises:
-        WaitTimeoutError: It has not; the error lists which partition is behind.
+        WaitTimeoutError: It does not; the error names a partition that is behind.
         SourceError: Kafka does not answer.
-        NotFoundError: There is no input topic, or no topic of updates.
+        NotFoundError: The input topic or the updates topic does not exist.
     """
     latest = {
         number: offsets.latest

@@ -1,4 +1,4 @@
-"""ZooKeeper's address and the paths in it, checked before anything is sent."""
+"""Checks of ZooKeeper's address and paths before anything is sent."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["check_path", "parse_hosts"]
 
 _DEFAULT_PORT = 2181
 _GREATEST_PORT = 65535
-# What ZooKeeper itself refuses in a path, but for private letters.
+# What ZooKeeper itself refuses in a path, except private-use characters.
 _NOT_IN_PATH = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufff0-\uffff]|(^|/)[.]{1,2}(/|$)|//|^[^/]|^$")
 
 
 def parse_hosts(address: str) -> list[tuple[str, int]]:
-    """Hosts and ports of ``host:port,host:port[/chroot]``.
+    """Return the hosts and ports of ``host:port,host:port[/chroot]``.
 
     Raises:
-        ConfigError: It is not of that form.
+        ConfigError: The address does not have this form.
     """
     servers, slash, chroot = address.partition("/")
     if chroot:
@@ -36,7 +36,7 @@ def parse_hosts(address: str) -> list[tuple[str, int]]:
 
 
 def check_path(path: str) -> None:
-    """Check that a path can be one of a znode.
+    """Check that a path is valid for a znode.
 
     Raises:
         ConfigError: It has an empty part, ``.`` or ``..``, or a character that ZooKeeper refuses.

@@ -1,4 +1,4 @@
-"""What kazoo is given of the access to ZooKeeper."""
+"""Kazoo's options for the access to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _PERMISSIONS = {
 
 
 def client_options(access: ZooKeeperAccess) -> dict[str, Any]:
-    """Return the arguments of a KazooClient; they hold secrets.
+    """Return arguments for a KazooClient; they contain secrets.
 
     Raises:
-        ConfigError: A file of TLS is missing, or does not hold what it should.
-        SetupError: The library of SASL (extra ``sasl``), or that of Kerberos, is not installed.
+        ConfigError: A TLS file is missing or has the wrong content.
+        SetupError: The library for SASL (extra ``sasl``) or Kerberos is not installed.
     """
     return {"default_acl": _acl_of(access.acl), **_tls_of(access), **_auth_of(access)}
 
@@ -47,15 +47,15 @@ def _tls_of(access: ZooKeeperAccess) -> dict[str, Any]:
     tls.check()
     if tls.ca_file and Path(tls.ca_file).is_dir():
         raise ConfigError(
-            f"the authorities of ZooKeeper's certificates cannot be read: {tls.ca_file} is a folder",
-            expected="one file, in PEM, of all of them",
+            f"ZooKeeper's certificate authorities cannot be read: {tls.ca_file} is a folder",
+            expected="one PEM file with all of them",
             where="PINOT_ZOOKEEPER_CA_FILE",
         )
     return {
         "use_ssl": True,
         "ca": tls.ca_file,
         "certfile": tls.client_cert_file,
-        # kazoo shows no certificate where it is given one file alone.
+        # kazoo sends no certificate if it is given only one of the two files.
         "keyfile": tls.client_key_file or tls.client_cert_file,
         "verify_certs": tls.verify,
         "check_hostname": tls.verify,
@@ -78,7 +78,7 @@ def _auth_of(access: ZooKeeperAccess) -> dict[str, Any]:
             "username": access.username,
             "password": password,
             "service": access.service,
-            # ZooKeeper's own name in this mechanism, whatever its host is.
+            # ZooKeeper's name in this mechanism, regardless of its host.
             "principal": "zk-sasl-md5",
         }
     }
@@ -92,9 +92,9 @@ def _require_sasl() -> None:
 
 
 def _require_kerberos() -> None:
-    # No extra brings it: it is built against the C library of the machine.
+    # No extra contains it: it is built against the machine's C library.
     if find_spec("kerberos") is None:
         raise SetupError(
-            "Kerberos to ZooKeeper needs the Python module kerberos, which is not installed here",
-            remedy="pip install kerberos",
+            "Kerberos authentication to ZooKeeper needs the Python module kerberos, which is not installed",
+            remedy="run 'pip install kerberos'",
         )

@@ -1,8 +1,8 @@
-"""Changes of a record by compare-and-set: one loop for all of this project.
+"""Changes records by compare-and-set: the one loop used throughout this project.
 
-A change is a function of the record that is there. It is applied only to the very version that it was made
-from, again after somebody else's change, a bounded number of times, with pauses that grow. Where a reply was
-lost, what is there now settles whether the write was applied, before anything is written again.
+A change is a function of the current record. It is applied only to the version it was computed from; after
+another writer's change it is recomputed, a bounded number of times, with increasing pauses. If a reply was
+lost, the current record settles whether the write was applied, before anything is written again.
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ from controller_client.zookeeper.transaction import CheckVersion, CreateNode, Se
 __all__ = ["COMPARE_AND_SET", "Alongside", "Change", "Changed", "change_record"]
 
 COMPARE_AND_SET = RetryPolicy(attempts=60, deadline_s=30.0, first_wait_s=0.01, max_wait_s=1.0)
-"""As of Helix: a record that many write at once is still changed within seconds."""
+"""Like Helix: even a record with many concurrent writers is changed within seconds."""
 
 Change = Callable[[ZNRecord | None], ZNRecord | None]
-"""Makes the record that is wanted of the one that is there; None stands for no record.
+"""Computes the wanted record from the current one; None stands for no record.
 
-Called in the caller's thread, once for each attempt. Given its own result it has to return that unchanged:
-this is how a write whose reply was lost is recognised.
+Called in the caller's thread, once per attempt. Given its own result, it must return it unchanged: this is
+how a write whose reply was lost is recognized.
 """
 
 Alongside = Callable[[ZNRecord], Sequence[Write]]
-"""Makes the writes of other znodes that belong to the record that is wanted: none where they are as wanted.
+"""Returns the writes to other znodes that belong to the wanted record; empty if they are up to date.
 
-Called in the caller's thread, once for each attempt; may read. Both are applied, or neither is.
+Called in the caller's thread, once per attempt; may read. The record and these writes are applied atomically.
 """
 
 
 @dataclass(frozen=True)
 class Changed:
-    """What a change came to.
+    """The result of a change.
 
     Attributes:
-        found: What is there now; None: no record.
-        was_needed: False where the record was as wanted before anything was written.
+        found: The current record; None: no record.
+        was_needed: False if the record was already as wanted.
     """
 
     found: Versioned | None
     was_needed: bool
 
     @property
-    def there(self) -> Versioned:
-        """What is there now, for a change that never takes the record away.
+    def current(self) -> Versioned:
+        """The current record, for a change that never deletes it.
 
         Raises:
-            LookupError: There is nothing.
+            LookupError: There is no record.
         """
         if self.found is None:
             raise LookupError("the change left no record")
@@ -82,19 +82,20 @@ def change_record(
     """Change the record at a path by compare-and-set.
 
     Args:
-        connection: To ZooKeeper.
-        path: Absolute path of the znode; made with its parents where it is missing.
-        change: See :data:`Change`; its errors end the loop, nothing is written then.
+        connection: Connection to ZooKeeper.
+        path: Absolute path of the znode; created with its parents if missing.
+        change: See :data:`Change`; an error of it ends the loop, and nothing is written.
         clock: Time and sleep between attempts.
-        rng: Source of the pauses' jitter.
-        policy: How often and how long.
-        alongside: For a change after which there is a record, see :data:`Alongside`.
+        rng: Random source for the pauses' jitter.
+        policy: Number of attempts and pauses.
+        alongside: See :data:`Alongside`; only for a change that leaves a record.
 
     Raises:
-        ConflictError: Others changed it at each attempt; nothing was applied.
-        DataError: The znode holds something else than a record.
+        ConflictError: Others changed it during each attempt; nothing was applied.
+        DataError: The znode does not contain a record.
         UnreachableError: ZooKeeper does not answer; nothing was applied.
-        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be asked what became of the write.
+        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be reached to find out whether the write
+            was applied.
     """
     return call_with_retry(
         _Attempts(connection, path, change, alongside),
@@ -139,7 +140,7 @@ class _Attempts:
                 version = self._write(wanted, version)
             return Changed(_versioned(wanted, version), was_needed=True)
         except (ConflictError, NotFoundError) as error:
-            raise TransientFailureError(self._kept_changing(), "somebody else changed it") from error
+            raise TransientFailureError(self._kept_changing(), "another client changed it") from error
         except OutcomeUnknownError as error:
             self._unknown = error
             raise TransientFailureError(error, "the reply was lost") from error
@@ -159,7 +160,7 @@ class _Attempts:
         if version is None:
             folder = self._path.rpartition("/")[0]
             if not self._connection.exists(folder):
-                with suppress(ConflictError):  # somebody else made it first
+                with suppress(ConflictError):  # another client created it first
                     self._connection.create(folder, b"")
             self._connection.commit([CreateNode(self._path, wanted.to_bytes()), *others])
             return 0
@@ -171,7 +172,7 @@ class _Attempts:
 
     def _kept_changing(self) -> ConflictError:
         return ConflictError(
-            "others changed the record whenever it was to be written",
+            "other clients kept changing the record during each attempt to write it",
             where=f"{self._path} in ZooKeeper {self._connection.address}",
             remedy="find out what keeps writing it, then try again",
         )

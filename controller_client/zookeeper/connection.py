@@ -1,18 +1,18 @@
-"""One connection to ZooKeeper, typed, with time limits, and with this project's errors.
+"""A typed connection to ZooKeeper with time limits and this project's errors.
 
-kazoo itself waits for ever: a call made while the connection is away is queued and sent when it is back, be
-it an hour later. Here a call is made only while connected, and each call ends within ``timeout_s``:
+kazoo itself waits forever: a call made while disconnected is queued and sent when the connection is back,
+even an hour later. Here a call is made only while connected, and each call ends within ``timeout_s``:
 
 ==========================  ===========================================================================
 state of the connection     what a call does
 ==========================  ===========================================================================
 CONNECTED                   it is sent
-SUSPENDED (cut, may return)  it waits for CONNECTED, then :class:`UnreachableError`: nothing was sent
+SUSPENDED (may reconnect)   it waits for CONNECTED, then :class:`UnreachableError`: nothing was sent
 LOST (session expired)      the same; kazoo opens a new session, and ephemeral nodes and locks are gone
 ==========================  ===========================================================================
 
-A reply that was lost on the way (the cut came after the call was sent): a read is repeated; a write is
-settled by reading back what is there, and where that does not tell, it is an :class:`OutcomeUnknownError`.
+If a reply was lost (the connection broke after the call was sent), a read is repeated; a write is settled by
+reading the znode back and, if that is inconclusive, raises an :class:`OutcomeUnknownError`.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ __all__ = ["Children", "Znode", "ZooKeeperConnection"]
 
 
 class ZooKeeperConnection(ZooKeeperReads):
-    """Reads and writes znodes by absolute path (below the address' chroot), made as `ZooKeeperReads` is."""
+    """Reads and writes znodes by absolute path (below the address's chroot); see `ZooKeeperReads`."""
 
     def create(self, path: str, data: bytes) -> None:
         """Create a znode and, as empty ones, its missing parents.
 
-        If the reply is lost, the node is looked up: one with exactly this content and never changed is taken
-        as the one created here. Where two clients may create the same path, let the content tell them apart.
+        If the reply is lost, the znode is read: if it has exactly this content and was never changed, it
+        counts as created here. If two clients may create the same path, their contents must differ.
 
         Raises:
-            ConflictError: It is there already.
-            OutcomeUnknownError: The reply was lost, and so was the connection for looking it up.
+            ConflictError: It already exists.
+            OutcomeUnknownError: The reply was lost, and the znode could not be read back.
         """
         lost = False
         deadline = self._session.deadline()
@@ -74,17 +74,18 @@ class ZooKeeperConnection(ZooKeeperReads):
                 if lost and self._settle(path) == (data, 0):
                     return
                 raise ConflictError(
-                    "the znode is there already", where=self._where(path), remedy="read it, then decide"
+                    "the znode already exists", where=self._where(path), remedy="read it, then decide"
                 ) from None
             except NoNodeError:
-                # Missing parents are made; but not the chroot.
+                # Missing parents are created, but not the chroot.
                 raise missing(f"the chroot of {self.address}") from None
             except LOST_REPLY as error:
                 lost = True
                 found = self._settle(path, error)
                 if found == (data, 0):
                     return
-                # Not there (or another's, which the next attempt says): not applied, so it may be sent again.
+                # Missing (or another client's, which the next attempt reports): not applied, so it may be
+                # resent.
                 self._session.check_deadline(path, deadline, error)
 
     def set(self, path: str, data: bytes, expected_version: int) -> int:
@@ -94,10 +95,10 @@ class ZooKeeperConnection(ZooKeeperReads):
             The new version.
 
         Raises:
-            ConflictError: The version has moved on.
-            NotFoundError: The znode is not there.
-            OutcomeUnknownError: The reply was lost, and what is there now does not tell whether it was
-                applied.
+            ConflictError: The znode has another version.
+            NotFoundError: The znode does not exist.
+            OutcomeUnknownError: The reply was lost, and the current content does not show whether the write
+                was applied.
         """
         deadline = self._session.deadline()
         while True:
@@ -114,7 +115,8 @@ class ZooKeeperConnection(ZooKeeperReads):
                 found = self._settle(path, error)
                 if found is None:
                     raise OutcomeUnknownError(
-                        "the reply to a write was lost, and the znode is gone now", where=self._where(path)
+                        "the reply to a write was lost, and the znode no longer exists",
+                        where=self._where(path),
                     ) from error
                 content, version = found
                 if version == expected_version + 1:
@@ -123,19 +125,19 @@ class ZooKeeperConnection(ZooKeeperReads):
                     raise changed_meanwhile(self._where(path), expected_version) from error
                 if version != expected_version:
                     raise OutcomeUnknownError(
-                        "the reply to a write was lost, and others have written since",
+                        "the reply to a write was lost, and other clients have written since",
                         where=self._where(path),
-                        remedy="read the record and decide whether the change is in it",
+                        remedy="read the record and check whether it contains the change",
                     ) from error
                 self._session.check_deadline(path, deadline, error)
 
     def delete(self, path: str, *, recursive: bool = False, expected_version: int | None = None) -> None:
-        """Delete a znode, with ``recursive`` everything below it first (others see it shrink).
+        """Delete a znode; with ``recursive``, everything below it first (not atomically).
 
         Raises:
-            NotFoundError: It is not there.
-            ConflictError: It has children, or another version than the expected one.
-            OutcomeUnknownError: The reply was lost, and ZooKeeper cannot be asked what became of it.
+            NotFoundError: It does not exist.
+            ConflictError: It has children, or does not have the expected version.
+            OutcomeUnknownError: The reply was lost, and ZooKeeper cannot be reached to check the outcome.
         """
         version = -1 if expected_version is None else expected_version
         if recursive:
@@ -159,12 +161,12 @@ class ZooKeeperConnection(ZooKeeperReads):
                 self._session.check_deadline(path, deadline, error)
 
     def commit(self, writes: Sequence[Write]) -> None:
-        """Apply writes in one transaction: all of them, or none.
+        """Apply writes in one transaction: all or none.
 
         Raises:
-            ConflictError: A znode is not as its write expects it; nothing was applied.
-            AuthError: An ACL does not allow one of the writes; nothing was applied.
-            OutcomeUnknownError: The reply was lost; what is there is for the caller to read.
+            ConflictError: A znode is not in the state that its write expects; nothing was applied.
+            AuthError: An ACL forbids one of the writes; nothing was applied.
+            OutcomeUnknownError: The reply was lost; the caller has to read the znodes back.
         """
         paths = ", ".join(write.path for write in writes)
         for write in writes:
@@ -193,32 +195,32 @@ class ZooKeeperConnection(ZooKeeperReads):
             try:
                 self.delete(child)
             except NotFoundError:
-                continue  # somebody else deleted it first
+                continue  # another client deleted it first
 
     def _write(self, path: str, deadline: float, call: Callable[[Any], Any]) -> Any:
-        """One write, sent at most once; its lost reply is the caller's to settle."""
+        """Make a write, sent at most once; the caller has to settle a lost reply."""
         check_path(path)
         kazoo = self._session.connected_by(deadline)
         try:
             return call(kazoo).get(timeout=self._session.left_s(deadline))
         except KazooTimeoutError as error:
-            # It may lie in kazoo's queue and be sent later; only with the session's end it is sure not to be.
+            # It may still be in kazoo's queue and be sent later; only ending the session prevents that.
             self._session.abandon()
-            raise ConnectionLoss(f"no answer within {self.timeout_s} s") from error
+            raise ConnectionLoss(f"no reply within {self.timeout_s} s") from error
         except (NodeExistsError, NoNodeError, NotEmptyError, BadVersionError, *LOST_REPLY):
             raise
         except KazooException as error:
             raise self.refusal(path, error) from error
 
     def _settle(self, path: str, lost: Exception | None = None) -> tuple[bytes, int] | None:
-        """What is at the path, as seen after everything that this client sent before."""
+        """Return the content and version at the path, after everything this client has sent."""
         try:
-            # A read may be served by a server that is behind; sync makes it catch up with the leader.
+            # A read may be served by a lagging server; sync makes it catch up with the leader.
             self._read(path, lambda kazoo: kazoo.sync_async(path))
             return self.get(path)
         except (UnreachableError, AuthError) as error:
             raise OutcomeUnknownError(
-                "the reply to a write was lost, and ZooKeeper could not be asked what became of it",
+                "the reply to a write was lost, and ZooKeeper could not be reached to check the outcome",
                 where=self._where(path),
-                remedy="read the znode when ZooKeeper is back",
+                remedy="read the znode once ZooKeeper is reachable",
             ) from (lost or error)

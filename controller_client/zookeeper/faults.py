@@ -1,4 +1,4 @@
-"""The errors of calls to ZooKeeper, in this project's words."""
+"""This project's errors for calls to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ __all__ = [
 
 
 def unreachable(address: str, what: str, timeout_s: float) -> UnreachableError:
-    """ZooKeeper does not answer: ``what`` is what it does instead."""
+    """Return the error for a ZooKeeper that does not answer; ``what`` is what happened instead."""
     return UnreachableError(
         f"ZooKeeper {what} within {timeout_s:g} s",
         where=address,
-        remedy="check that it runs and that the address is right",
+        remedy="check that it is running and that the address is correct",
     )
 
 
 def refused(where: str) -> AuthError:
-    """A znode's ACL does not let this client do what it wants."""
+    """Return the error for a call that a znode's ACL forbids."""
     return AuthError(
-        "ZooKeeper refuses the access",
+        "ZooKeeper refused access",
         where=where,
-        expected="a client that the znode's ACL names",
-        remedy="set who this client is (PINOT_ZOOKEEPER_AUTH and what belongs to it), or the znode's ACL",
+        expected="a client that the znode's ACL permits",
+        remedy="set this client's credentials (PINOT_ZOOKEEPER_AUTH and so on), or the znode's ACL",
     )
 
 
 def changed_meanwhile(where: str, expected_version: int) -> ConflictError:
-    """A znode is not at the version that a change is based on."""
+    """Return the error for a znode that no longer has the version a change is based on."""
     return ConflictError(
-        "the znode was changed by somebody else meanwhile",
+        "another client changed the znode in the meantime",
         expected=f"version {expected_version}",
         where=where,
-        remedy="read it again and apply the change to what is there now",
+        remedy="read it again and apply the change to its current content",
     )
 
 
 def missing(where: str) -> NotFoundError:
-    """There is no znode."""
+    """Return the error for a missing znode."""
     return NotFoundError("there is no such znode", where=where)
 
 
 def refused_transaction(where: str) -> ConflictError:
-    """A znode of a transaction is not as its write expects it."""
+    """Return the error for a transaction with a znode that is not in the expected state."""
     return ConflictError(
-        "a znode was changed by somebody else meanwhile; nothing was written",
+        "another client changed a znode in the meantime; nothing was written",
         where=where,
-        remedy="read them again and apply the change to what is there now",
+        remedy="read the znodes again and apply the change to their current content",
     )
 
 
 def lost_transaction(where: str) -> OutcomeUnknownError:
-    """Nobody knows whether a transaction was applied."""
+    """Return the error for a transaction that may or may not have been applied."""
     return OutcomeUnknownError(
         "the reply to a transaction was lost",
         where=where,
-        remedy="read the znodes and decide whether the change is in them",
+        remedy="read the znodes and check whether they contain the change",
     )

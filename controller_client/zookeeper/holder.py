@@ -1,4 +1,4 @@
-"""Who holds a lock or stands in line for a lease, as all processes of the cluster can read it."""
+"""The holder of a lock, or a candidate for a lease, as all processes of the cluster can read it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ HOLDER_FORMAT = Format("the name of a lock's holder")
 
 @dataclass(frozen=True)
 class LockHolder:
-    """Who holds a lock, or stands in line for a lease; written into its znode.
+    """The holder of a lock, or a candidate for a lease; stored in its znode.
 
     Attributes:
-        owner: The name that the holder gave.
+        owner: The holder's name for itself.
         host: Its machine.
-        pid: Its process there.
-        since_epoch_s: When it began to ask for it.
+        pid: Its process id.
+        since_epoch_s: When it requested the lock or lease.
     """
 
     owner: str
@@ -36,20 +36,20 @@ class LockHolder:
 
     @classmethod
     def of_this_process(cls, owner: str, clock: Clock) -> LockHolder:
-        """This process, from now on."""
+        """Return a holder for this process, as of now."""
         return cls(owner, socket.gethostname(), os.getpid(), clock.now())
 
     def to_json(self) -> str:
-        """As it is stored."""
+        """Return the stored form."""
         return json.dumps(HOLDER_FORMAT.stamp_json(asdict(self)))
 
     @classmethod
     def from_json(cls, data: str | bytes, where: str) -> LockHolder:
-        """As :meth:`to_json` made it.
+        """Parse the stored form.
 
         Raises:
-            FormatVersionError: A process of a later release did.
-            DataError: Nobody of this project did.
+            FormatVersionError: A process of a later release wrote it.
+            DataError: No process of this project wrote it.
         """
         try:
             named = json.loads(data)
@@ -58,7 +58,7 @@ class LockHolder:
             return cls(str(owner), str(host), int(pid), float(since))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(
-                f"this is no name of a lock's holder ({type(error).__name__})", where=where
+                f"the content does not name a lock's holder ({type(error).__name__})", where=where
             ) from error
 
     def __str__(self) -> str:
@@ -67,5 +67,5 @@ class LockHolder:
 
 
 def process_name() -> str:
-    """Name this process for those who wait for it: user, host and process id."""
+    """Return a name for this process, for those waiting for it: user, host and process id."""
     return f"{getpass.getuser()}@{socket.gethostname()}:{os.getpid()}"

@@ -1,4 +1,4 @@
-"""kazoo's log without what znodes hold: on DEBUG it writes each request and answer, records in full."""
+"""Hides the contents of znodes in kazoo's log, which on DEBUG has full requests and replies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["hide_contents"]
 
 class _WithoutContents(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        """Replace the bytes in a log line by their number; called in kazoo's threads."""
+        """Replace the bytes in a log line with their number; called in kazoo's threads."""
         if isinstance(record.args, tuple):
             record.args = tuple(map(_without_contents, record.args))
         return True
@@ -25,7 +25,7 @@ def _without_contents(value: Any) -> Any:
         return type(value).__name__
     if isinstance(value, tuple):
         parts = map(_without_contents, value)
-        # A named tuple (a request, an answer) is made of its fields, a plain one of a sequence.
+        # A named tuple (a request, a reply) is constructed from its fields, a plain one from a sequence.
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, list):
         return [_without_contents(part) for part in value]
@@ -36,6 +36,6 @@ _FILTER = _WithoutContents()
 
 
 def hide_contents() -> None:
-    """Let kazoo's clients log sizes instead of contents; may be called again."""
-    # kazoo hands this logger to all parts of a client that is not given another one.
+    """Make kazoo's clients log sizes instead of contents; may be called repeatedly."""
+    # kazoo uses this logger in all parts of a client unless another one is given.
     logging.getLogger("kazoo.client").addFilter(_FILTER)

@@ -1,13 +1,13 @@
-"""A lease: of several processes that do the same, one holds it and works, and the others stand by.
+"""A lease: of several processes with the same task, one holds the lease and works; the others stand by.
 
 ::
 
-    /<cluster>/PINOT_PLUGINS/leases/<name>/<token>-<sequence>      ephemeral; who it is (`LockHolder`)
+    /<cluster>/PINOT_PLUGINS/leases/<name>/<token>-<sequence>      ephemeral; names the process (`LockHolder`)
 
-The process whose znode is first in the line holds the lease. Each of the others watches the one before it, so
-the end of one wakes one. ZooKeeper removes the znode of a process that died when its session ends. The holder
-proves again and again that its session lives, and goes without the lease when two thirds of the session's
-time have passed since the last proof began: before ZooKeeper can have given it to the next.
+The process whose znode is first in line holds the lease. Each of the others watches the one before it, so the
+end of one process wakes only one. When a process dies, ZooKeeper removes its znode at the end of its session.
+The holder regularly verifies that its session is alive, and gives up the lease once two thirds of the session
+timeout have passed since the last verification began, before ZooKeeper can give it to the next process.
 """
 
 from __future__ import annotations
@@ -32,39 +32,39 @@ from controller_client.zookeeper.transaction import CheckVersion
 
 __all__ = ["Alone", "Lease", "LeaseState", "Turn", "leases_path"]
 
-_PROOF_HOLDS = 2 / 3
-"""For this part of the session's time; the rest is for what a server of ZooKeeper tells its leader late."""
-_PROOFS = 6
-"""In the session's time."""
+_PROOF_SHARE = 2 / 3
+"""A verification is valid for this share of the session timeout; the rest covers delays within ZooKeeper."""
+_PROOFS_PER_SESSION = 6
+"""Verifications per session timeout."""
 _RETRY_S = 1.0
 
 _logger = logging.getLogger(__name__)
 
 
 class Turn(Protocol):
-    """Whether this process is the one of several that works."""
+    """Whether it is this process's turn to work."""
 
     @property
-    def held(self) -> bool:
-        """Whether it is now; to be asked before each piece of work, in any thread."""
+    def is_holder(self) -> bool:
+        """Whether it is now; to be checked before each piece of work, in any thread."""
         ...
 
     def release(self) -> None:
-        """Let the next one work; this one begins nothing more."""
+        """Let the next process work; this one must not start anything more."""
         ...
 
 
 class Alone:
-    """The turn of a process that is the only one."""
+    """The turn of a single process."""
 
-    held = True
+    is_holder = True
 
     def release(self) -> None:
-        """Do nothing: there is no other."""
+        """Do nothing: there is no other process."""
 
 
 class LeaseState(StrEnum):
-    """What a process has of a lease."""
+    """The state of a process's lease."""
 
     WAITING = "waiting"
     HOLDING = "holding"
@@ -73,11 +73,11 @@ class LeaseState(StrEnum):
 
 
 class _Event(StrEnum):
-    FIRST = "it is the first in line, and its session lives"
-    SILENT = "its session was not proven in time"
+    FIRST = "it is first in line and its session is alive"
+    SILENT = "its session was not verified in time"
     GONE = "its znode is gone"
-    ENTERED = "it stands in line again"
-    STOPPED = "it is to end"
+    ENTERED = "it is in line again"
+    STOPPED = "it was stopped"
 
 
 _MOVES: dict[tuple[LeaseState, _Event], LeaseState] = {
@@ -92,28 +92,28 @@ _MOVES: dict[tuple[LeaseState, _Event], LeaseState] = {
 
 
 class Lease:
-    """This process' part in a lease. Entering the context stands in line; a thread of its own does the rest.
+    """A process's part in a lease. Entering the context joins the line; a thread of its own does the rest.
 
     ::
 
         with Lease(store, "scheduler", process_name(), note=print) as lease:
             while not stop.wait(1):
-                if lease.held:
+                if lease.is_holder:
                     ...
 
-    A lease that was lost is lost for good: the process ends that session and stands at the end of the line,
-    with a greater number where it gets the lease again.
+    A lost lease is lost for good: the process ends its session and rejoins at the end of the line; if it gets
+    the lease again, it has a greater number.
 
     Args:
-        store: The cluster's, with a session that is this lease's alone.
-        name: Of the lease, as part of a path.
-        owner: A name for this process, for people.
-        what: What the process is, for people: "scheduler".
-        note: Called with lines for people, in the lease's thread.
+        store: The cluster's property store, with a session used only for this lease.
+        name: Name of the lease, used in a path.
+        owner: Name of this process, for users.
+        what: Kind of process, for users: "scheduler".
+        note: Called with log lines, in the lease's thread.
         clock: Time.
 
     Attributes:
-        name: Of the lease.
+        name: Name of the lease.
     """
 
     def __init__(
@@ -138,12 +138,12 @@ class Lease:
         self._number = 0
         self._proven_until_s = 0.0
         self._on_own: Callable[[Any], None] = partial(self._own_changed, "")
-        self._told = ""  # the znode of the holder that people were told of
+        self._noted = ""  # the holder's znode named in the last log line
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._serve, name=f"lease-{name}", daemon=True)
 
     def __enter__(self) -> Self:
-        # In this thread: that ZooKeeper is away, or refuses it, ends a command that has just begun.
+        # In this thread: an unreachable or refusing ZooKeeper must end a command that has just started.
         self.step()
         self._thread.start()
         return self
@@ -155,47 +155,47 @@ class Lease:
 
     @property
     def state(self) -> LeaseState:
-        """What this process has of the lease now."""
+        """The current state of this process's lease."""
         self._check_proof()
         return self._state
 
     @property
-    def held(self) -> bool:
-        """Whether this process holds the lease, and no other can; in any thread."""
+    def is_holder(self) -> bool:
+        """Whether this process, and no other, holds the lease; thread-safe."""
         return self.state is LeaseState.HOLDING
 
     @property
     def number(self) -> int:
-        """ZooKeeper's number of this holder: greater than that of each holder before it.
+        """ZooKeeper's number of this holder: greater than those of all previous holders.
 
         Raises:
-            LeaseLostError: The lease is not held.
+            LeaseLostError: This process does not hold the lease.
         """
         return self._term()[1]
 
     def guard(self) -> CheckVersion:
-        """Make the part of a transaction that fails once this process does not hold the lease any more.
+        """Return a part of a transaction that fails if this process no longer holds the lease.
 
         Raises:
-            LeaseLostError: The lease is not held.
+            LeaseLostError: This process does not hold the lease.
         """
         return CheckVersion(self._term()[0], 0)
 
     def release(self) -> None:
-        """Leave the line for good; the next one has the lease at once, or when ZooKeeper ends the session."""
+        """Leave the line for good; the next process gets the lease at once or at the end of the session."""
         if not self._move(_Event.STOPPED):
             return
         self._wake.set()
         self._line.leave()
 
     def step(self) -> float:
-        """Do what is to be done now; called again and again by one thread.
+        """Do what is due now; called repeatedly by one thread.
 
         Returns:
-            After how many seconds it is to be called again, unless something changes before.
+            Seconds until the next call, unless something changes before.
 
         Raises:
-            PinotPluginError: ZooKeeper does not answer, or refuses it; to be called again all the same.
+            PinotPluginError: ZooKeeper does not answer or refuses; call it again nevertheless.
         """
         match self.state:
             case LeaseState.WAITING:
@@ -206,7 +206,7 @@ class Lease:
                 self._enter_again()
             case LeaseState.RELEASED:
                 pass
-        return self._session_s / _PROOFS if self._state is LeaseState.HOLDING else self._session_s
+        return self._session_s / _PROOFS_PER_SESSION if self._state is LeaseState.HOLDING else self._session_s
 
     def _serve(self) -> None:
         """Runs in the lease's thread."""
@@ -223,71 +223,71 @@ class Lease:
                     _logger.warning("the lease %s: %s; trying again", self._line.path, error.message)
                 failed, pause_s = error.message, _RETRY_S
             except Exception:
-                # A thread that ended would keep its place in line without ever working.
+                # If the thread ended, the process would keep its position in line without ever working.
                 _logger.exception("the lease %s: an unexpected failure; trying again", self._line.path)
                 pause_s = _RETRY_S
-        # Again: it may have been entering the line when it was released.
+        # Again: it may have been joining the line when it was released.
         self._line.leave()
 
     def _wait(self) -> None:
         asked_s = self._clock.monotonic()
-        place = self._line.look()
-        if place.own is None:
+        position = self._line.position()
+        if position.own is None:
             self._line.enter()
             asked_s = self._clock.monotonic()
-            place = self._line.look()
-        if place.own is None:
-            self._wake.set()  # its session has just ended: there is a new one by now
-        elif place.ahead:
-            if not self._line.is_there(place.ahead[-1], self._woken):
+            position = self._line.position()
+        if position.own is None:
+            self._wake.set()  # its session has just ended; by now there is a new one
+        elif position.ahead:
+            if not self._line.exists(position.ahead[-1], self._woken):
                 self._wake.set()
-            self._tell_who_holds(place.ahead[0])
+            self._note_holder(position.ahead[0])
         else:
-            self._take(place.own, asked_s)
+            self._take(position.own, asked_s)
 
     def _take(self, own: str, asked_s: float) -> None:
         on_own = partial(self._own_changed, own)
         number = self._line.number(own)
         with self._mutex:
             self._own, self._on_own = own, on_own
-        if number is None or not self._line.is_there(own, on_own):
+        if number is None or not self._line.exists(own, on_own):
             self._wake.set()
             return
         with self._mutex:
             self._number = number
-            self._proven_until_s = asked_s + self._session_s * _PROOF_HOLDS
-        if self._move(_Event.FIRST) and self.held:
-            _logger.info("holds the lease %s, number %d", self._line.path, number)
-            if self._told:
+            self._proven_until_s = asked_s + self._session_s * _PROOF_SHARE
+        if self._move(_Event.FIRST) and self.is_holder:
+            _logger.info("acquired the lease %s, number %d", self._line.path, number)
+            if self._noted:
                 self._note(f"this {self._what} takes over")
-            self._told = ""
+            self._noted = ""
 
     def _prove(self) -> None:
         own, asked_s = self._own, self._clock.monotonic()
-        if own is None or not self._line.is_there(own, self._on_own):
+        if own is None or not self._line.exists(own, self._on_own):
             self._move(_Event.GONE)
             self._wake.set()
             return
         self._check_proof()
         with self._mutex:
-            self._proven_until_s = asked_s + self._session_s * _PROOF_HOLDS
-        if self._clock.monotonic() - asked_s > self._session_s / _PROOFS:
-            self._wake.set()  # little is left of a proof whose answer was slow
+            self._proven_until_s = asked_s + self._session_s * _PROOF_SHARE
+        if self._clock.monotonic() - asked_s > self._session_s / _PROOFS_PER_SESSION:
+            self._wake.set()  # a slow reply leaves little of the verification's validity
 
     def _enter_again(self) -> None:
-        self._note(f"this {self._what} has lost its lease, and begins nothing until it has it again")
+        self._note(f"this {self._what} has lost its lease and starts nothing until it has it again")
         self._line.leave()
-        self._told = "lost"
+        self._noted = "lost"
         self._move(_Event.ENTERED)
         self._wake.set()
 
     @property
     def _session_s(self) -> float:
-        """As ZooKeeper has granted it, which may be shorter than was asked for."""
+        """The session timeout granted by ZooKeeper, which may be shorter than requested."""
         return self._connection.session_timeout_s
 
     def _check_proof(self) -> None:
-        """Lose the lease where its znode is gone, or the last proof too old: a cut, or a stopped process."""
+        """Lose the lease if its znode is gone or the last verification is too old, e.g. after a pause."""
         if self._state is not LeaseState.HOLDING:
             return
         is_silent = self._clock.monotonic() >= self._proven_until_s
@@ -296,7 +296,7 @@ class Lease:
             self._wake.set()
 
     def _move(self, event: _Event) -> bool:
-        """Make the one transition that the table has; whether it has one."""
+        """Make the transition of the table; returns whether there is one."""
         with self._mutex:
             found = _MOVES.get((self._state, event))
             if found is None:
@@ -306,15 +306,15 @@ class Lease:
             return True
 
     def _term(self) -> tuple[str, int]:
-        held = self.held
+        is_holder = self.is_holder
         with self._mutex:
             own, number = self._own, self._number
-        if not held or own is None:
+        if not is_holder or own is None:
             raise LeaseLostError(f"this {self._what} does not hold its lease", where=self._line.path)
         return own, number
 
     def _own_changed(self, own: str, event: Any) -> None:
-        """Of the own znode; runs in kazoo's thread."""
+        """Watches this process's znode; runs in kazoo's thread."""
         if event.type == EventType.DELETED or event.state in CLOSED_STATES:
             with self._mutex:
                 if self._own == own:
@@ -323,11 +323,11 @@ class Lease:
         self._wake.set()
 
     def _woken(self, _event: Any) -> None:
-        """Of the znode before the own one; runs in kazoo's thread."""
+        """Watches the znode before this process's; runs in kazoo's thread."""
         self._wake.set()
 
-    def _tell_who_holds(self, first: str) -> None:
-        if first == self._told:
+    def _note_holder(self, first: str) -> None:
+        if first == self._noted:
             return
         content = self._line.content(first)
         if content is None:
@@ -337,12 +337,12 @@ class Lease:
         except FormatVersionError:
             holder = "a process of a later release"
         except DataError:
-            holder = "a process that does not say who it is"
+            holder = "an unnamed process"
         self._note(f"this {self._what} stands by: {holder} holds the lease")
-        self._told = first
+        self._noted = first
 
 
 def leases_path(store: PropertyStore) -> str:
-    """Return the path below which the leases of a cluster are."""
-    # Outside Helix' own folders, as locks are.
+    """Return the path of a cluster's leases."""
+    # Outside Helix's own folders, like locks.
     return f"/{store.cluster_name}/PINOT_PLUGINS/leases"

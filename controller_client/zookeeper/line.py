@@ -1,4 +1,4 @@
-"""The processes that stand in line below a znode, first come first: an ephemeral, sequential znode each."""
+"""The line of processes below a znode, in order of arrival: an ephemeral, sequential znode for each."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from controller_client.errors import UnreachableError
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.reads import LOST_REPLY
 
-__all__ = ["Line", "Place", "in_order"]
+__all__ = ["Line", "Position", "in_order"]
 
 _DIGITS = 10
-"""ZooKeeper ends the name of a sequential znode with so many."""
+"""Number of digits that ZooKeeper appends to the name of a sequential znode."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a process stands.
+class Position:
+    """A process's position in line.
 
     Attributes:
-        own: Path of its znode; None: it does not stand in line.
-        ahead: Paths of those before it, the first of all first; without an own one, of all.
+        own: Path of its znode; None: it is not in line.
+        ahead: Paths of the znodes before it, in order; of all znodes if it is not in line.
     """
 
     own: str | None
@@ -34,12 +34,12 @@ class Place:
 
 
 class Line:
-    """A process' place in a line; each method is one look or one step, and ends in the connection's time.
+    """A process's position in a line; each method does one step, within the connection's time limit.
 
     Args:
-        connection: Its session is this line's alone: it ends with the place.
-        path: The znode below which they stand.
-        content: Of the own znode.
+        connection: Its session is used only for this line and ends with it.
+        path: The znode above the line's znodes.
+        content: Content of this process's znode.
     """
 
     def __init__(self, connection: ZooKeeperConnection, path: str, content: bytes) -> None:
@@ -49,23 +49,23 @@ class Line:
         self._token = uuid.uuid4().hex
 
     def enter(self) -> None:
-        """Stand at the end of the line.
+        """Join the end of the line.
 
-        Where the reply is lost, :meth:`look` shows whether this one stands there.
+        If the reply is lost, :meth:`position` shows whether this process is in line.
 
         Raises:
-            AuthError: ZooKeeper's ACLs do not allow it.
-            RejectedError: ZooKeeper refuses it for another reason, e.g. an ACL that is none to it.
-            UnreachableError: ZooKeeper does not answer; the session is given up.
+            AuthError: ZooKeeper's ACLs forbid it.
+            RejectedError: ZooKeeper refuses it for another reason, e.g. an invalid ACL.
+            UnreachableError: ZooKeeper does not answer; the session is abandoned.
         """
         kazoo = self._connection.kazoo()
-        asked = kazoo.create_async(
+        pending = kazoo.create_async(
             f"{self.path}/{self._token}-", self._content, ephemeral=True, sequence=True, makepath=True
         )
         try:
-            asked.get(timeout=self._connection.timeout_s)
+            pending.get(timeout=self._connection.timeout_s)
         except (KazooTimeoutError, *LOST_REPLY) as error:
-            # What lies in kazoo's queue must not be sent later, when nobody looks after it.
+            # A call in kazoo's queue must not be sent later, when nothing tracks it.
             self.leave()
             raise UnreachableError(
                 f"ZooKeeper did not answer ({type(error).__name__})", where=self._connection.address
@@ -73,25 +73,25 @@ class Line:
         except KazooException as error:
             raise self._connection.refusal(self.path, error) from error
 
-    def look(self) -> Place:
-        """Return the own place, as it is at some moment after this call began.
+    def position(self) -> Position:
+        """Return this process's position at some moment after the start of this call.
 
         Raises:
             UnreachableError: ZooKeeper does not answer.
         """
-        # A server that is behind the leader, or cut off from it, would show a line of the past.
+        # A server that lags behind the leader, or is disconnected from it, would return an old line.
         self._connection.current_zxid()
         names = in_order(self._connection.children(self.path) or ())
-        own = next((place for place, name in enumerate(names) if name.startswith(self._token)), None)
+        own = next((number for number, name in enumerate(names) if name.startswith(self._token)), None)
         paths = [f"{self.path}/{name}" for name in names]
-        return Place(None, tuple(paths)) if own is None else Place(paths[own], tuple(paths[:own]))
+        return Position(None, tuple(paths)) if own is None else Position(paths[own], tuple(paths[:own]))
 
-    def is_there(self, znode: str, changed: Callable[[Any], None]) -> bool:
-        """Return whether a znode is there, at some moment after this call began.
+    def exists(self, znode: str, changed: Callable[[Any], None]) -> bool:
+        """Return whether a znode exists at some moment after the start of this call.
 
         Args:
             znode: Its path.
-            changed: Called once, in kazoo's thread, when it goes, or when the connection is cut.
+            changed: Called once, in kazoo's thread, when it is deleted or the connection breaks.
 
         Raises:
             UnreachableError: ZooKeeper does not answer.
@@ -100,20 +100,20 @@ class Line:
         return self._connection.watch(znode, changed) is not None
 
     def number(self, znode: str) -> int | None:
-        """Return a number that is greater than those of all znodes made before; None: there is no znode."""
+        """Return a number greater than those of all znodes created before; None if it does not exist."""
         return self._connection.creation_order(znode)
 
     def content(self, znode: str) -> bytes | None:
-        """Return the content of a znode; None: there is none."""
+        """Return the content of a znode; None if it does not exist."""
         found = self._connection.get(znode)
         return None if found is None else found[0]
 
     def leave(self) -> None:
-        """End the session, and with it the place; at once where ZooKeeper answers, else when that ends it."""
+        """End the session and thereby leave the line: at once, or when an unreachable ZooKeeper ends it."""
         self._connection.close()
         self._token = uuid.uuid4().hex
 
 
 def in_order(names: list[str] | tuple[str, ...]) -> list[str]:
-    """Return the names of sequential znodes, the first that was made first."""
+    """Return the names of sequential znodes in order of creation."""
     return sorted(names, key=lambda name: name[-_DIGITS:])

@@ -1,4 +1,4 @@
-"""Locks that all processes of a cluster share: of one task type of one table, or under another name."""
+"""Locks shared by all processes of a cluster: for a task type of a table, or with another name."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from controller_client.zookeeper.reads import LOST_REPLY
 
 __all__ = ["ClusterLock", "TableLock", "locks_path"]
 
-# The client notices a dead connection at the latest after two thirds of the session timeout without an
-# answer; what is left until ZooKeeper gives the lock to somebody else is the last third.
+# The client notices a dead connection after at most two thirds of the session timeout without a reply; the
+# last third remains until ZooKeeper gives the lock to another process.
 _SAFE_SUSPENSION = 1 / 3
 
 _logger = logging.getLogger(__name__)
 
 
 class ClusterLock:
-    """Exclusive lock of a cluster, by kazoo's Lock recipe.
+    """Exclusive lock in a cluster, based on kazoo's Lock recipe.
 
     ::
 
@@ -46,17 +46,17 @@ class ClusterLock:
             while work and not lock.lost:
                 ...
 
-    The lock is an ephemeral znode. When its holder is killed, ZooKeeper drops it after the session timeout of
-    its store (10 s, unless that has another) and the next one gets it. A lock that is released while
-    ZooKeeper is away is free when that is back. When the holder is only cut off or stopped for longer than
-    the timeout, it has lost the lock without having noticed: :attr:`lost` shows it as early as possible, but
-    what must never happen twice has to be guarded by a compare-and-set as well.
+    The lock is an ephemeral znode. When its holder is killed, ZooKeeper removes it after the store's session
+    timeout (10 s by default) and the next process gets it. A lock released while ZooKeeper is unreachable is
+    free once it is back. A holder that is disconnected or paused for longer than the timeout has lost the
+    lock without noticing: :attr:`lost` shows it as early as possible, but anything that must never happen
+    twice needs a compare-and-set as well.
 
     Args:
         store: The cluster's property store; its session holds the lock.
         name: The lock's path below this project's locks.
         what: What it locks, for messages: "FileIngestionTask of flights_OFFLINE".
-        owner: A name for the holder, shown to those who wait.
+        owner: A name for the holder, shown to waiting processes.
         clock: Time; default: the machine's.
     """
 
@@ -82,10 +82,10 @@ class ClusterLock:
 
     @property
     def lost(self) -> bool:
-        """Whether the lock, once acquired, is no longer surely ours: stop working then.
+        """Whether the acquired lock may be lost: if so, stop working.
 
-        True for good after the session was lost, and while the connection has been away for so long that
-        ZooKeeper may have given the lock to somebody else.
+        True permanently once the session is lost or the connection has been down for so long that ZooKeeper
+        may have given the lock to another process.
         """
         since = self._suspended_since
         safe_s = self._connection.session_timeout_s * _SAFE_SUSPENSION
@@ -94,18 +94,18 @@ class ClusterLock:
         return self._session_lost
 
     def acquire(self, wait_s: float) -> None:
-        """Get the lock, waiting for at most ``wait_s`` seconds while others hold it.
+        """Acquire the lock, waiting for at most ``wait_s`` seconds while another process holds it.
 
         Raises:
-            LockHeldError: Somebody else still holds it; the error names who.
-            ConflictError: This object holds it already.
-            UnreachableError: ZooKeeper is away.
-            AuthError: Its ACLs do not allow it.
+            LockHeldError: Another process still holds it; the error names it.
+            ConflictError: This object already holds it.
+            UnreachableError: ZooKeeper is unreachable.
+            AuthError: ZooKeeper's ACLs forbid it.
         """
         if self._lock is not None:
-            raise ConflictError(f"this object holds the lock of {self._what} already", where=self.path)
+            raise ConflictError(f"this object already holds the lock of {self._what}", where=self.path)
         if wait_s <= 0 and self._connection.children(self.path):
-            raise self._held()  # nothing is written, so that who stands by may ask often
+            raise self._held()  # writes nothing, so a standby may check often
         client = self._connection.kazoo()
         lock = client.Lock(self.path, identifier=self._holder.to_json())
         self._session_lost, self._suspended_since = False, None
@@ -123,11 +123,11 @@ class ClusterLock:
             raise self._connection.refusal(self.path, error) from error
         if acquired:
             self._lock = lock
-            # A session that was lost while waiting does not matter, the node belongs to the present one; a
-            # session lost since then shows as the missing node.
+            # A session lost while waiting does not matter, because the znode belongs to the current one; if
+            # the current one has been lost since, the znode is missing.
             self._session_lost = False
             self._session_lost = not self._connection.exists(f"{self.path}/{lock.node}")
-            _logger.info("holds the lock %s", self.path)
+            _logger.info("acquired the lock %s", self.path)
             return
         client.remove_listener(self._on_state)
         if acquired is None and client.state != KazooState.CONNECTED:
@@ -138,30 +138,32 @@ class ClusterLock:
         raise self._held()
 
     def release(self) -> None:
-        """Give the lock back; does nothing where it is not held."""
+        """Release the lock; does nothing if it is not held."""
         lock, self._lock = self._lock, None
         if lock is None:
             return
         lock.client.remove_listener(self._on_state)
         try:
-            # Not kazoo's release, which may wait for a connection without limit.
+            # Not kazoo's release, which may wait indefinitely for a connection.
             self._connection.delete(f"{self.path}/{lock.node}")
         except NotFoundError:
             _logger.warning("the lock %s had been lost before it was released", self.path)
         except (UnreachableError, AuthError, OutcomeUnknownError) as error:
-            _logger.warning("the lock %s is released when ZooKeeper is back: %s", self.path, error.message)
+            _logger.warning(
+                "the lock %s will be released once ZooKeeper is reachable: %s", self.path, error.message
+            )
             threading.Thread(
                 target=_delete_nodes, args=(lock,), name="table-lock-release", daemon=True
             ).start()
 
     def holder(self) -> LockHolder | None:
-        """Who holds the lock now, if anybody does.
+        """Return the current holder of the lock, if any.
 
         Raises:
-            FormatVersionError: A process of a later release does.
+            FormatVersionError: The holder is a process of a later release.
             UnreachableError: ZooKeeper does not answer.
         """
-        # Sorted by kazoo's sequence number at the end of the name: the first holds the lock, the others wait.
+        # Sorted by kazoo's sequence number at the end of the name: the first holds the lock, the rest wait.
         names = sorted(self._connection.children(self.path) or (), key=lambda name: name[-10:])
         for found in self._connection.get_many([f"{self.path}/{name}" for name in names]):
             if found is not None:
@@ -173,35 +175,34 @@ class ClusterLock:
             f"the lock of {self._what} is held by {self._holder_now()}",
             where=self.path,
             remedy="wait until it is done; if its process is dead, the lock is free when its session ends "
-            "(after 10 s, unless that process has asked for another time)",
+            "(after 10 s by default)",
         )
 
     def _holder_now(self) -> str:
         try:
-            return str(self.holder() or "somebody who has just released it")
+            return str(self.holder() or "a process that has just released it")
         except FormatVersionError:
             return "a process of a later release"
 
     def _on_state(self, state: str) -> None:
-        """Kazoo's listener; runs in kazoo's own thread, so it only notes what happened."""
+        """Kazoo's listener; runs in kazoo's thread, so it only records the event."""
         if state == KazooState.LOST:
             self._session_lost = True
         elif state == KazooState.SUSPENDED:
             self._suspended_since = self._clock.monotonic()
         elif not self.lost:
-            # Back in the same session before ZooKeeper could have expired it: the ephemeral znode is still
-            # there.
+            # Reconnected before ZooKeeper could expire the session: the ephemeral znode still exists.
             self._suspended_since = None
 
 
 class TableLock(ClusterLock):
-    """Exclusive lock of one (table, task type).
+    """Exclusive lock for a table and a task type.
 
     Args:
         store: The cluster's property store; its session holds the lock.
         table: E.g. ``flights_OFFLINE``.
         task_type: E.g. ``FileIngestionTask``.
-        owner: A name for the holder, shown to those who wait.
+        owner: A name for the holder, shown to waiting processes.
         clock: Time; default: the machine's.
     """
 
@@ -218,16 +219,16 @@ class TableLock(ClusterLock):
 
 
 def locks_path(store: PropertyStore) -> str:
-    """Return the path below which the locks of a cluster are."""
-    # Outside Helix' own folders, so that no clean-up of Helix or Pinot ever meets them.
+    """Return the path of a cluster's locks."""
+    # Outside Helix's own folders, so that no clean-up by Helix or Pinot affects them.
     return f"/{store.cluster_name}/PINOT_PLUGINS/locks"
 
 
 def _delete_nodes(lock: Any) -> None:
-    """Delete what a lock of kazoo's has in ZooKeeper, however long that is away.
+    """Delete the znodes of a kazoo lock, however long ZooKeeper is unreachable.
 
-    A session that outlives the time for which ZooKeeper was away would hold the lock for as long as its
-    process lives, against that process, too.
+    Otherwise, a session that survives the outage would hold the lock for the lifetime of its process, even
+    against that process.
     """
 
     def delete() -> None:
@@ -235,29 +236,29 @@ def _delete_nodes(lock: Any) -> None:
             if name.startswith(lock.prefix):
                 lock.client.delete(f"{lock.path}/{name}")
 
-    # A client that is closed ends it: its znodes go with its session.
+    # Closing the client ends this: its znodes are deleted with its session.
     with suppress(KazooException):
         KazooRetry(max_tries=-1, max_delay=1.0)(delete)
 
 
 class _Attempt:
-    """One attempt at kazoo's lock that ends even when ZooKeeper goes away.
+    """An attempt to acquire kazoo's lock that ends even if ZooKeeper becomes unreachable.
 
-    kazoo's acquire blocks without limit while the connection is away, so it runs in a thread that can be
-    given up. An attempt that was given up, or failed, deletes what it has in ZooKeeper itself.
+    kazoo's acquire blocks indefinitely while disconnected, so it runs in a thread that can be abandoned. An
+    abandoned or failed attempt deletes its znodes itself.
     """
 
     def __init__(self, lock: Any, wait_s: float) -> None:
         self._lock, self._wait_s = lock, wait_s
         self._mutex = threading.Lock()
-        self._given_up = False
+        self._abandoned = False
         self._acquired = False
         self._error: Exception | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._acquire, name="table-lock", daemon=True)
 
     def run(self, limit_s: float) -> bool | None:
-        """True: acquired; False: held by another; None: no answer within ``limit_s``."""
+        """Return True if acquired, False if another process holds it, None without a reply in ``limit_s``."""
         self._thread.start()
         self._ended.wait(limit_s)
         with self._mutex:
@@ -265,7 +266,7 @@ class _Attempt:
                 if self._error:
                     raise self._error
                 return self._acquired
-            self._given_up = True
+            self._abandoned = True
         self._lock.cancel()
         return None
 
@@ -281,7 +282,7 @@ class _Attempt:
         with self._mutex:
             self._acquired, self._error = acquired, failure
             self._ended.set()
-            is_wanted = acquired and not self._given_up
+            is_wanted = acquired and not self._abandoned
         if not is_wanted:
-            # kazoo's own clean-up gives up where the connection breaks.
+            # kazoo's own clean-up gives up if the connection breaks.
             _delete_nodes(self._lock)

@@ -1,4 +1,4 @@
-"""Why ZooKeeper cannot be reached: kazoo tries on and on, and reports no reason."""
+"""Finds out why ZooKeeper is unreachable: kazoo keeps retrying and reports no reason."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from controller_client.zookeeper.address import parse_hosts
 __all__ = ["why_unreachable"]
 
 _TIMEOUT_S = 2.0
-"""For all hosts together, since it comes on top of the time of the call that failed."""
+"""For all hosts together, because it adds to the time of the failed call."""
 
 
 def why_unreachable(address: str, tls: Tls | None) -> str:
-    """Connect to each host once; returns what went wrong, or nothing where all accept a connection.
+    """Connect to each host once; return the reasons for failures, or an empty string if all succeed.
 
     Args:
         address: ``host:port,...[/chroot]``.
-        tls: TLS settings of the client; None: none.
+        tls: TLS settings of the client; None: no TLS.
     """
     reasons = []
     hosts = parse_hosts(address)
@@ -40,6 +40,6 @@ def _shake_hands(line: socket.socket, host: str, tls: Tls) -> None:
     if tls.client_cert_file:
         context.load_cert_chain(tls.client_cert_file, tls.client_key_file)
     with context.wrap_socket(line, server_hostname=host) as secured:
-        # With TLS 1.3 a missing client certificate is refused after the handshake; ZooKeeper answers this.
+        # With TLS 1.3, a missing client certificate is refused after the handshake; ZooKeeper answers srvr.
         secured.sendall(b"srvr")
         secured.recv(1)

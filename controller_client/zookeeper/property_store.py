@@ -1,4 +1,4 @@
-"""Helix' property store of a Pinot cluster: table configs, schemas, segment metadata, lineage and more."""
+"""Helix's property store of a Pinot cluster: table configs, schemas, segment metadata, lineage and more."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = ["PropertyStore", "segment_path"]
 class PropertyStore(Closing):
     """Reads and writes records below ``/<cluster>/PROPERTYSTORE``.
 
-    A context manager: entering connects and checks that the cluster is there. Nothing is cached: each call
-    sees what ZooKeeper has now, also after a lost session. Paths begin with ``/``; an empty znode (a folder)
-    has no record.
+    A context manager: entering connects and checks that the cluster exists. Nothing is cached: each call
+    reads ZooKeeper's current state, even after a lost session. Paths begin with ``/``; an empty znode (a
+    folder) has no record.
 
     Args:
         zookeeper_address: ``host:port,...[/chroot]``.
-        cluster_name: Helix' name of the cluster.
-        client: A KazooClient to use instead of an own one.
-        timeout_s: How long one call may take, connecting included.
+        cluster_name: Helix's name of the cluster.
+        client: A KazooClient to use; default: a new one.
+        timeout_s: Time limit of a call, including connecting.
         clock: Time and sleep between attempts of a compare-and-set.
-        rng: Source of these pauses' jitter.
-        access: How to come into ZooKeeper; default: as the environment says.
-        session_timeout_s: After so long without a sign of life ZooKeeper ends the session; 10 by default.
+        rng: Random source for the jitter of these pauses.
+        access: How to authenticate to ZooKeeper; default: from the environment.
+        session_timeout_s: ZooKeeper ends the session after this time without a heartbeat; default: 10.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class PropertyStore(Closing):
         self.connection.close()
 
     def get(self, path: str) -> Versioned | None:
-        """The record at a path, or None where there is no znode or one without content.
+        """Return the record at a path; None if the znode does not exist or is empty.
 
         Raises:
-            DataError: The znode holds something else.
+            DataError: The znode does not contain a record.
             UnreachableError: ZooKeeper does not answer.
         """
         return self.get_many([path])[0]
 
     def get_many(self, paths: Sequence[str]) -> list[Versioned | None]:
-        """The records at many paths, in their order; asked for together, so that it takes few round trips."""
+        """Return the records at many paths, in their order; pipelined, so it takes few round trips."""
         found = self.connection.get_many([self.absolute(path) for path in paths])
         return [
             Versioned(ZNRecord.from_bytes(content[0], where=path), content[1])
@@ -99,64 +99,65 @@ class PropertyStore(Closing):
         ]
 
     def create(self, path: str, record: ZNRecord) -> None:
-        """Create a record, and missing folders above it. Its version is 0.
+        """Create a record and any missing folders above it. Its version is 0.
 
         Raises:
-            ConflictError: There is one already.
+            ConflictError: The record already exists.
             DataError: The record is too large.
             UnreachableError: ZooKeeper does not answer; nothing was sent.
-            OutcomeUnknownError: The reply was lost and ZooKeeper cannot be asked.
+            OutcomeUnknownError: The reply was lost, and ZooKeeper cannot be reached to check the outcome.
         """
         self.connection.create(self.absolute(path), record.to_bytes())
 
     def set(self, path: str, record: ZNRecord, expected_version: int) -> int:
-        """Replace a record if it is still at the version that the change is based on.
+        """Replace a record if it still has the version that the change is based on.
 
         Returns:
             The new version.
 
         Raises:
-            ConflictError: It was changed meanwhile.
-            NotFoundError: It was deleted meanwhile, or never there.
+            ConflictError: It was changed in the meantime.
+            NotFoundError: It was deleted in the meantime, or never existed.
             DataError: The record is too large.
             UnreachableError: ZooKeeper does not answer; nothing was sent.
-            OutcomeUnknownError: The reply was lost, and what is there does not show whether it was applied.
+            OutcomeUnknownError: The reply was lost, and the current record does not show whether it was
+                applied.
         """
         return self.connection.set(self.absolute(path), record.to_bytes(), expected_version)
 
     def change(self, path: str, change: Change, *, alongside: Alongside | None = None) -> Changed:
-        """Change a record by compare-and-set; see :func:`.change_record` for how, and for what it raises."""
+        """Change a record by compare-and-set; see :func:`.change_record` for details and errors."""
         return self.change_at(self.absolute(path), change, alongside=alongside)
 
     def change_at(self, path: str, change: Change, *, alongside: Alongside | None = None) -> Changed:
-        """As :meth:`change`, for the absolute path of a record outside the property store."""
+        """Like :meth:`change`, for the absolute path of a record outside the property store."""
         return change_record(
             self.connection, path, change, clock=self._clock, rng=self._rng, alongside=alongside
         )
 
     def delete(self, path: str, recursive: bool = False, *, expected_version: int | None = None) -> None:
-        """Delete a record, with ``recursive`` everything below it first.
+        """Delete a record; with ``recursive``, everything below it first.
 
         Raises:
-            NotFoundError: It is not there.
-            ConflictError: There is something below it, or it is no longer at the expected version.
+            NotFoundError: It does not exist.
+            ConflictError: There is something below it, or it no longer has the expected version.
         """
         self.connection.delete(self.absolute(path), recursive=recursive, expected_version=expected_version)
 
     def children(self, path: str) -> list[str]:
-        """Names below a path, sorted; none where the path is not there."""
+        """Return the names below a path, sorted; empty if the path does not exist."""
         return self.connection.children(self.absolute(path)) or []
 
     def creation_order(self, path: str) -> int | None:
-        """A number that is greater the later the record was created (not changed); None without a record."""
+        """Return a number that increases with the time of creation (not of change); None without a record."""
         return self.connection.creation_order(self.absolute(path))
 
     def live_instances(self) -> list[str]:
-        """Names of the instances that are connected now."""
+        """Return the names of the connected instances."""
         return self.connection.children(f"{self._cluster}/LIVEINSTANCES") or []
 
     def instance_tags(self, name: str) -> list[str]:
-        """Tags of an instance.
+        """Return the tags of an instance.
 
         Raises:
             NotFoundError: There is no such instance.
@@ -164,13 +165,15 @@ class PropertyStore(Closing):
         path = f"{self._cluster}/CONFIGS/PARTICIPANT/{name}"
         found = self.connection.get(path)
         if found is None:
-            raise NotFoundError(f"there is no instance {name}", where=f"{path} in {self.zookeeper_address}")
+            raise NotFoundError(
+                f"the instance {name} does not exist", where=f"{path} in {self.zookeeper_address}"
+            )
         return ZNRecord.from_bytes(found[0], where=path).list_fields.get("TAG_LIST", [])
 
     def live_instance_tags(self) -> dict[str, list[str]]:
-        """Tags of the instances that are connected now; they are read together.
+        """Return the tags of the connected instances, read together.
 
-        None of one that has no config (yet): it joined a moment ago, or was dropped.
+        An instance without a config has no tags: it joined a moment ago, or was dropped.
         """
         names = self.live_instances()
         paths = [f"{self._cluster}/CONFIGS/PARTICIPANT/{name}" for name in names]
@@ -185,14 +188,14 @@ class PropertyStore(Closing):
         names = self.connection.children("/")
         others = ", ".join(name for name in names or () if name != "zookeeper")
         raise NotFoundError(
-            f"there is no cluster {self.cluster_name} in this ZooKeeper",
-            expected=f"a cluster's name; there are: {others or '(none)'}",
+            f"this ZooKeeper has no cluster {self.cluster_name}",
+            expected=f"the name of an existing cluster: {others or '(none)'}",
             where=self.zookeeper_address,
-            remedy="check the cluster's name and the chroot at the end of the address",
+            remedy="check the cluster's name, and the chroot at the end of the address",
         )
 
     def absolute(self, path: str) -> str:
-        """The whole path of a znode in the property store, for the connection."""
+        """Return the absolute path of a znode in the property store, for the connection."""
         if not path.startswith("/") or "//" in path:
             raise ConfigError(
                 f"{path!r} is not a path in the property store", expected="e.g. /SEGMENTS/flights_OFFLINE"
@@ -201,5 +204,5 @@ class PropertyStore(Closing):
 
 
 def segment_path(table: TableName, segment: str) -> str:
-    """Path of a segment's record in the property store; the table's name is with type."""
+    """Return the path of a segment's record in the property store; the table's name is with type."""
     return f"/SEGMENTS/{table}/{segment}"

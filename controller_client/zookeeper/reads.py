@@ -1,4 +1,4 @@
-"""What is read over a connection to ZooKeeper; repeated where a reply was lost."""
+"""Reads from ZooKeeper, repeated if a reply was lost."""
 
 from __future__ import annotations
 
@@ -32,29 +32,28 @@ __all__ = ["LOST_REPLY", "ZooKeeperReads"]
 
 LOST_REPLY = (
     *(ConnectionLoss, OperationTimeoutError, SessionExpiredError, ConnectionClosedError),
-    # Of a connection that was made again. Where it is refused once more, that is reported.
+    # After a reconnect. A second refusal is reported.
     AuthFailedError,
 )
-"""What kazoo raises where a call was sent, or may have been, and its reply did not come."""
+"""Kazoo's errors for a call that was, or may have been, sent but got no reply."""
 _PIPELINE = 500
 
 
 class ZooKeeperReads(Closing):
-    """Reads znodes by absolute path (below the address' chroot).
+    """Reads znodes by absolute path (below the address's chroot).
 
-    Connects at the first call. Safe to be used from several threads.
+    Connects at the first call. Thread-safe.
 
     Args:
-        address: ``host:port,host:port/chroot`` as Pinot's ``controller.zk.str``.
-        client: An unstarted or started KazooClient to use instead of an own one; it is stopped by
-            :meth:`close`.
-        timeout_s: How long one call may take, connecting included.
+        address: ``host:port,host:port/chroot``, like Pinot's ``controller.zk.str``.
+        client: A KazooClient to use, started or not; :meth:`close` stops it. Default: a new one.
+        timeout_s: Time limit of a call, including connecting.
         clock: Time and sleep.
-        access: How to come in; default: as the environment says.
-        session_timeout_s: After so long without a sign of life ZooKeeper ends the session.
+        access: How to authenticate; default: from the environment.
+        session_timeout_s: ZooKeeper ends the session after this time without a heartbeat.
 
     Raises:
-        ConfigError: The address is none, or the access cannot be had.
+        ConfigError: The address is invalid, or the settings for access are.
     """
 
     def __init__(
@@ -80,21 +79,21 @@ class ZooKeeperReads(Closing):
         return self
 
     def close(self) -> None:
-        """End the session; locks that it holds are free at once."""
+        """End the session; its locks are free at once."""
         self._session.close()
 
     @property
     def session_timeout_s(self) -> float:
-        """After so long without a sign of life ZooKeeper ends the session, and what is ephemeral is gone."""
+        """Seconds without a heartbeat after which ZooKeeper ends the session, with its ephemeral znodes."""
         return self._session.session_timeout_s
 
     @property
     def incarnation(self) -> int:
-        """How many clients were given up before the present one; the watches of those are gone."""
+        """Number of clients abandoned before the current one; their watches are gone."""
         return self._session.incarnation
 
     def kazoo(self) -> Any:
-        """The connected kazoo client, for this package's recipes.
+        """Return the connected kazoo client, for this package's recipes.
 
         Raises:
             UnreachableError: No connection within ``timeout_s``.
@@ -102,56 +101,56 @@ class ZooKeeperReads(Closing):
         return self._session.connected_by(self._session.deadline())
 
     def refusal(self, path: str, error: KazooException) -> AuthError | RejectedError:
-        """Make the error for a call that ZooKeeper has refused, for this package's recipes too."""
+        """Return the error for a call refused by ZooKeeper; also for this package's recipes."""
         if isinstance(error, NoAuthError):
             return refused(self._where(path))
-        return RejectedError(f"ZooKeeper refuses the call ({type(error).__name__})", where=self._where(path))
+        return RejectedError(f"ZooKeeper refused the call ({type(error).__name__})", where=self._where(path))
 
     def get(self, path: str) -> tuple[bytes, int] | None:
-        """Content and version of a znode, or None where there is none."""
+        """Return content and version of a znode; None if it does not exist."""
         return self.get_many([path])[0]
 
     def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
-        """Content and version of many znodes, asked for together: one round trip, not one for each."""
+        """Return content and version of many znodes, pipelined: one round trip instead of one for each."""
         found: list[tuple[bytes, int] | None] = []
         for start in range(0, len(paths), _PIPELINE):
             found += self._read_page(paths[start : start + _PIPELINE])
         return found
 
     def read(self, path: str, changed: Callable[[Any], None] | None = None) -> Znode | None:
-        """A znode, or None where there is none; and one call, as of :meth:`watch`, when that changes."""
+        """Return a znode, or None if it does not exist; with one call on a change, see :meth:`watch`."""
         while True:
             found = self._read(path, lambda kazoo: kazoo.get_async(path, watch=changed))
             if found is not None:
                 content, stat = found
                 return Znode(content or b"", int(stat.version), int(stat.mzxid))
-            # ZooKeeper sets no watch where it finds nothing.
+            # ZooKeeper sets no watch on a missing znode.
             if changed is None or self.watch(path, changed) is None:
                 return None
 
     def children(self, path: str) -> list[str] | None:
-        """Names of the children, sorted, or None where the znode is not there."""
+        """Return the names of the children, sorted; None if the znode does not exist."""
         names = self._read(path, lambda kazoo: kazoo.get_children_async(path))
         return None if names is None else sorted(names)
 
     def exists(self, path: str) -> bool:
-        """Whether the znode is there."""
+        """Return whether the znode exists."""
         return self._read(path, lambda kazoo: kazoo.exists_async(path)) is not None
 
     def watch(self, path: str, changed: Callable[[Any], None]) -> int | None:
-        """The version of a znode, or None where there is none; and one call when that changes.
+        """Return the version of a znode, or None if it does not exist; with one call on a change.
 
         Args:
             path: The znode.
             changed: Called once, with kazoo's event, in kazoo's thread: at the next change, creation or
-                deletion of the znode, or when the session is lost. The same function given again while it
-                waits is called once all the same.
+                deletion of the znode, or when the session is lost. A function given again while it is still
+                set is also called only once.
         """
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path, watch=changed))
         return None if stat is None else int(stat.version)
 
     def read_children(self, path: str, changed: Callable[[Any], None] | None = None) -> Children:
-        """The children; and one call, as of :meth:`watch`, when one comes or goes, not when one changes."""
+        """Return the children; with one call when a child is added or removed, see :meth:`watch`."""
         while True:
             found = self._read(
                 path, lambda kazoo: kazoo.get_children_async(path, watch=changed, include_data=True)
@@ -163,18 +162,18 @@ class ZooKeeperReads(Closing):
                 return Children((), 0)
 
     def creation_order(self, path: str) -> int | None:
-        """ZooKeeper's number of the transaction that made the znode, or None where there is none."""
+        """Return ZooKeeper's number of the transaction that created the znode; None if it does not exist."""
         stat = self._read(path, lambda kazoo: kazoo.exists_async(path))
         return None if stat is None else int(stat.czxid)
 
     def current_zxid(self) -> int:
-        """ZooKeeper's number of a transaction before which all were that were complete at this call."""
+        """Return ZooKeeper's number of a transaction not before any that was complete at this call."""
         self._read("/", lambda kazoo: kazoo.sync_async("/"))
-        # Each reply bears the number of the last transaction that the server had applied by then.
+        # Each reply contains the number of the last transaction applied by the server.
         return int(self.kazoo().last_zxid)
 
     def _read(self, path: str, call: Callable[[Any], Any]) -> Any:
-        """One read, repeated while replies are lost; None where the znode is not there."""
+        """Make a read, repeated while replies are lost; None if the znode does not exist."""
         check_path(path)
         deadline = self._session.deadline()
         while True:
@@ -193,8 +192,8 @@ class ZooKeeperReads(Closing):
         while True:
             kazoo = self._session.connected_by(deadline)
             pending = [(path, kazoo.get_async(path)) for path in paths]
-            # Replies come in the order of the questions: with the last one all are there, and this thread is
-            # woken once instead of for each.
+            # Replies arrive in the order of the requests: after the last one, all have arrived, and this
+            # thread is woken once instead of for each.
             pending[-1][1].wait(self._session.left_s(deadline))
             try:
                 return [self._content(path, result, deadline) for path, result in pending]

@@ -1,9 +1,9 @@
-"""Helix' ZNRecord: what nearly every znode of a Pinot cluster holds.
+"""Helix's ZNRecord: the content of nearly every znode of a Pinot cluster.
 
-The form is that of Helix 1.0.4's ``ZNRecordSerializer``: a JSON object of ``id``, ``simpleFields``,
-``mapFields`` and ``listFields``; gzip where the simple field ``enableCompression`` is true or the JSON is
-over the limit; the limit of 1,024,000 bytes is that of what is written. Helix refuses a record with any
-further key.
+The form is that of ``ZNRecordSerializer`` in Helix 1.0.4: a JSON object with ``id``, ``simpleFields``,
+``mapFields`` and ``listFields``; gzipped if the simple field ``enableCompression`` is true or the JSON is
+over the limit. The limit of 1,024,000 bytes applies to the written bytes. Helix refuses a record with any
+other key.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from controller_client.errors import DataError
 __all__ = ["COMPRESSION_FIELD", "RECORD_LIMIT_BYTES", "Versioned", "ZNRecord"]
 
 RECORD_LIMIT_BYTES = 1_024_000
-"""Helix' limit for a serialized record; ZooKeeper's own (jute.maxbuffer, 1 MiB) is little above it."""
+"""Helix's limit for a serialized record; ZooKeeper's own (jute.maxbuffer, 1 MiB) is slightly higher."""
 
 COMPRESSION_FIELD = "enableCompression"
-"""Simple field that makes Helix and us compress the record."""
+"""Simple field that makes Helix and this project compress the record."""
 
 _LARGEST_PLAIN_BYTES = 256 * 1024 * 1024
-"""What a compressed record may unpack to; the ideal state of a million segments is about as large."""
+"""Maximum unpacked size of a record, about the size of an ideal state with a million segments."""
 
 _BEST_COMPRESSION = 9
 _HELIX_COMPRESSION = 6
@@ -38,14 +38,14 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class ZNRecord:
-    """One record.
+    """A record.
 
     Attributes:
-        id: Helix' id of the record, by convention the znode's name.
-        simple_fields: Text by key.
-        list_fields: Lists of text by key.
-        map_fields: Maps of text by key.
-        raw_payload: Base64 of the bytes that Helix may keep beside the fields; kept as it was read.
+        id: Helix's id of the record, by convention the znode's name.
+        simple_fields: Strings by key.
+        list_fields: Lists of strings by key.
+        map_fields: Maps of strings by key.
+        raw_payload: Base64 of bytes that Helix may store in addition to the fields; kept unchanged.
     """
 
     id: str
@@ -58,24 +58,24 @@ class ZNRecord:
         """Serialize as Helix does.
 
         Args:
-            compress: True or False to decide; None for Helix' rule.
+            compress: Whether to compress; None: by Helix's rule.
 
         Raises:
-            DataError: The result is over :data:`RECORD_LIMIT_BYTES`; neither Helix nor ZooKeeper would take
-                it.
+            DataError: The result is over :data:`RECORD_LIMIT_BYTES`, so neither Helix nor ZooKeeper would
+                accept it.
         """
         data, plain_bytes, is_packed = self._serialized(compress, _BEST_COMPRESSION)
         if len(data) > RECORD_LIMIT_BYTES:
             packed = f", {plain_bytes:,} before compression" if is_packed else ", not compressed"
             raise DataError(
                 f"the record {self.id} has {len(data):,} bytes{packed}",
-                expected=f"at most {RECORD_LIMIT_BYTES:,} bytes, which is Helix' limit of a record",
-                remedy="split it into several records, or let it be compressed",
+                expected=f"at most {RECORD_LIMIT_BYTES:,} bytes, Helix's limit for a record",
+                remedy="split it into several records, or enable compression",
             )
         return data
 
     def written_bytes(self) -> int:
-        """How large the record is when Helix writes it, compressed by its rule: what its limit is on."""
+        """Return the size of the record as written by Helix, to which Helix's limit applies."""
         return len(self._serialized(None, _HELIX_COMPRESSION)[0])
 
     def _serialized(self, compress: bool | None, level: int) -> tuple[bytes, int, bool]:
@@ -90,7 +90,7 @@ class ZNRecord:
         try:
             data = json.dumps(document, indent=2, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            # An unpaired surrogate (of a file name that is no UTF-8) has no UTF-8 form, but a JSON escape.
+            # An unpaired surrogate (in a file name that is not UTF-8) has no UTF-8 form, but a JSON escape.
             data = json.dumps(document, indent=2).encode()
         plain_bytes = len(data)
         if compress is None:
@@ -103,16 +103,16 @@ class ZNRecord:
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str | None = None) -> ZNRecord:
-        """Read a serialized record, compressed or not.
+        """Parse a serialized record, compressed or not.
 
-        Keys whose value is null are left out: to Helix' getters both are the same.
+        Keys with the value null are omitted: Helix's getters treat both the same.
 
         Args:
             data: Content of a znode.
             where: The znode's path, for the error.
 
         Raises:
-            DataError: This is no record.
+            DataError: It is not a record.
         """
         try:
             text = _unpacked(data) if data.startswith(_GZIP_MAGIC) else data
@@ -139,7 +139,7 @@ class ZNRecord:
             raise DataError(
                 f"this znode of {len(data):,} bytes does not contain a Helix record "
                 f"({type(error).__name__}: {error})",
-                expected="a JSON object of id, simpleFields, mapFields and listFields, or its gzip",
+                expected="a JSON object with id, simpleFields, mapFields and listFields, possibly gzipped",
                 where=where,
             ) from error
 
@@ -148,25 +148,25 @@ def _unpacked(data: bytes) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
         text = packed.read(_LARGEST_PLAIN_BYTES + 1)
     if len(text) > _LARGEST_PLAIN_BYTES:
-        raise ValueError(f"unpacked it has more than {_LARGEST_PLAIN_BYTES:,} bytes")
+        raise ValueError(f"it unpacks to more than {_LARGEST_PLAIN_BYTES:,} bytes")
     return text
 
 
 def _strings(fields: dict[str, Any] | None) -> dict[str, str]:
     if not fields or _STRINGS.issuperset(map(type, fields.values())):
-        return fields or {}  # by far the most records: audits read many thousands
+        return fields or {}  # by far the most common case: audits read many thousands of records
     return {key: _string(value) for key, value in (fields or {}).items() if value is not None}
 
 
 def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a {type(value).__name__} where a string belongs")
+        raise TypeError(f"a {type(value).__name__} instead of a string")
     return value
 
 
 @dataclass(frozen=True)
 class Versioned:
-    """A record and the znode version it was read at; the version is what a compare-and-set wants."""
+    """A record and the version it was read at, as needed for a compare-and-set."""
 
     record: ZNRecord
     version: int

@@ -1,4 +1,4 @@
-"""A session with ZooKeeper: a kazoo client that is started at the first call, and replaced when it hangs."""
+"""A session with ZooKeeper: a kazoo client started at the first call and replaced if it hangs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller_client.zookeeper_access import ZooKeeperAccess
 __all__ = ["SESSION_TIMEOUT_S", "KazooSession"]
 
 SESSION_TIMEOUT_S = 10.0
-"""After this time without a sign of life ZooKeeper ends a session, where nothing else is asked for."""
+"""Default time without a heartbeat after which ZooKeeper ends a session."""
 
 _CLOSE_LIMIT_S = 2.0
 _LONGEST_PAUSE_S = 2.0
@@ -31,32 +31,30 @@ _LONGEST_PAUSE_S = 2.0
 _POLL_S = 0.05
 _LEAST_WAIT_S = 0.1
 
-_SILENT = (
-    "it takes connections, but does not answer; TLS, or none, may be what it wants (PINOT_ZOOKEEPER_TLS)"
-)
+_SILENT = "it accepts connections but does not answer; check whether it expects TLS (PINOT_ZOOKEEPER_TLS)"
 _ENDED = frozenset({KeeperState.AUTH_FAILED, KeeperState.CLOSED})
 
 _logger = logging.getLogger(__name__)
 
 
 class KazooSession:
-    """A session, and a new one after its end. Safe to be used from several threads.
+    """A session, replaced by a new one after its end. Thread-safe.
 
-    A deadline is a time of the clock; each call has one.
+    Each call has a deadline, a time of the clock.
 
     Args:
-        address: Of ZooKeeper.
-        client: An unstarted or started KazooClient to use instead of an own one.
-        timeout_s: How long one call may take, connecting included.
+        address: ZooKeeper's address.
+        client: A KazooClient to use, started or not; default: a new one.
+        timeout_s: Time limit of a call, including connecting.
         clock: Time and sleep.
-        access: How to come in; default: as the environment says.
-        session_timeout_s: After so long without a sign of life ZooKeeper ends the session; default:
+        access: How to authenticate; default: from the environment.
+        session_timeout_s: ZooKeeper ends the session after this time without a heartbeat; default:
             :data:`SESSION_TIMEOUT_S`.
 
     Attributes:
-        session_timeout_s: As ZooKeeper has granted it, between its own bounds (2 and 20 of its ticks); as
-            asked for before there was a connection.
-        incarnation: How many clients were given up before the present one.
+        session_timeout_s: The timeout granted by ZooKeeper, within its bounds (2 to 20 of its ticks); before
+            the first connection, the requested one.
+        incarnation: Number of clients abandoned before the current one.
     """
 
     def __init__(
@@ -68,8 +66,8 @@ class KazooSession:
         access: ZooKeeperAccess | None = None,
         session_timeout_s: float | None = None,
     ) -> None:
-        self._asked_timeout_s = session_timeout_s or SESSION_TIMEOUT_S
-        self.session_timeout_s = self._asked_timeout_s
+        self._requested_timeout_s = session_timeout_s or SESSION_TIMEOUT_S
+        self.session_timeout_s = self._requested_timeout_s
         self._address = address
         self._access = access or ZooKeeperAccess.from_env()
         self._timeout_s = timeout_s
@@ -81,44 +79,44 @@ class KazooSession:
         self._start_mutex = threading.Lock()
 
     def connected_by(self, deadline: float) -> Any:
-        """Return the client when it is connected.
+        """Return the client once it is connected.
 
         Raises:
-            UnreachableError: It is not, by the deadline.
-            AuthError: ZooKeeper does not believe who this client is.
+            UnreachableError: It is not connected by the deadline.
+            AuthError: ZooKeeper rejects this client's credentials.
         """
         while True:
             kazoo = self._live_client(deadline)
             if kazoo.state == KazooState.CONNECTED:
                 return kazoo
             if self._clock.monotonic() >= deadline:
-                raise self.unreachable(f"is away (connection {kazoo.state})")
+                raise self.unreachable(f"did not become reachable (connection {kazoo.state})")
             self._clock.sleep(_POLL_S)
 
     def abandon(self) -> None:
-        """Give the present client up: what it was given to send is not sent any more."""
+        """Abandon the current client: its pending calls will not be sent."""
         with self._start_mutex:
             self._end()
 
     def close(self) -> None:
         """End the session.
 
-        Where ZooKeeper hangs, kazoo would wait for it; that goes on in the background then.
+        If ZooKeeper hangs, kazoo waits for it, but in the background.
         """
         with self._start_mutex:
             ending = self._end()
         ending.join(_CLOSE_LIMIT_S)
 
     def deadline(self) -> float:
-        """Return that of a call that begins now."""
+        """Return the deadline of a call that starts now."""
         return self._clock.monotonic() + self._timeout_s
 
     def left_s(self, deadline: float) -> float:
-        """Return how long a call may still wait."""
+        """Return the remaining seconds until a deadline."""
         return max(0.0, deadline - self._clock.monotonic())
 
     def check_deadline(self, path: str, deadline: float, error: Exception) -> None:
-        """Return if a call that failed may be made again.
+        """Return if a failed call may be repeated.
 
         Raises:
             UnreachableError: Its deadline has passed.
@@ -127,15 +125,15 @@ class KazooSession:
             raise self.unreachable(f"did not answer for {path} ({type(error).__name__})") from error
 
     def unreachable(self, what: str) -> UnreachableError:
-        """Make the error for a ZooKeeper that does not do what it should, but ``what``."""
+        """Return the error for an unresponsive ZooKeeper; ``what`` is what it did instead."""
         return unreachable(self._address, what, self._timeout_s)
 
     def _live_client(self, deadline: float) -> Any:
         with self._start_mutex:
             if self._started and self._kazoo.client_state in _ENDED:
-                # kazoo gives up for good when a new connection is refused; for SASL, also when it is cut in
-                # the middle of it, or when a ticket of Kerberos has run out meanwhile.
-                _logger.warning("ZooKeeper %s has refused a new connection; it is tried again", self._address)
+                # kazoo gives up for good when a new connection is refused; with SASL also if the connection
+                # breaks during the exchange or a Kerberos ticket has expired.
+                _logger.warning("ZooKeeper %s refused a new connection; trying again", self._address)
                 self._end()
             if not self._started:
                 self._start(deadline)
@@ -143,7 +141,7 @@ class KazooSession:
 
     def _start(self, deadline: float) -> None:
         try:
-            # Not kazoo's start, which stops again in the end and then waits for a hanging server.
+            # Not kazoo's start, which on failure stops the client and then waits for a hanging server.
             if not self._kazoo.start_async().wait(max(_LEAST_WAIT_S, self.left_s(deadline))):
                 raise self._unreachable_at_all()
             if self._access.auth is not None:
@@ -155,7 +153,7 @@ class KazooSession:
         _logger.debug("connected to ZooKeeper %s", self._address)
 
     def _check_accepted(self, deadline: float) -> None:
-        """Wait for a first answer: kazoo counts as connected before it has shown who it is."""
+        """Wait for a first reply: kazoo reports a connection before it has authenticated."""
         try:
             self._kazoo.sync_async("/").get(timeout=max(_LEAST_WAIT_S, self.left_s(deadline)))
         except (AuthFailedError, ConnectionClosedError, SessionExpiredError) as error:
@@ -163,17 +161,17 @@ class KazooSession:
         except ConnectionLoss as error:
             if self._kazoo.client_state in _ENDED:
                 raise self.not_accepted() from error
-            # A cut, after which kazoo connects again.
+            # The connection broke; kazoo reconnects.
         except KazooTimeoutError as error:
             raise self.unreachable("did not answer") from error
 
     def not_accepted(self) -> AuthError:
-        """Make the error for a ZooKeeper that does not believe who this client is."""
+        """Return the error for a ZooKeeper that rejects this client's credentials."""
         user = self._access.username
         return AuthError(
             f"ZooKeeper does not accept {f'the user {user}' if user else 'this client'}",
             where=self._address,
-            expected="a user and a password, or a ticket of Kerberos, that it knows",
+            expected="a user name and a password, or a Kerberos ticket, that it knows",
         )
 
     def _unreachable_at_all(self) -> UnreachableError:
@@ -181,11 +179,11 @@ class KazooSession:
         return self.unreachable(f"cannot be reached ({reason})")
 
     def _make_client(self) -> KazooClient:
-        # By itself kazoo tries again after a minute when ZooKeeper was away for one.
+        # By default, kazoo's retry pauses grow up to a minute.
         retry = {"max_tries": -1, "max_delay": _LONGEST_PAUSE_S}
         client = KazooClient(
             hosts=self._address,
-            timeout=self._asked_timeout_s,
+            timeout=self._requested_timeout_s,
             connection_retry=retry,
             **client_options(self._access),
         )
@@ -193,13 +191,13 @@ class KazooSession:
         return client
 
     def _granted(self, timeout_s: float) -> None:
-        """Called in kazoo's thread, at each connection."""
+        """Called in kazoo's thread, on each connection."""
         if timeout_s != self.session_timeout_s:
-            _logger.info("ZooKeeper %s keeps this session for %g s", self._address, timeout_s)
+            _logger.info("ZooKeeper %s granted a session timeout of %g s", self._address, timeout_s)
         self.session_timeout_s = timeout_s
 
     def _end(self) -> threading.Thread:
-        """Give the present client up and let a new one begin at the next call; the caller has the mutex."""
+        """Abandon the current client; the next call starts a new one. The caller holds the mutex."""
         old, self._started = self._kazoo, False
         self.incarnation += 1
         ending = threading.Thread(target=_stop, args=(old,), name="zookeeper-close", daemon=True)
@@ -212,13 +210,13 @@ class KazooSession:
 
 
 def _on_granted(kazoo: Any, granted: Callable[[float], None]) -> None:
-    """Have a function called with the seconds for which ZooKeeper keeps the session."""
-    connection = kazoo._connection  # noqa: SLF001  # kazoo logs it, and keeps it nowhere
+    """Register a function to be called with the granted session timeout in seconds."""
+    connection = kazoo._connection  # noqa: SLF001  # kazoo logs it but does not store it
     invoke = connection._invoke  # noqa: SLF001
 
     def noting(timeout_s: float, request: Any, xid: int | None = None) -> Any:
         answer = invoke(timeout_s, request, xid)
-        if isinstance(request, Connect) and answer[0].time_out > 0:  # not of a session that has ended
+        if isinstance(request, Connect) and answer[0].time_out > 0:  # not for a session that has ended
             granted(answer[0].time_out / 1000)
         return answer
 
@@ -226,6 +224,6 @@ def _on_granted(kazoo: Any, granted: Callable[[float], None]) -> None:
 
 
 def _stop(kazoo: Any) -> None:
-    """Runs in a thread of its own: kazoo waits for a hanging server here."""
+    """Stop a client; runs in a thread of its own, because kazoo waits for a hanging server here."""
     kazoo.stop()
     kazoo.close()

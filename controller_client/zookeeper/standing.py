@@ -1,4 +1,4 @@
-"""Who holds the leases and locks of a cluster, and who stands in line for them."""
+"""Lists the holders of a cluster's leases and locks, and the processes in line for them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from controller_client.zookeeper.property_store import PropertyStore
 __all__ = ["Standing", "StandingKind", "StandingState", "read_standing"]
 
 
-_PLACE = re.compile(r"[0-9a-f]{32}(-|__lock__)[0-9]{10}")
-"""The name of a place: of a lease, of kazoo's lock."""
+_ENTRY = re.compile(r"[0-9a-f]{32}(-|__lock__)[0-9]{10}")
+"""The name of an entry in line, of a lease or of kazoo's lock."""
 
 
 class StandingKind(WordEnum):
-    """What a process stands in line for."""
+    """What a process is in line for."""
 
     LEASE = "lease"
     LOCK = "lock"
 
 
 class StandingState(WordEnum):
-    """Whether it is the first."""
+    """Whether a process is first in line."""
 
     HOLDS = "holds"
     STANDS_BY = "stands_by"
@@ -37,14 +37,14 @@ class StandingState(WordEnum):
 
 @dataclass(frozen=True)
 class Standing:
-    """One process that stands in one line.
+    """A process in a line.
 
     Attributes:
-        kind: For a lease or a lock.
-        name: Of that, below where all of its kind are.
-        state: Whether it is the first.
-        holder: Who it is; None: its process is of a later release, or does not say.
-        number: ZooKeeper's number of its place: greater than those of all before it.
+        kind: Lease or lock.
+        name: Name of the lease or lock.
+        state: Whether the process is first in line.
+        holder: The process; None if it is of a later release or unnamed.
+        number: ZooKeeper's number of its entry; greater than those of all before it.
     """
 
     kind: StandingKind
@@ -55,7 +55,7 @@ class Standing:
 
 
 def read_standing(store: PropertyStore) -> list[Standing]:
-    """Read who stands in line, line by line, the holder first.
+    """Return the processes in line, line by line, the holder first.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -68,20 +68,20 @@ def read_standing(store: PropertyStore) -> list[Standing]:
                 read = store.connection.get(entry)
                 number = store.connection.creation_order(entry)
                 if read is None or number is None:
-                    continue  # it has left the line meanwhile
+                    continue  # it has left the line in the meantime
                 found.append(Standing(kind, name, state, _holder(read[0], entry), number))
                 state = StandingState.STANDS_BY
     return found
 
 
 def _lines(connection: ZooKeeperConnection, root: str, name: str = "") -> list[tuple[str, list[str]]]:
-    """The lines at and below a path, each with the paths of its places in their order."""
+    """Return the lines at and below a path, each with the paths of its entries in order."""
     path = f"{root}/{name}" if name else root
     names = connection.children(path) or []
-    places = [each for each in names if _PLACE.fullmatch(each)]
-    lines = [(name, [f"{path}/{each}" for each in in_order(places)])] if places else []
+    entries = [each for each in names if _ENTRY.fullmatch(each)]
+    lines = [(name, [f"{path}/{each}" for each in in_order(entries)])] if entries else []
     for each in names:
-        if each not in places:
+        if each not in entries:
             lines += _lines(connection, root, f"{name}/{each}" if name else each)
     return lines
 

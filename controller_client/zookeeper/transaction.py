@@ -1,4 +1,4 @@
-"""Writes of several znodes that ZooKeeper applies together, or not at all."""
+"""Writes to several znodes that ZooKeeper applies atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CheckVersion", "CreateNode", "DeleteNode", "SetContent", "Write", "r
 
 @dataclass(frozen=True)
 class CreateNode:
-    """Create a znode; the one above it is there."""
+    """Create a znode; its parent must exist."""
 
     path: str
     content: bytes = field(repr=False)
@@ -25,7 +25,7 @@ class CreateNode:
 
 @dataclass(frozen=True)
 class SetContent:
-    """Replace the content of a znode that is at this version."""
+    """Replace the content of a znode with this version."""
 
     path: str
     content: bytes = field(repr=False)
@@ -38,7 +38,7 @@ class SetContent:
 
 @dataclass(frozen=True)
 class DeleteNode:
-    """Delete a znode without children; at this version, or (-1) at any."""
+    """Delete a znode without children; with this version, or -1 for any."""
 
     path: str
     version: int = -1
@@ -50,7 +50,7 @@ class DeleteNode:
 
 @dataclass(frozen=True)
 class CheckVersion:
-    """Change nothing, but let the transaction fail unless the znode is at this version."""
+    """Change nothing, but make the transaction fail unless the znode has this version."""
 
     path: str
     version: int
@@ -64,13 +64,13 @@ Write = CreateNode | SetContent | DeleteNode | CheckVersion
 
 
 def raise_refused(results: Sequence[Any]) -> None:
-    """Raise the error of the write for which a transaction was refused.
+    """Raise the error of the write that made a transaction fail.
 
     Args:
-        results: Kazoo's answer: of a refused transaction, an error in place of each write's result.
+        results: Kazoo's results: for a refused transaction, an error instead of each write's result.
     """
     errors = [result for result in results if isinstance(result, Exception)]
-    # The others were not tried, or taken back.
+    # The others were not tried, or were rolled back.
     causes = [error for error in errors if not isinstance(error, RolledBackError | RuntimeInconsistency)]
     if errors:
         raise (causes or errors)[0]

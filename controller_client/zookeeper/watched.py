@@ -1,4 +1,4 @@
-"""A value that is read from ZooKeeper once, and again only after a watch said that it changed."""
+"""A value read from ZooKeeper once, and again only after a watch reports a change."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from controller_client.zookeeper.connection import ZooKeeperConnection
 __all__ = ["RECHECK_S", "Watched"]
 
 RECHECK_S = 300.0
-"""After this time it is read again without any sign, in case one was lost."""
+"""After this time it is reread even without a watch event, in case one was lost."""
 
 _T = TypeVar("_T")
 
 
 class Watched(Generic[_T]):
-    """The latest value; to be asked by one thread.
+    """The latest value; not thread-safe.
 
-    Nothing is missed: that the value is known is noted before it is read, and the read itself sets the watch,
-    so a change is either in what was read, or calls and has it read again. Kazoo also calls when the
-    connection is cut or the session ends; a client that was given up calls no more, which is seen by the
-    connection's incarnation.
+    No change is missed: the value is marked fresh before it is read, and the read itself sets the watch, so a
+    change is either in the value read or triggers another read. Kazoo also calls the watch when the
+    connection breaks or the session ends; the watches of an abandoned client are not called, which the
+    connection's incarnation reveals.
 
     Args:
-        connection: What ``read`` uses.
-        read: Reads the value and sets the watch that it is given.
-        on_change: Called in kazoo's thread when the value is to be asked for again.
+        connection: The connection used by ``read``.
+        read: Reads the value and sets the given watch.
+        on_change: Called in kazoo's thread when the value should be read again.
         clock: Time.
     """
 
@@ -47,10 +47,10 @@ class Watched(Generic[_T]):
         self._known: tuple[_T, int, float] | None = None
 
     def get(self) -> _T:
-        """Return the value, read anew only where it may have changed.
+        """Return the value, rereading it only if it may have changed.
 
         Raises:
-            PinotPluginError: As ``read`` does; the next call reads again.
+            PinotPluginError: ``read`` raised it; the next call reads again.
         """
         known, now_s = self._known, self._clock.monotonic()
         incarnation = self._connection.incarnation
@@ -59,7 +59,7 @@ class Watched(Generic[_T]):
             if read_in == incarnation and now_s - read_s < RECHECK_S:
                 return value
         self._known = None
-        self._is_stale = False  # first: it may change again while it is read
+        self._is_stale = False  # first, because it may change again during the read
         value = self._read(self._changed)
         self._known = (value, incarnation, now_s)
         return value

@@ -1,4 +1,4 @@
-"""What ZooKeeper answers of a znode and of its children."""
+"""ZooKeeper's data on a znode and its children."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["Children", "Znode"]
 
 
 class Znode(NamedTuple):
-    """A znode as it was read.
+    """A znode as read.
 
     Attributes:
-        content: What it holds.
-        version: How often it was changed.
-        zxid: ZooKeeper's number of the transaction that wrote it: greater than that of all before, also of
-            other znodes.
+        content: Its content.
+        version: Number of changes.
+        zxid: ZooKeeper's number of the transaction that wrote it: greater than those of all earlier ones,
+            including those on other znodes.
     """
 
     content: bytes
@@ -23,11 +23,11 @@ class Znode(NamedTuple):
 
 
 class Children(NamedTuple):
-    """The children of a znode as they were read.
+    """The children of a znode as read.
 
     Attributes:
-        names: Sorted; none where the znode is not there.
-        zxid: Number of the transaction by which a child came or went last; 0 where the znode is not there.
+        names: Sorted names; empty if the znode does not exist.
+        zxid: Number of the last transaction that added or removed a child; 0 if the znode does not exist.
     """
 
     names: tuple[str, ...]

@@ -126,7 +126,7 @@ def advance(
     base_mark, newer_mark = head[:_MARK_BYTES], head[_MARK_BYTES:]
     base = _cached(cache, base_mark, lambda: _read_base(state.base))
     newer = _cached(cache, newer_mark, lambda: _read_newer(state.newer))
-    in_newer, in_base = newer.places(records), base.places(records)
+    in_newer, in_base = newer.positions(records), base.positions(records)
     in_base[in_newer >= 0] = -1
     known = concatenate(
         [newer.take(np.unique(in_newer[in_newer >= 0])), base.take(np.unique(in_base[in_base >= 0]))]

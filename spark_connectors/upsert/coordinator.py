@@ -100,7 +100,7 @@ class Coordinator:
         lock: The table's, held.
         on_version: Called after each version, in a thread of Spark's.
         note: Called with lines for people.
-        on_look: As of :class:`~controller_client.coordinator.engines.CoordinatorRun`.
+        on_check: See :class:`~controller_client.coordinator.engines.CoordinatorRun`.
         on_failure: Likewise.
     """
 
@@ -115,7 +115,7 @@ class Coordinator:
         *,
         on_version: Callable[[VersionReport], None],
         note: Callable[[str], None],
-        on_look: Callable[[int | None], None],
+        on_check: Callable[[int | None], None],
         on_failure: Callable[[str], None],
     ) -> None:
         self._spark = spark
@@ -126,7 +126,7 @@ class Coordinator:
         self._lock = lock
         self._on_version = on_version
         self._note = note
-        self._on_look = on_look
+        self._on_check = on_check
         self._retries = Retries(note, on_failure)
         self._floors = Floors(store, plan.table, clock)
         for key, value in _SETTINGS.items():
@@ -172,7 +172,7 @@ class Coordinator:
             query = self._start(generation, delivery)
             try:
                 while not stop.is_set():
-                    self._on_look(self._lag)
+                    self._on_check(self._lag)
                     self._refuse_without_lock()
                     if query.awaitTermination(_CHECK_EVERY_S):
                         return self._options.once

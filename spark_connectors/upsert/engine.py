@@ -52,7 +52,7 @@ def run_on_spark(run: CoordinatorRun) -> None:
         *(spark, run.store, run.plan, options, run.clock, run.lock),
         on_version=run.on_version,
         note=run.note,
-        on_look=run.on_look,
+        on_check=run.on_check,
         on_failure=run.on_failure,
     )
     try:

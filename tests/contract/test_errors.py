@@ -186,5 +186,5 @@ def test_a_full_disk_is_nobodys_fault(
     ):
         assert reply.get("error") == "DiskFullError", reply
         assert f"no space is left on the disk of {child.work_dir}" in reply["message"]
-        assert f"{largest_bytes:,} bytes at most" in reply["message"]
+        assert f"at most {largest_bytes:,} bytes" in reply["message"]
     assert _left(child) == before

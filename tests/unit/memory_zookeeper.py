@@ -91,7 +91,7 @@ class MemoryZooKeeper(ZooKeeperConnection):
     def create(self, path: str, data: bytes) -> None:
         self.before_write(path)
         if path in self.znodes:
-            raise ConflictError("the znode is there already", where=path)
+            raise ConflictError("the znode already exists", where=path)
         self.znodes[path] = (data, 0)
         self.created.append(path)
         self._wrote(path, comes_or_goes=True)

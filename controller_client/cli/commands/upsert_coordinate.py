@@ -173,7 +173,7 @@ def coordinate(
                     allow_data_loss=allow_data_loss,
                     standby=standby,
                     settings=settings,
-                    on_look=metrics.looked,
+                    on_check=metrics.checked,
                     on_failure=metrics.failed,
                 )
             )

@@ -1,1 +1,1 @@
-"""The engine ``local``: a key coordinator in one process, with its state on its own disk."""
+"""The engine ``local``: a key coordinator in one process, with its state on a local disk."""

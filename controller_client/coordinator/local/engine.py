@@ -1,4 +1,4 @@
-"""The engine ``local``: who leads, who stands by, and what comes after a failure."""
+"""The engine ``local``: leading, standing by, and recovering from failures."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class LocalOptions:
     """How a coordinator runs.
 
     Attributes:
-        folder: Where the states of its generations are.
-        interval_s: At least so long from the start of one version to that of the next.
-        most_rows: Of one version.
-        replication: Of a new updates topic.
-        once: End when all that is there is done.
-        allow_data_loss: Whether to go on where Kafka has deleted rows before they were read.
+        folder: Where the states of its generations are stored.
+        interval_s: Shortest time between the starts of two versions.
+        most_rows: Maximum number of rows per version.
+        replication: Replication factor of a new updates topic.
+        once: Stop once all present input is processed.
+        allow_data_loss: Whether to continue if Kafka has deleted rows before they were read.
     """
 
     folder: Path
@@ -78,17 +78,17 @@ class LocalOptions:
 
 
 class LocalCoordinator:
-    """Runs the coordinator of a table in this process, until it is asked to stop.
+    """Runs the coordinator of a table in this process until it is stopped.
 
     Args:
         store: The cluster's ZooKeeper.
         plan: The table.
-        options: See there.
+        options: How it runs.
         clock: Time.
-        lock: The table's; whoever holds it leads.
-        progress: Told of each version.
-        note: Called with lines for people.
-        on_look: As of :class:`CoordinatorRun`.
+        lock: The table's lock; its holder leads.
+        progress: Records each version.
+        note: Called with log lines.
+        on_check: See :class:`CoordinatorRun`.
         on_failure: Likewise.
     """
 
@@ -102,7 +102,7 @@ class LocalCoordinator:
         *,
         progress: Progress,
         note: Callable[[str], None],
-        on_look: Callable[[int | None], None],
+        on_check: Callable[[int | None], None],
         on_failure: Callable[[str], None],
     ) -> None:
         self._zookeeper = store
@@ -113,20 +113,20 @@ class LocalCoordinator:
         self._progress = progress
         self._note = note
         self._folder = options.folder / str(plan.table)
-        self._on_look = on_look
+        self._on_check = on_check
         self._retries = Retries(note, on_failure)
         self._state: tuple[str, Store] | None = None
 
     def run(self, stop: threading.Event) -> None:
-        """Lead until ``stop`` is set or, with ``once``, all is done; the lock is held.
+        """Lead until ``stop`` is set or, with ``once``, all input is processed; the lock must be held.
 
         Raises:
-            ConflictError: The lock was lost, another coordinator writes the versions, or the table is another
-                one now.
-            FormatVersionError: A later release has led the table: its state is not for this one.
-            SourceError: It failed ten times without a version between.
-            UnreachableError: Likewise, as ZooKeeper did not answer.
-            OutcomeUnknownError: Likewise, as its answers were lost.
+            ConflictError: The lock was lost, another coordinator writes the versions, or the table was
+                replaced.
+            FormatVersionError: A later release has led the table; this one cannot read its state.
+            SourceError: It failed ten times without making a version.
+            UnreachableError: Likewise, because ZooKeeper did not answer.
+            OutcomeUnknownError: Likewise, because ZooKeeper's replies were lost.
             OSError: The disk is full, or broken.
         """
         try:
@@ -135,10 +135,10 @@ class LocalCoordinator:
             self._close_state()
 
     def stand_by(self, stop: threading.Event) -> bool:
-        """Follow what another coordinator sends, until the lock is free; returns whether it is held then.
+        """Follow another coordinator until the lock is free; returns whether this one acquired it.
 
-        A failure to follow is noted and tried again: the one who leads goes on meanwhile, also where it is of
-        a later release.
+        Failures to follow are logged and retried: the leader continues meanwhile, even if it is of a later
+        release.
         """
         failed = ""
         while not stop.is_set():
@@ -153,12 +153,12 @@ class LocalCoordinator:
         return False
 
     def _follow_until_free(self, stop: threading.Event) -> bool:
-        """Follow until this one holds the lock; False where it is to end before."""
+        """Follow until this coordinator holds the lock; False if it is stopped first."""
         topic = self._plan.settings.updates_topic
         reader = RecordReader(self._plan.recipe)
         with SentVersions(self._plan.stream, topic) as sent, self._source() as source:
             while not stop.is_set():
-                self._on_look(None)
+                self._on_check(None)
                 try:
                     self._lock.acquire(0.0)
                 except LockHeldError:
@@ -171,7 +171,7 @@ class LocalCoordinator:
         return False
 
     def _lead(self, stop: threading.Event) -> bool:
-        """Lead once; whether all is done."""
+        """Lead until a failure; returns whether all work is done."""
         self._refuse_without_lock()
         settings = self._plan.settings
         with ExitStack() as opened:
@@ -181,14 +181,14 @@ class LocalCoordinator:
             sent = opened.enter_context(SentVersions(self._plan.stream, settings.updates_topic))
             source = opened.enter_context(self._source())
             reader = RecordReader(self._plan.recipe)
-            # From here on nobody else's version can come between.
+            # From here on, no other coordinator can send a version.
             topic.fence()
             generation = self._generation(sent)
             state = self._open_state(generation)
             self._sweep(generation)
             read = follow(state, source, reader, sent)
             if read:
-                self._note(f"{read:,} rows were read again for the state of version {_version(state)}")
+                self._note(f"{read:,} rows were reread to bring the state to version {_version(state)}")
             self._progress.begin(generation, state.up_to)
             leader = Leader(
                 LeaderParts(
@@ -202,7 +202,7 @@ class LocalCoordinator:
                 interval_s=self._options.interval_s,
                 on_version=self._on_version,
             )
-            duties = _Duties(self._rebuild_of, lambda: self._look(source), self._clock)
+            duties = _Duties(self._rebuild_of, lambda: self._check(source), self._clock)
 
             def turn() -> Rebuild | None:
                 self._refuse_without_lock()
@@ -216,17 +216,20 @@ class LocalCoordinator:
                 self._take_over(duties.rebuild, state.up_to.version + 1)
             return done
 
-    def _look(self, source: InputTopic) -> int:
-        """What is to be looked at once a second; returns the number of the newest generation asked for."""
-        self._on_look(source.lag())
+    def _check(self, source: InputTopic) -> int:
+        """Do the checks due once a second; returns the number of the newest requested generation."""
+        self._on_check(source.lag())
         self._progress.flush()
         request = read_request(self._zookeeper, self._plan.table)
         return request.number if request else 0
 
     def _rebuild_of(self, generation: Generation, number: int, opened: ExitStack) -> Rebuild:
-        """Begin a new state beside the present one."""
+        """Start building a new state beside the current one."""
         new = replace(generation, number=number, folder=_new_folder(), until={})
-        self._note(f"generation {number} is made beside generation {generation.number}: it was asked for")
+        self._note(
+            f"generation {number} is being built beside generation {generation.number}: "
+            "a rebuild was requested"
+        )
         sent = SentVersions(self._plan.stream, self._plan.settings.updates_topic)
         return opened.enter_context(
             Rebuild(
@@ -239,10 +242,10 @@ class LocalCoordinator:
         )
 
     def _take_over(self, rebuild: Rebuild, base: int) -> None:
-        """Go on with the state that a rebuild has made: its state is on disk already."""
+        """Continue with the state of a rebuild, which is already on disk."""
         new = replace(rebuild.generation, base=base)
         write_generation(self._zookeeper, self._plan.table, new)
-        self._note(f"generation {new.number} goes on at version {base}")
+        self._note(f"generation {new.number} takes over at version {base}")
 
     def _on_version(self, report: VersionReport) -> None:
         self._retries.succeeded()
@@ -253,18 +256,18 @@ class LocalCoordinator:
             raise ConflictError(
                 "the table's lock was lost",
                 where=self._lock.path,
-                remedy="start the coordinator again, unless another one runs by now",
+                remedy="restart the coordinator, unless another one is running by now",
             )
 
     def _generation(self, sent: SentVersions) -> Generation:
-        """The present generation, or a new one where that is asked for, or where it cannot go on."""
+        """Return the current generation, or a new one if the current one cannot continue."""
         plan = self._plan
         now = read_generation(self._zookeeper, plan.table)
         present = incarnation_of(self._zookeeper, plan)
         if now is not None:
             check_incarnation(plan, now, present)
         newest = max(sent.newest(), self._progress.newest_sent())
-        # One that is asked for is made beside the present one.
+        # A requested generation is built beside the current one, not here.
         reason = why_new(now, ENGINE, None, present)
         if reason is None and now is not None:
             version = _version(self._open_state(now))
@@ -288,7 +291,7 @@ class LocalCoordinator:
         return new
 
     def _open_state(self, generation: Generation) -> Store:
-        """The state of a generation, which may be empty."""
+        """Open the state of a generation; it may be empty."""
         if self._state is None or self._state[0] != generation.folder:
             self._close_state(forget=True)
             state = Store(self._folder / generation.folder)
@@ -307,7 +310,7 @@ class LocalCoordinator:
             state.delete()
 
     def _sweep(self, generation: Generation) -> None:
-        """Delete states that were left behind, as by a rebuild that was killed."""
+        """Delete leftover states, e.g. of a rebuild that was killed."""
         for path in self._folder.iterdir():
             if path.name != generation.folder and path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
@@ -322,28 +325,28 @@ class LocalCoordinator:
 
 
 class _Duties:
-    """What is done between versions, once a second."""
+    """The work done between versions, once a second."""
 
     def __init__(
         self,
         begin: Callable[[Generation, int, ExitStack], Rebuild],
-        look: Callable[[], int],
+        check: Callable[[], int],
         clock: Clock,
     ) -> None:
         self.rebuild: Rebuild | None = None
         self._begin = begin
-        self._look = look
+        self._check = check
         self._clock = clock
-        self._looked_s = 0.0
+        self._checked_s = 0.0
 
     def turn(self, generation: Generation, opened: ExitStack) -> Rebuild | None:
-        """Look, if it is time; returns the rebuild that is under way."""
+        """Check, if it is time; returns the rebuild in progress."""
         now_s = self._clock.monotonic()
-        if now_s - self._looked_s >= _CHECK_EVERY_S:
-            self._looked_s = now_s
-            asked = self._look()
-            if self.rebuild is None and asked > generation.number:
-                self.rebuild = self._begin(generation, asked, opened)
+        if now_s - self._checked_s >= _CHECK_EVERY_S:
+            self._checked_s = now_s
+            requested = self._check()
+            if self.rebuild is None and requested > generation.number:
+                self.rebuild = self._begin(generation, requested, opened)
         return self.rebuild
 
 
@@ -356,11 +359,11 @@ def _version(state: Store) -> int:
 
 
 def run_locally(run: CoordinatorRun) -> None:
-    """Run a coordinator in this process: the engine's entry point; raises as :meth:`LocalCoordinator.run`."""
+    """Run a coordinator in this process, as the engine's entry point; see :meth:`LocalCoordinator.run`."""
     if "://" in run.checkpoint and not run.checkpoint.startswith("file://"):
         raise ConfigError(
-            f"the engine local keeps its state in a folder of this machine, not in {run.checkpoint}",
-            expected="a folder",
+            f"the engine local stores its state in a folder on this machine, not in {run.checkpoint}",
+            expected="a local folder",
             where="--checkpoint",
         )
     options = LocalOptions(
@@ -376,7 +379,7 @@ def run_locally(run: CoordinatorRun) -> None:
         *(run.store, run.plan, options, run.clock, run.lock),
         progress=progress,
         note=run.note,
-        on_look=run.on_look,
+        on_check=run.on_check,
         on_failure=run.on_failure,
     )
     stop = run.ready()

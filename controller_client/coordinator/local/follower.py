@@ -1,8 +1,8 @@
-"""Brings a state to where the versions are that were sent, without sending anything.
+"""Brings a state up to date with the sent versions, without sending anything.
 
-That is how a coordinator begins after it was killed, and what a standby does all the time. The records of the
-versions, in the updates topic, say of which input the state is to be, and what was not known any more; how
-the input was split into versions does not matter to it.
+A coordinator does this when it starts after being killed, and a standby does it all the time. The version
+records in the updates topic contain the input offsets of the state and the floors of its keys; how the input
+was split into versions does not matter.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ __all__ = ["floors_of", "follow", "replay"]
 _ROWS = 50_000
 _WAIT_S = 1.0
 _PATIENCE = 60
-"""So often nothing may come in that time before the input is taken for lost."""
+"""After this many waits in a row without a row, the input counts as lost."""
 
 
 def follow(store: Store, source: InputTopic, reader: RecordReader, sent: SentVersions) -> int:
     """Bring a state to the newest version of its generation.
 
     Args:
-        store: The state, which has begun.
+        store: The state; it has been started.
         source: The table's input.
-        reader: Of its messages.
+        reader: Reader of its messages.
         sent: Its updates topic.
 
     Returns:
-        How many rows were read.
+        The number of rows read.
 
     Raises:
-        SourceError: Kafka does not answer, or has not all of the input any more.
+        SourceError: Kafka does not answer, or no longer has all of the input.
     """
     return sum(step.rows for step in replay(store, source, reader, sent))
 
@@ -56,18 +56,19 @@ def replay(
     since: int | None = None,
     most_rows: int = _ROWS,
 ) -> Iterator[Step]:
-    """Bring a state to the newest version, and yield what each part of the input did.
+    """Bring a state to the newest version, and yield the effects of each part of the input.
 
     Args:
-        store: As of :func:`follow`.
+        store: See :func:`follow`.
         source: Likewise.
         reader: Likewise.
         sent: Likewise.
-        since: Follow the versions of all generations from this version on; None: those of the state's own.
-        most_rows: Of one part.
+        since: Follow the versions of all generations from this version on; None: only those of the state's
+            own.
+        most_rows: Maximum number of rows per part.
 
     Raises:
-        SourceError: As of :func:`follow`.
+        SourceError: See :func:`follow`.
     """
     now = store.up_to
     if now is None:
@@ -81,7 +82,7 @@ def replay(
         if record.version < since if since is not None else record.generation != now.generation:
             continue
         if floors_of(record) != now.floors:
-            if newest is not None:  # the former floors count up to here
+            if newest is not None:  # the previous floors apply up to here
                 yield from _read_up_to(newest, offset, now, store, source, reader, most_rows)
             now = replace(store.up_to or now, floors=floors_of(record))
         newest, offset = record, found.offset
@@ -90,7 +91,7 @@ def replay(
 
 
 def floors_of(record: VersionRecord) -> tuple[int, ...]:
-    """Return a version's floors, by partition from 0 on; those at the end that say nothing are left out."""
+    """Return a version's floors, by partition from 0 on, without trailing zeros."""
     floors = [record.floors.get(each, 0) for each in range(max(record.ends, default=-1) + 1)]
     while floors and not floors[-1]:
         floors.pop()
@@ -106,7 +107,7 @@ def _read_up_to(
     reader: RecordReader,
     most_rows: int,
 ) -> Iterator[Step]:
-    """Read the input of versions up to one, which the state is of then."""
+    """Read the input up to a version; the state is then of that version."""
     behind = {each: end for each, end in record.ends.items() if now.ends.get(each, 0) < end}
     if behind:
         source.begin(now.ends, only=behind)
@@ -116,10 +117,10 @@ def _read_up_to(
         silent = 0 if len(messages) else silent + 1
         if silent == _PATIENCE:
             raise SourceError(
-                "the input does not reach where the versions are that were sent",
+                "the input topic ends before the offsets of the sent versions",
                 where=f"offsets {dict(source.ends)}",
                 expected=f"offsets {behind}",
-                remedy="if the topic was cut, 'pinotctl upsert rebuild' reads it from its beginning",
+                remedy="if the topic was truncated, run 'pinotctl upsert rebuild' to read it from its start",
             )
         done = step(
             *(store, reader, now, _before(messages, behind)),
@@ -133,7 +134,7 @@ def _read_up_to(
 
 
 def _before(messages: Messages, ends: Mapping[int, int]) -> Messages:
-    """Leave out what belongs to later versions."""
+    """Drop the messages of later versions."""
     limit = np.zeros(max(ends) + 1, np.int64)
     limit[list(ends)] = list(ends.values())
     kept = messages.offset < limit[messages.partition]

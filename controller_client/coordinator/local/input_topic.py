@@ -1,4 +1,4 @@
-"""The input topic of a table, read by one consumer: all partitions, and what is there."""
+"""The input topic of a table, all partitions of it read by one consumer."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from controller_client.stream.offsets import client_settings, open_offsets, topi
 __all__ = ["InputTopic"]
 
 _TIMEOUT_S = 30.0
-_LOOK_FOR_PARTITIONS_S = 5.0
+_CHECK_PARTITIONS_S = 5.0
 _ISOLATION = "stream.kafka.isolation.level"
 _MOST_BUFFERED_KB = 32 << 10
 
 
 class InputTopic:
-    """Reads a table's input; one thread uses it.
+    """Reads a table's input; not thread-safe.
 
     Args:
         stream: The table's stream config.
         clock: Time.
-        allow_data_loss: Whether to go on where Kafka has deleted rows before they were read.
-        note: Called with a line for people where it does.
+        allow_data_loss: Whether to continue if Kafka has deleted rows before they were read.
+        note: Called with a log line when that happens.
 
     Raises:
-        StreamUnknownError: The access is set up in a way that only Java's client has.
+        StreamUnknownError: The stream config uses security settings that only Kafka's Java client supports.
     """
 
     def __init__(
@@ -50,18 +50,18 @@ class InputTopic:
         self._note = note
         self._ends: dict[int, int] = {}
         self._at_end: set[int] = set()
-        self._looked_s = 0.0
+        self._checked_s = 0.0
         self._only: Collection[int] | None = None
         settings: dict[str, Any] = {
             **client_settings(stream.values),
-            # Kafka wants a name of a group, and hears nothing of it.
+            # Kafka's client requires a group id, but it is never sent to a broker.
             "group.id": f"pinot-plugins-coordinator-{stream.topic}",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
             "isolation.level": stream.values.get(_ISOLATION, "read_uncommitted"),
             "allow.auto.create.topics": False,
-            # Fuller answers, so fewer of them, for at most so much delay.
+            # Larger and therefore fewer fetches, at the cost of at most this delay.
             "fetch.wait.max.ms": 50,
             "fetch.min.bytes": 1 << 16,
             "fetch.queue.backoff.ms": 10,
@@ -79,56 +79,56 @@ class InputTopic:
         self.close()
 
     def close(self) -> None:
-        """Let Kafka go."""
+        """Close the connection to Kafka."""
         self._consumer.close()
 
     @property
     def ends(self) -> Mapping[int, int]:
-        """By partition, the offset after the last one that was read, or passed over."""
+        """By partition, the offset after the last one read or skipped."""
         return self._ends
 
     def begin(self, ends: Mapping[int, int], *, only: Collection[int] | None = None) -> None:
-        """Read on from these offsets, and other partitions from their beginnings.
+        """Continue reading at these offsets; other partitions start at their beginnings.
 
         Args:
-            ends: By partition.
-            only: These partitions; None: all that there are, also new ones.
+            ends: Offsets by partition.
+            only: Partitions to read; None: all, including new ones.
 
         Raises:
-            SourceError: Kafka does not answer, has no such topic, or has deleted rows that were not read.
+            SourceError: Kafka does not answer, has no such topic, or has deleted unread rows.
         """
         self._ends, self._only, self._at_end = {}, only, set()
-        self._look(ends)
+        self._check_partitions(ends)
 
     @property
     def at_end(self) -> bool:
-        """Whether all was read that was there a moment ago."""
+        """Whether everything present a moment ago has been read."""
         return self._at_end >= self._ends.keys()
 
     def lag(self) -> int:
-        """How many offsets are behind what was read, as far as the consumer has heard."""
+        """Return the number of unread offsets that the consumer knows of."""
         try:
             return sum(max(0, self._high(partition) - end) for partition, end in self._ends.items())
         except KafkaException:
             return 0
 
     def take(self, most: int, wait_s: float) -> Messages:
-        """Return what is there; waits where nothing is.
+        """Return the messages available; waits if there are none.
 
         Args:
-            most: Messages at most.
-            wait_s: Seconds until it returns none.
+            most: Maximum number of messages.
+            wait_s: Seconds to wait for a message.
 
         Raises:
-            SourceError: Kafka does not answer, or has deleted rows that were not read.
+            SourceError: Kafka does not answer, or has deleted unread rows.
         """
-        if self._clock.monotonic() - self._looked_s >= _LOOK_FOR_PARTITIONS_S:
-            self._look(self._ends)
+        if self._clock.monotonic() - self._checked_s >= _CHECK_PARTITIONS_S:
+            self._check_partitions(self._ends)
         try:
             first = self._consumer.poll(wait_s)
             found = [] if first is None else [first, *self._consumer.consume(most - 1, 0)]
         except KafkaException as error:
-            raise self._fault("does not return the rows of", error.args[0].str()) from error
+            raise self._fault("did not return the rows of", error.args[0].str()) from error
         rows = [message for message in found if message.error() is None]
         partition = np.fromiter((each.partition() for each in rows), np.int32, len(rows))
         offset = np.fromiter((each.offset() for each in rows), np.int64, len(rows))
@@ -156,25 +156,25 @@ class InputTopic:
             return
         partition, offset = message.partition(), message.offset()
         if error.code() == KafkaError._PARTITION_EOF and partition is not None and offset is not None:  # noqa: SLF001  # public by its documents
-            # Marks of transactions have offsets, and are no rows.
+            # Transaction markers have offsets, but are not rows.
             self._ends[partition] = max(self._ends[partition], offset)
             if self._ends[partition] == offset:
                 self._at_end.add(partition)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET and partition is not None:  # noqa: SLF001  # likewise
             self._restart(partition)
-        elif not error.retriable() and error.code() not in _PASSING:
-            raise self._fault("does not return the rows of", error.str())
+        elif not error.retriable() and error.code() not in _TRANSIENT:
+            raise self._fault("did not return the rows of", error.str())
 
-    def _look(self, ends: Mapping[int, int]) -> None:
-        """Assign partitions that are not read yet."""
-        self._looked_s = self._clock.monotonic()
+    def _check_partitions(self, ends: Mapping[int, int]) -> None:
+        """Assign partitions that are not being read yet."""
+        self._checked_s = self._clock.monotonic()
         try:
-            there = topic_partitions(self._consumer, self._stream.topic, _TIMEOUT_S)
+            present = topic_partitions(self._consumer, self._stream.topic, _TIMEOUT_S)
         except KafkaException as error:
-            raise self._fault("does not return the partitions of", error.args[0].str()) from error
-        if not there:
-            raise self._fault("has no topic", "it is not there")
-        wanted = there if self._only is None else there & set(self._only)
+            raise self._fault("did not return the partitions of", error.args[0].str()) from error
+        if not present:
+            raise self._fault("did not find the topic", "it does not exist")
+        wanted = present if self._only is None else present & set(self._only)
         new = sorted(wanted - self._ends.keys())
         if not new:
             return
@@ -187,8 +187,8 @@ class InputTopic:
                 begin = earliest
             elif partition in offsets and begin > offsets[partition].latest:
                 raise self._fault(
-                    "has fewer rows than were read before of",
-                    f"partition {partition} ends at {offsets[partition].latest}, and was read up to {begin}",
+                    "now has fewer rows than were already read of",
+                    f"partition {partition} ends at {offsets[partition].latest} but was read up to {begin}",
                 )
             self._ends[partition] = begin
         self._assign()
@@ -199,7 +199,7 @@ class InputTopic:
         )
 
     def _restart(self, partition: int) -> None:
-        """Go on where Kafka's rows begin, if that is allowed."""
+        """Continue at Kafka's first row, if data loss is allowed."""
         earliest = open_offsets(self._stream).read()[partition].earliest
         if earliest > self._ends[partition]:
             self._lost(partition, self._ends[partition], earliest)
@@ -215,24 +215,25 @@ class InputTopic:
             raise SourceError(
                 text,
                 where=f"{self._stream.topic}, partition {partition}",
-                remedy="pass --allow-data-loss: those rows, where the table has them, are then never seen",
+                remedy="to continue without these rows, pass --allow-data-loss; queries never see them, "
+                "even if the table has them",
             )
         self._note(text)
 
     def _high(self, partition: int) -> int:
-        place = TopicPartition(self._stream.topic, partition)
-        found = self._consumer.get_watermark_offsets(place, cached=True)
+        topic_partition = TopicPartition(self._stream.topic, partition)
+        found = self._consumer.get_watermark_offsets(topic_partition, cached=True)
         return int(found[1])
 
     def _fault(self, what: str, reason: str) -> SourceError:
         return SourceError(
             f"Kafka {what} {self._stream.topic}: {reason}",
             where=self._stream.values.get("stream.kafka.broker.list", ""),
-            remedy="check that Kafka is up, and that this machine can reach it",
+            remedy="check that Kafka is running and that this machine can reach it",
         )
 
 
-_PASSING = (
+_TRANSIENT = (
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001  # public by its documents
     KafkaError._TRANSPORT,  # noqa: SLF001
     KafkaError._TIMED_OUT,  # noqa: SLF001
@@ -241,4 +242,4 @@ _PASSING = (
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
-"""What the consumer gets over by itself."""
+"""Errors from which the consumer recovers by itself."""

@@ -1,4 +1,4 @@
-"""Makes versions: what is there of the input, as one transaction after the other."""
+"""Makes versions from the input, each sent as one transaction."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _IDLE_S = 0.2
 
 @dataclass(frozen=True)
 class LeaderParts:
-    """What a leader works with; it alone uses them.
+    """The parts a leader works with; nothing else uses them.
 
     Attributes:
-        generation: The present one.
-        store: Its state, at the newest version that was sent.
+        generation: The current generation.
+        store: Its state, at the newest sent version.
         source: The input.
-        reader: Of the table's messages.
+        reader: Reader of the table's messages.
         topic: The updates topic, fenced.
-        floors: Of the table.
+        floors: The table's floors.
         clock: Time.
-        retention_ms: Of a new updates topic.
-        replication: Of a new updates topic.
+        retention_ms: Retention time of a new updates topic.
+        replication: Replication factor of a new updates topic.
     """
 
     generation: Generation
@@ -58,10 +58,10 @@ class Leader:
     """Makes the versions of one generation, in one thread.
 
     Args:
-        parts: What it works with.
-        most_rows: Of one version.
-        interval_s: At least so long from the start of one version to that of the next.
-        on_version: Called after each version, in that thread.
+        parts: The parts it works with.
+        most_rows: Maximum number of rows per version.
+        interval_s: Shortest time between the starts of two versions.
+        on_version: Called after each version, in the same thread.
     """
 
     def __init__(
@@ -80,21 +80,21 @@ class Leader:
         self._to_send: list[Resolution] = []
 
     def run(self, stop: threading.Event, duties: Callable[[], Rebuild | None], *, once: bool) -> bool:
-        """Make versions until it is to stop.
+        """Make versions until stopped.
 
         Args:
-            stop: Set when it is to end.
-            duties: Called before each version, and some times a second while there is nothing to do; returns
-                a rebuild that is to go on beside the versions.
-            once: End when all that is there is in a version.
+            stop: Set to stop it.
+            duties: Called before each version, and several times a second while idle; returns a rebuild to
+                run beside the versions.
+            once: Stop once all present input is in a version.
 
         Returns:
-            Whether it ended because all is done, or ``stop`` is set; else the rebuild takes over.
+            True if all work is done or ``stop`` is set; False if the rebuild takes over.
 
         Raises:
-            SourceError: Kafka, or the schema registry, does not answer; the state has only what was sent.
-            ConflictError: Another coordinator writes the table's versions now.
-            OutcomeUnknownError: Whether the last version was sent is not known; it is not in the state.
+            SourceError: Kafka or the schema registry does not answer; the state contains only what was sent.
+            ConflictError: Another coordinator now writes the table's versions.
+            OutcomeUnknownError: The last version may or may not have been sent; it is not in the state.
             OSError: The disk is full, or broken.
         """
         source, clock = self._parts.source, self._parts.clock
@@ -109,7 +109,7 @@ class Leader:
                 empty = 0
             else:
                 empty += 1
-            if self._rebuild is not None and self._goes_over(self._rebuild):
+            if self._rebuild is not None and self._advance_rebuild(self._rebuild):
                 return False
             if once and empty and source.at_end and self._rebuild is None:
                 return True
@@ -117,8 +117,8 @@ class Leader:
                 stop.wait(max(0.0, self._interval_s - (clock.monotonic() - began_s)))
         return True
 
-    def _goes_over(self, rebuild: Rebuild) -> bool:
-        """Let a rebuild do its next part; whether its state is the one to go on with."""
+    def _advance_rebuild(self, rebuild: Rebuild) -> bool:
+        """Let a rebuild process its next part; returns whether its state takes over."""
         part = rebuild.next()
         if part is not None:
             self._to_send.append(part.resolution)
@@ -126,13 +126,13 @@ class Leader:
         if now is None or not rebuild.takes_over(now):
             return False
         if self._to_send:
-            # The state of the new version is that of the one before.
+            # The new version leaves the state unchanged.
             self._advance(None)
             now = self._parts.store.up_to
         return now is not None and rebuild.takes_over(now)
 
     def _advance(self, messages: Messages | None) -> bool:
-        """Make a version, where there is something for it; without messages, of a rebuild's events alone."""
+        """Make a version if there is anything to send; without messages, only of a rebuild's events."""
         parts = self._parts
         now = parts.store.up_to
         if now is None:
@@ -167,7 +167,7 @@ class Leader:
             },
             VersionRecord(version, parts.generation.number, ends, dict(enumerate(done.up_to.floors))),
         )
-        # Only what is sent is known: what was sent before a kill is read from the input again.
+        # Only sent input enters the state: after a kill, what was sent is reread from the input.
         self._to_send.clear()
         done.keep(parts.store, replace(done.up_to, version=version, record_offset=offset))
         self._on_version(

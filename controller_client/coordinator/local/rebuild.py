@@ -1,4 +1,4 @@
-"""A new state beside the present one: versions go on while it is made."""
+"""Builds a new state beside the current one, while versions continue."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from controller_client.coordinator.state.store import Store, StoredUpTo
 __all__ = ["Rebuild"]
 
 _ROWS = 50_000
-"""Of one part: a version waits for it, a quarter of a second."""
+"""Per part; a version waits for one, a quarter of a second."""
 
 
 class Rebuild:
-    """Reads the input again, part by part, between the versions of the present state.
+    """Rereads the input, part by part, between the versions of the current state.
 
-    What the parts do is sent again with the versions that are made meanwhile: who has those events forgets
-    them, who has lost them gets them.
+    The events of the parts are resent with the versions made meanwhile: a server that has them ignores them,
+    and one that has lost them receives them.
 
     Args:
-        generation: The new one; its base counts for nothing until it takes over.
+        generation: The new generation; its base is not used until it takes over.
         store: Its state, empty; closed with this.
-        source: The input, read by this alone; closed with this.
-        reader: Of the table's messages.
+        source: The input, used by nothing else; closed with this.
+        reader: Reader of the table's messages.
         sent: The updates topic.
     """
 
@@ -62,14 +62,14 @@ class Rebuild:
         self._store.close()
 
     def next(self) -> Step | None:
-        """Read the next part; None where the state is where the newest version is.
+        """Read the next part; None if the state has reached the newest version.
 
         Raises:
-            SourceError: Kafka does not answer, or has not all of the input any more.
+            SourceError: Kafka does not answer, or no longer has all of the input.
             OSError: The disk is full, or broken.
         """
         part = next(self._parts, None)
-        if part is None:  # versions came meanwhile
+        if part is None:  # versions may have been sent meanwhile
             self._parts = replay(
                 *(self._store, self._source, self._reader, self._sent),
                 since=self.generation.since,
@@ -79,7 +79,7 @@ class Rebuild:
         return part
 
     def takes_over(self, present: StoredUpTo) -> bool:
-        """Have the state on disk as that of the present version, if it has caught up with it.
+        """Write the state to disk as that of the current version, if it has caught up with it.
 
         Raises:
             OSError: The disk is full, or broken.

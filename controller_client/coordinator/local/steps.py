@@ -1,4 +1,4 @@
-"""One step of the work: what some messages do to the state of keys."""
+"""One step: the effects of some messages on the state of keys."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Step", "step"]
 
 @dataclass(frozen=True)
 class Step:
-    """What messages do; nothing is kept of it yet.
+    """The effects of messages, not yet applied to the state.
 
     Attributes:
-        resolution: To the keys.
-        up_to: What the state is of then; its version is the one before.
-        rows: How many messages there were.
-        refused: How many of them have no key.
-        example: As of :class:`..reading.records.Read`.
+        resolution: The effects on keys.
+        up_to: What the state covers afterwards; its version is still the previous one.
+        rows: The number of messages.
+        refused: The number of messages without a key.
+        example: See :class:`..reading.records.Read`.
     """
 
     resolution: Resolution
@@ -31,21 +31,21 @@ class Step:
     example: str | None
 
     def keep(self, store: Store, up_to: StoredUpTo | None = None) -> None:
-        """Take it into the state; errors as of :meth:`Store.put`."""
+        """Apply it to the state; raises what :meth:`Store.put` raises."""
         store.put(self.resolution.entries, up_to or self.up_to, self.rows)
 
 
 def step(
     store: Store, reader: RecordReader, now: StoredUpTo, messages: Messages, ends: Mapping[int, int]
 ) -> Step:
-    """Find out what messages do.
+    """Compute the effects of messages.
 
     Args:
         store: The state.
-        reader: Of the table's messages.
-        now: What the state is of; its floors count.
-        messages: In any order.
-        ends: By partition of the input, the offset after the last one that they bring.
+        reader: Reader of the table's messages.
+        now: What the state covers now; its floors apply.
+        messages: The messages, in any order.
+        ends: By input partition, the offset after the last message.
 
     Raises:
         SourceError: The schema registry does not answer.

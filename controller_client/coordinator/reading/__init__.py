@@ -1,1 +1,1 @@
-"""From messages of the input topic to records of keys, as Pinot will store them."""
+"""Turns messages of the input topic into records of keys, as Pinot will store them."""

@@ -1,4 +1,4 @@
-"""Avro messages: plain ones, and those of Confluent's serializer with a schema registry."""
+"""Avro messages: plain, or from Confluent's serializer with a schema registry."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _TRIES = 4
 
 
 class AvroMessages:
-    """Reads messages; one thread uses it.
+    """Reads messages; not thread-safe.
 
     Args:
-        message: How they are written.
+        message: Their format.
 
     Raises:
-        ConfigError: The schema is none.
+        ConfigError: The schema is invalid.
     """
 
     def __init__(self, message: MessageFormat) -> None:
@@ -42,7 +42,7 @@ class AvroMessages:
             self._session.auth = (user, password)
 
     def read(self, values: Sequence[bytes]) -> list[Mapping[str, Any] | None]:
-        """Read messages; None where one is not of its schema.
+        """Read messages; None for one that does not match its schema.
 
         Raises:
             SourceError: The schema registry does not answer.
@@ -65,7 +65,7 @@ class AvroMessages:
         return row if isinstance(row, dict) else None
 
     def _schema_of(self, number: int) -> Any:
-        """The schema of a number; None where the registry knows of none, as Pinot then drops the row."""
+        """Return the schema with an id; None if the registry has none, because Pinot then drops the row."""
         if number not in self._of_registry:
             self._of_registry[number] = self._fetched(number)
         return self._of_registry[number]
@@ -89,7 +89,7 @@ class AvroMessages:
             ) from error
         if answer.status_code != requests.codes.ok:
             raise SourceError(
-                f"the schema registry answered {answer.status_code} when asked for schema {number}",
+                f"the schema registry returned status {answer.status_code} for schema {number}",
                 expected="200",
                 where=url,
                 remedy="check its log, and schema.registry.basic.auth.user.info in the stream config",
@@ -98,17 +98,17 @@ class AvroMessages:
             return _parsed(json.loads(body)["schema"])
         except (ValueError, KeyError, TypeError) as error:
             raise SourceError(
-                f"the schema registry's answer for schema {number} has no schema", where=url
+                f"the schema registry's response for schema {number} contains no schema", where=url
             ) from error
 
 
 def _parsed(schema: str) -> Any:
     try:
-        # Pinot stores the plain value of a logical type.
+        # Pinot stores the underlying value of a logical type.
         return fastavro.parse_schema(_without_logical_types(json.loads(schema)))
     except (ValueError, KeyError, TypeError, fastavro.schema.SchemaParseException) as error:
         raise ConfigError(
-            f"the Avro schema of the messages cannot be read: {error}", expected="a schema as JSON"
+            f"the Avro schema of the messages cannot be parsed: {error}", expected="an Avro schema in JSON"
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""Columns of a batch of messages: parts of keys, times, and whether Pinot stores what is in them.
+"""Columns of a batch of messages: key parts, times, and whether Pinot stores their values.
 
-Nearly all batches have values of one ordinary type in a column; those are looked at as a whole. Only where
-there is another one each value is looked at by itself.
+Almost always, all values of a column have the same ordinary type and are checked as a whole. Values are
+checked one by one only if there are other types.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class KeyColumn:
     Attributes:
         name: Its name.
         kind: Its data type.
-        max_length: Of a STRING, in UTF-16 units: Pinot cuts longer ones.
+        max_length: Of a STRING, in UTF-16 units: Pinot truncates longer ones.
     """
 
     name: str
@@ -38,10 +38,10 @@ class KeyColumn:
     max_length: int = 512
 
     def parts(self, values: Sequence[object]) -> list[bytes | None]:
-        """Return what each value adds to its key; None where the row is not stored, or has no key.
+        """Return each value's part of its key; None if the row is not stored, or has no key.
 
-        Equal values of Pinot are equal bytes, and the bytes of one value are no beginning of another's, so
-        that joined parts of several columns are equal only where each is.
+        Values that are equal in Pinot give equal bytes, and the bytes of one value are never a prefix of
+        another's, so joined parts of several columns are equal only if each part is.
         """
         kinds = set(map(type, values))
         if self.kind != "STRING":
@@ -62,7 +62,7 @@ class KeyColumn:
         return [None if each is None else each.to_bytes(8, "little", signed=True) for each in numbers]
 
     def _text(self, value: object) -> bytes | None:
-        """As Pinot stores it: cut at the first NUL, and at the column's length."""
+        """Return a string as Pinot stores it: truncated at the first NUL and to the column's length."""
         if type(value) is float:
             plain = _PLAIN_FLOATS[0] <= abs(value) < _PLAIN_FLOATS[1] or value == 0
             text = repr(value) if plain else None
@@ -78,13 +78,13 @@ class KeyColumn:
             text = units.decode("utf-16-le", "surrogatepass")
         try:
             return _with_length(text.encode())
-        except UnicodeEncodeError:  # half of a character: Java stores it as another one
+        except UnicodeEncodeError:  # half a surrogate pair: Java stores another character
             return None
 
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """The column that puts the records of a key into order.
+    """The column that orders the records of a key.
 
     Attributes:
         name: Its name.
@@ -95,7 +95,7 @@ class TimeColumn:
     kind: str
 
     def times(self, values: Sequence[object]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return milliseconds since 1970, and which of them there are."""
+        """Return milliseconds since 1970, and a mask of the valid ones."""
         if self.kind == "LONG" and set(map(type, values)) == {int} and _are_within(values, "LONG"):
             return np.array(values, np.int64), np.ones(len(values), bool)
         found = [None if value is None else whole_number(value, self.kind) for value in values]
@@ -105,12 +105,12 @@ class TimeColumn:
 
 @dataclass(frozen=True)
 class CheckedColumn:
-    """A column of the table that is neither of the key nor the time: a row is stored where all of them are.
+    """A column that is neither in the key nor the time: a row is stored only if all of these are.
 
     Attributes:
         name: Its name.
         kind: Its data type.
-        single: Whether it has one value a row.
+        single: Whether it has one value per row.
     """
 
     name: str

@@ -11,7 +11,7 @@ __all__ = ["read_json"]
 
 
 def read_json(values: Sequence[bytes]) -> list[Mapping[str, Any] | None]:
-    """Read messages; None where one is no JSON object."""
+    """Read messages; None for one that is not a JSON object."""
     try:
         rows = list(map(orjson.loads, values))
     except orjson.JSONDecodeError:

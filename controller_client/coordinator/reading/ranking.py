@@ -1,4 +1,4 @@
-"""The user's own order of records."""
+"""User-defined order of records."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def ranks_of(
     """Return the ranks of records.
 
     Args:
-        recipe: How they are read, with a function that ranks.
+        recipe: How records are read, with the ranking function.
         rows: The records' columns.
-        times: Of the records, milliseconds since 1970; of a tombstone Kafka's.
-        kept: Which records have a key: the function is asked for those alone.
+        times: Times of the records, milliseconds since 1970; for a tombstone, Kafka's timestamp.
+        kept: Mask of the records with a key: the function is called only for those.
 
     Raises:
         SetupError: pandas is not installed.
-        ConfigError: The function raised, or returned something else than a whole number for each record.
+        ConfigError: The function raised an error, or did not return one integer per record.
     """
     try:
         import pandas as pd
@@ -50,15 +50,15 @@ def ranks_of(
     }
     try:
         found = np.asarray(recipe.rank(pd.DataFrame(columns, dtype=object)), np.int64)
-    except Exception as error:  # a user's function raises what it likes
+    except Exception as error:  # a user's function may raise anything
         raise ConfigError(
             f"the function that ranks records failed: {type(error).__name__}: {error}",
-            expected="a whole number for each record",
+            expected="an integer for each record",
         ) from error
     if found.shape != (len(chosen),):
         raise ConfigError(
             f"the function that ranks records returned {found.shape} numbers for {len(chosen)} records",
-            expected="one for each, in their order",
+            expected="one for each record, in the same order",
         )
     ranks[kept] = found
     return ranks

@@ -1,4 +1,4 @@
-"""How messages of a table are read; goes to Spark's workers too, so it holds no access to the cluster."""
+"""How to read a table's messages; also sent to Spark's workers, so without access to the cluster."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 __all__ = ["MessageFormat", "RankFunction", "Recipe"]
 
 RankFunction = Callable[["pd.DataFrame"], "NDArray[np.int64]"]
-"""Ranks records: gets the key's columns, the time column and those that its attribute ``columns`` names, as
-text or None; of a tombstone the key and, as its time, Kafka's. Runs in the coordinator's process, or in the
-Python workers of Spark's tasks, for each batch in one call."""
+"""Ranks records: receives the key's columns, the time column and those named in its attribute ``columns``, as
+strings or None; for a tombstone, the key and Kafka's timestamp. Called once per batch, in the coordinator's
+process or in the Python workers of Spark's tasks."""
 
 
 @dataclass(frozen=True)
 class MessageFormat:
-    """How messages are written.
+    """The format of messages.
 
     Attributes:
-        avro_schema: Of Avro messages, as JSON; None for JSON messages, or where the registry has it.
-        registry_url: Of Confluent's schema registry, whose number precedes each message's data.
-        registry_login: User name and password for it, as ``user:password``.
-        confluent: Whether the messages are those of Confluent's serializer.
+        avro_schema: Schema of Avro messages, as JSON; None for JSON messages, or if the registry has it.
+        registry_url: URL of Confluent's schema registry; its schema id precedes each message's data.
+        registry_login: Credentials for the registry, as ``user:password``.
+        confluent: Whether the messages come from Confluent's serializer.
     """
 
     avro_schema: str | None = None
@@ -39,20 +39,20 @@ class MessageFormat:
 
     @property
     def is_avro(self) -> bool:
-        """Whether the messages are Avro, and not JSON."""
+        """Whether the messages are Avro rather than JSON."""
         return self.confluent or self.avro_schema is not None
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How messages are read.
+    """How to read messages.
 
     Attributes:
-        key: The key's columns, in their order.
+        key: The key's columns, in order.
         time: The column that orders a key's records.
-        checked: The other columns: Pinot drops a row of which it cannot store one.
-        message: How messages are written.
-        rank: The user's function, where there is one: it ranks in place of the time.
+        checked: The other columns: Pinot drops a row if it cannot store one of them.
+        message: The format of the messages.
+        rank: The user's ranking function, if any: used instead of the time.
     """
 
     key: tuple[KeyColumn, ...]
@@ -63,6 +63,6 @@ class Recipe:
 
     @property
     def rank_columns(self) -> tuple[str, ...]:
-        """What the user's function gets: key, time, and what it asks for; each once."""
+        """The columns passed to the user's function: key, time, and those it names; each once."""
         named = (*(each.name for each in self.key), self.time.name, *getattr(self.rank, "columns", ()))
         return tuple(dict.fromkeys(named))

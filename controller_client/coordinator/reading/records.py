@@ -1,10 +1,10 @@
-"""From messages of the input topic to records of keys.
+"""Turns messages of the input topic into records of keys.
 
-A message that Pinot would not store, or that lacks a column of the key or its time, has no key: it is counted
-and passed over, and a row that Pinot makes of it is never seen by queries.
+A message that Pinot would not store, or that lacks a key column or its time, has no key: it is counted and
+skipped, and if Pinot makes a row of it, queries never see that row.
 
-A tombstone is a message without a value. Its key is Kafka's message key: a JSON object with the key's
-columns, or, where there is one column, its plain text.
+A tombstone is a message without a value. Its key is Kafka's message key: a JSON object with the key's columns
+or, if there is only one column, its plain text.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Messages:
         partition: int32.
         offset: int64.
         value: None for a tombstone.
-        time_ms: Kafka's, milliseconds since 1970; may be empty where there is no tombstone.
-        key: None for none; likewise.
+        time_ms: Kafka's timestamp, milliseconds since 1970; may be empty if there are no tombstones.
+        key: Kafka's message key, or None; may be empty likewise.
     """
 
     partition: NDArray[np.int32]
@@ -50,7 +50,7 @@ class Messages:
         return len(self.value)
 
     def take(self, kept: NDArray[np.bool_]) -> Messages:
-        """Return some of them."""
+        """Return the selected messages."""
         return Messages(
             self.partition[kept],
             self.offset[kept],
@@ -62,12 +62,12 @@ class Messages:
 
 @dataclass(frozen=True)
 class Read:
-    """What was read of messages.
+    """The result of reading messages.
 
     Attributes:
-        records: Those that have a key.
-        refused: How many have none.
-        example: Where the first one of those is and what is wrong with it, for people.
+        records: Records of the messages with a key.
+        refused: The number of messages without a key.
+        example: Where the first message without a key is, and what is wrong with it, as text.
     """
 
     records: Entries
@@ -76,13 +76,13 @@ class Read:
 
 
 class RecordReader:
-    """Reads messages of one table; one thread uses it.
+    """Reads messages of one table; not thread-safe.
 
     Args:
-        recipe: How they are read.
+        recipe: How to read them.
 
     Raises:
-        ConfigError: The schema of its Avro messages is none.
+        ConfigError: The schema of its Avro messages is invalid.
     """
 
     def __init__(self, recipe: Recipe) -> None:
@@ -101,16 +101,17 @@ class RecordReader:
             each.parts([None if row is None else row.get(each.name) for row in rows]) for each in recipe.key
         ]
         for column, parts in zip(recipe.key, keys, strict=True):
-            _refuse(reasons, rows, parts, f"{column.name}, of the key, is missing or is no {column.kind}")
+            wrong = f"the key column {column.name} is missing or not of type {column.kind}"
+            _refuse(reasons, rows, parts, wrong)
         times, there = recipe.time.times([None if row is None else row.get(recipe.time.name) for row in rows])
         for at in tombstones:
             times[at], there[at] = messages.time_ms[at], True
         if not there.all():
-            wrong = f"{recipe.time.name}, the time, is missing or is no {recipe.time.kind}"
+            wrong = f"the time column {recipe.time.name} is missing or not of type {recipe.time.kind}"
             _refuse(reasons, rows, [None if not each else b"" for each in there], wrong)
         for checked in recipe.checked:
             for at in checked.refused([None if row is None else row.get(checked.name) for row in rows]):
-                reasons.setdefault(at, f"{checked.name} is no {checked.kind}")
+                reasons.setdefault(at, f"{checked.name} is not of type {checked.kind}")
         kept = np.ones(len(messages), bool)
         kept[list(reasons)] = False
         order = times if recipe.rank is None else ranks_of(recipe, rows, times, kept)
@@ -128,7 +129,7 @@ class RecordReader:
         return Read(records, len(reasons), _example(messages, reasons))
 
     def _rows(self, messages: Messages) -> tuple[list[Mapping[str, Any] | None], list[int], dict[int, str]]:
-        """The messages' rows, which of them are tombstones, and what is wrong with some of them."""
+        """Return the messages' rows, the positions of tombstones, and what is wrong with some messages."""
         values = messages.value
         if None not in values:
             rows, tombstones = self._read_values(values), []  # type: ignore[arg-type]  # none is None
@@ -144,14 +145,16 @@ class RecordReader:
             rows,
             tombstones,
             {
-                at: "its key is not one of the table" if at in without_value else "it cannot be decoded"
+                at: "its message key is not a key of the table"
+                if at in without_value
+                else "it cannot be decoded"
                 for at, row in enumerate(rows)
                 if row is None
             },
         )
 
     def _named(self, key: bytes | None) -> Mapping[str, Any] | None:
-        """The key's columns as the message key of a tombstone has them."""
+        """Return the key's columns from the message key of a tombstone."""
         if key is None:
             return None
         names = [each.name for each in self._recipe.key]
@@ -182,7 +185,7 @@ def _refuse(
 
 
 def _hashes(keys: Sequence[Sequence[bytes | None]], kept: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    whole = compress(zip(*keys, strict=True), kept)  # what is kept has all its parts
+    whole = compress(zip(*keys, strict=True), kept)  # kept messages have all their parts
     digests = b"".join([xxhash.xxh3_128_digest(b"".join(parts)) for parts in whole])
     return np.frombuffer(digests, ">u8").reshape(-1, 2)
 

@@ -1,8 +1,8 @@
-"""Whether, and as what, Pinot stores a value that a message has in a column.
+"""Whether Pinot stores a message's value in a column, and as what.
 
-Pinot drops a row of which it cannot convert a value, and the row of the key that was before must stay then.
-So a value counts here as stored only where every supported version of Pinot stores it; where they differ, or
-where only Java reads it, the row is refused and counted. A contract test compares this with Pinot's classes.
+Pinot drops a row if it cannot convert one of its values; the key's previous row must then stay visible. So a
+value counts as stored only if every supported version of Pinot stores it; if versions differ, or only Java
+can read the value, the row is refused and counted. A contract test compares this with Pinot's classes.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ALWAYS_STORED: Mapping[str, Collection[type]] = {
     "JSON": {dict, _NONE},
     "MAP": {dict, _NONE},
 }
-"""By data type of a column, the types of which it stores every value of a message."""
+"""By data type of a column, the types whose values are always stored."""
 
 _INT, _LONG = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
-# Java's trim() takes away all characters up to the space.
+# Java's trim() removes all characters up to and including the space.
 _SPACES = "".join(map(chr, range(33)))
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
@@ -42,10 +42,10 @@ _SQL_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\
 
 
 def whole_number(value: object, kind: str) -> int | None:
-    """Return the number that an INT, LONG, BOOLEAN or TIMESTAMP column stores; None where it stores none.
+    """Return the number that an INT, LONG, BOOLEAN or TIMESTAMP column stores; None if it stores none.
 
     Args:
-        value: Of a message; not None.
+        value: A message's value; not None.
         kind: The column's data type.
     """
     return _WHOLE_NUMBERS[kind](value)
@@ -55,9 +55,9 @@ def is_stored(value: object, kind: str, *, single: bool = True) -> bool:
     """Whether a column stores a value.
 
     Args:
-        value: Of a message; None is stored, as the column's default.
+        value: A message's value; None is stored as the column's default.
         kind: The column's data type.
-        single: Whether the column has one value a row.
+        single: Whether the column has one value per row.
     """
     if value is None or kind in ("JSON", "MAP"):
         return value is None or _STORED[kind](value)
@@ -68,7 +68,7 @@ def is_stored(value: object, kind: str, *, single: bool = True) -> bool:
 
 
 def _unwrapped(value: object) -> Sequence[object] | None:
-    """What a list or an object holds: Pinot takes one value out of it, and drops those that are nothing."""
+    """Return the values in a list or object: Pinot unwraps single values and drops nulls."""
     if not isinstance(value, list | dict):
         return [value]
     found: list[object] = []
@@ -86,13 +86,13 @@ def _of_long(value: object) -> int | None:
 
 def _of_int(value: object) -> int | None:
     number = _whole(value, _LONG if type(value) is int else _INT)
-    # As Java makes an int of a long.
+    # As Java casts a long to an int.
     return None if number is None else (number + 2**31) % 2**32 - 2**31
 
 
 def _whole(value: object, limits: tuple[int, int]) -> int | None:
     if type(value) is float:
-        # The ends of the range as fractions stand for whole numbers that are beyond it, too.
+        # At the limits, a float may stand for an integer outside the range.
         if not math.isfinite(value) or not _LONG[0] < value < _LONG[1]:
             return None
         value = int(value)
@@ -116,14 +116,14 @@ def _of_boolean(value: object) -> int | None:
 
 def _of_timestamp(value: object) -> int | None:
     if type(value) is int:
-        # A number that fits Java's int comes as one out of JSON, and Pinot makes no time of that.
+        # JSON numbers that fit Java's int are parsed as int, which Pinot does not convert to a time.
         return value if _LONG[0] <= value <= _LONG[1] and not _INT[0] <= value <= _INT[1] else None
     if type(value) is not str:
         return None
     text = value.strip(_SPACES)
     if _SQL_TIME.fullmatch(text):
         try:
-            # Digits after those of milliseconds are cut.
+            # Digits below milliseconds are truncated.
             time = datetime.fromisoformat(text[:23].ljust(20, ".").ljust(23, "0")).replace(tzinfo=UTC)
         except ValueError:
             return None

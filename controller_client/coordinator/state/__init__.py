@@ -1,1 +1,1 @@
-"""The record of each key, on a local disk."""
+"""The records of all keys, on a local disk."""

@@ -1,14 +1,14 @@
-"""A file of records, sorted by the key's hash, that is never changed.
+"""An immutable file of records, sorted by the key's hash.
 
 ::
 
     rows      count times ROW, sorted by (high, low), each key once
-    index     (2^bits + 1) times i8: where the rows begin whose hashes begin with those bits
-    footer    magic, bits, count, check sum of the index
+    index     (2^bits + 1) times i8: position of the first row for each prefix of the hash
+    footer    magic, bits, count, checksum of the index
 
-The rows are mapped, not read: what a look-up touches is what it costs. A hash is as good as random, so its
-first bits lead to some 64 rows, which a search halves. The version of this format is that of the manifest
-which names the file.
+The rows are memory-mapped: a lookup reads only the pages it touches. Hashes are uniformly distributed, so the
+first bits lead to about 64 rows, which are searched by bisection. The format's version is that of the
+manifest that lists the file.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ __all__ = ["Run", "merge_runs", "write_run"]
 
 _FOOTER = struct.Struct("<4sIqI")
 _MAGIC = b"PPR1"
-_ROWS_A_PLACE = 64
+_ROWS_PER_BUCKET = 64
 _CHUNK_ROWS = 200_000
 _LOOKUPS = 1_000
-"""The pages that so many look-ups map, with their neighbours, may have some 64 MB."""
+"""The pages mapped by this many lookups, with their neighbours, can take about 64 MB."""
 
 
 class Run:
-    """An open file of records; one thread looks up, another one may merge it.
+    """An open file of records; one thread looks keys up while another may merge it.
 
     Args:
         path: The file.
 
     Raises:
-        DataError: It is not one, or not whole.
+        DataError: It is not such a file, or is incomplete.
         OSError: It cannot be opened.
     """
 
@@ -78,10 +78,10 @@ class Run:
         return len(self._rows)
 
     def find(self, high: NDArray[np.uint64], low: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], Entries]:
-        """Look keys up, best in the order of their hashes.
+        """Look up keys, preferably in the order of their hashes.
 
         Returns:
-            Which of them are here, and their records in that order.
+            A mask of the keys that are present, and their records in that order.
         """
         there, found = np.zeros(len(high), bool), [np.empty(0, ROW)]
         for first in range(0, len(high), _LOOKUPS) if len(self) else ():
@@ -103,7 +103,7 @@ class Run:
         last = end - 1
         for _ in range(int((end - first).max(initial=0)).bit_length()):
             middle = (first + end) >> 1
-            # Where the search has ended, what stands at the middle does not matter.
+            # Where the search has ended, the row in the middle does not matter.
             less = (highs[np.minimum(middle, len(rows) - 1)] < high) & (first < end)
             end = np.where(less | (first >= end), end, middle)
             first = np.where(less, middle + 1, first)
@@ -113,21 +113,23 @@ class Run:
             there[key] = self._step(int(first[key]), found, int(key), high[key], low[key])
         return there, found[there]
 
-    def _step(self, place: int, found: NDArray[np.void], key: int, high: np.uint64, low: np.uint64) -> bool:
-        """Go through keys whose upper halves agree: practically never."""
-        while place < len(self) and self._rows[place]["high"] == high:
-            if self._rows[place]["low"] == low:
-                found[key] = self._rows[place]
+    def _step(
+        self, position: int, found: NDArray[np.void], key: int, high: np.uint64, low: np.uint64
+    ) -> bool:
+        """Search among keys with equal upper halves; almost never needed."""
+        while position < len(self) and self._rows[position]["high"] == high:
+            if self._rows[position]["low"] == low:
+                found[key] = self._rows[position]
                 return True
-            place += 1
+            position += 1
         return False
 
     def slice(self, first_hash: int, end_hash: int) -> Entries:
-        """Return the records whose hashes' upper halves are in a range."""
-        return Entries.of_rows(self._rows[self._place(first_hash) : self._place(end_hash)])
+        """Return the records whose upper hash halves are in a range."""
+        return Entries.of_rows(self._rows[self._position(first_hash) : self._position(end_hash)])
 
-    def _place(self, high: int) -> int:
-        """Where the records begin that are not before a hash."""
+    def _position(self, high: int) -> int:
+        """Return the position of the first record with this or a greater hash."""
         if high >= 1 << 64:
             return len(self)
         bucket = high >> int(self._shift)
@@ -135,31 +137,31 @@ class Run:
         return first + int(np.searchsorted(self._rows["high"][first:end], np.uint64(high)))
 
     def release(self) -> None:
-        """Give the pages that were looked at back to the system; they stay in its cache."""
+        """Unmap the pages that were read; they stay in the system's cache."""
         self._lookups = 0
         if self._map is not None:
             self._map.madvise(mmap.MADV_DONTNEED)
 
 
 def write_run(path: Path, parts: Iterator[Entries], most: int) -> int:
-    """Write a file of records; it is on disk when this returns.
+    """Write a file of records and sync it to disk.
 
     Args:
-        path: The file, which is replaced.
+        path: The file; it is overwritten.
         parts: The records, sorted by hash over all parts.
-        most: How many there are at most.
+        most: Upper bound on the number of records.
 
     Returns:
-        How many there are.
+            The number of records.
 
     Raises:
         OSError: The disk is full, or broken.
     """
-    bits = max(1, (most // _ROWS_A_PLACE).bit_length())
+    bits = max(1, (most // _ROWS_PER_BUCKET).bit_length())
     counts = np.zeros(1 << bits, np.int64)
     with path.open("wb") as file:
         for part in parts:
-            _count_places(counts, part, bits)
+            _count_buckets(counts, part, bits)
             file.write(part.rows().tobytes())
         index = np.concatenate([[0], np.cumsum(counts)]).astype("<i8").tobytes()
         file.write(index)
@@ -169,17 +171,17 @@ def write_run(path: Path, parts: Iterator[Entries], most: int) -> int:
 
 
 def merge_runs(path: Path, newer: Run, older: Run, floors: NDArray[np.int64] | None) -> int:
-    """Write the records of two files into one, with memory for a part of them at a time.
+    """Merge two files into one, with only a part of the records in memory at a time.
 
     Args:
         path: The new file.
-        newer: Its record of a key stays.
-        older: The other one.
-        floors: As of :func:`..rules.live`: records of keys that are not known any more are left out; None
-            where there are still older ones of the same keys elsewhere.
+        newer: The file whose records win.
+        older: The other file.
+        floors: See :func:`..rules.live`: records of expired keys are dropped; None if older files may still
+            have records of the same keys.
 
     Returns:
-        How many records were left out.
+        The number of dropped records.
 
     Raises:
         OSError: The disk is full, or broken.
@@ -205,11 +207,11 @@ def merge_runs(path: Path, newer: Run, older: Run, floors: NDArray[np.int64] | N
     return dropped
 
 
-def _count_places(counts: NDArray[np.int64], part: Entries, bits: int) -> None:
-    places = (part.high >> np.uint64(64 - bits)).astype(np.int64)
-    if len(places):
-        first, last = int(places[0]), int(places[-1])
-        counts[first : last + 1] += np.bincount(places - first, minlength=last - first + 1)
+def _count_buckets(counts: NDArray[np.int64], part: Entries, bits: int) -> None:
+    buckets = (part.high >> np.uint64(64 - bits)).astype(np.int64)
+    if len(buckets):
+        first, last = int(buckets[0]), int(buckets[-1])
+        counts[first : last + 1] += np.bincount(buckets - first, minlength=last - first + 1)
 
 
 def _to_disk(file: BinaryIO) -> None:
@@ -219,8 +221,8 @@ def _to_disk(file: BinaryIO) -> None:
 
 def _damaged(path: Path) -> DataError:
     return DataError(
-        "a file of the key coordinator's state is not whole",
+        "a file of the key coordinator's state is damaged",
         where=str(path),
-        expected="what this version of the key coordinator writes",
-        remedy="delete the folder: the coordinator then reads its input again",
+        expected="a complete file in the format of this version of the key coordinator",
+        remedy="delete the folder and restart the coordinator: it will reread its input",
     )

@@ -1,9 +1,9 @@
-"""The record of each key: what is new in memory, the rest in files, and a manifest that says which.
+"""Stores the record of each key: new ones in memory, the rest in files listed by a manifest.
 
-A batch is kept in memory. Once that has enough, it becomes a file, and the manifest, which is replaced as a
-whole, says up to which offsets of the input the files go. What was in memory when the process was killed is
-read from the input again. Files are merged beside the work, the smaller before the larger, so that there are
-few.
+Batches are collected in memory. Once there are enough records, they are written to a file; the manifest,
+which is replaced atomically, records up to which input offsets the files go. If the process is killed, the
+records in memory are reread from the input. Files are merged in the background, smaller ones first, to keep
+their number small.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ __all__ = ["STATE_FORMAT", "Store", "StoredUpTo"]
 
 _MANIFEST = "manifest.json"
 STATE_FORMAT = Format("the key coordinator's state")
-"""Of the manifest, and of the files that it names."""
+"""Format of the manifest and of the files that it lists."""
 _IN_MEMORY = 400_000
-"""Records in memory, at most: some 40 MB with what a merge of them needs."""
+"""Maximum number of records in memory: about 40 MB, including the memory to merge them."""
 _ROWS_BETWEEN = 2_000_000
-"""After so many rows of the input the state is written, as a restart reads those since again."""
+"""The state is written after this many input rows, because a restart rereads the rows since."""
 _RATIO = 4
-"""Two files are merged once the older one has no more than so many times the newer one's records."""
+"""Two files are merged once the older has at most this many times the records of the newer."""
 
 
 @dataclass(frozen=True)
 class StoredUpTo:
-    """What a state is of.
+    """What a state covers.
 
     Attributes:
         generation: The coordinator's generation whose state it is.
         version: Its newest version.
-        ends: By partition of the input, the offset after the last one that is in it.
-        floors: By partition, as of :func:`..rules.live`.
-        keys: How many keys it knows, those included that are dropped with the next merge of all files.
-        refused: Rows of the input without a key, up to here.
-        record_offset: Of the version's record in the updates topic; -1 before the first.
+        ends: By input partition, the offset after the last one covered.
+        floors: By partition, see :func:`..rules.live`.
+        keys: The number of keys, including those that the next merge of all files will drop.
+        refused: Input rows without a key so far.
+        record_offset: Offset of the version's record in the updates topic; -1 before the first.
     """
 
     generation: int
@@ -65,15 +65,15 @@ _FIELDS = tuple(each.name for each in fields(StoredUpTo))
 
 
 class Store:
-    """A state in a folder of its own; one thread uses it.
+    """A state in a folder of its own; not thread-safe.
 
     Args:
-        folder: Made where it is missing; what else is in it is deleted.
-        in_memory: Records in memory, at most.
+        folder: Created if missing; other files in it are deleted.
+        in_memory: Maximum number of records in memory.
 
     Raises:
-        FormatVersionError: A later release wrote what is there; it stays.
-        OSError: The folder cannot be made or read.
+        FormatVersionError: A later release wrote the state; it is left unchanged.
+        OSError: The folder cannot be created or read.
     """
 
     def __init__(self, folder: Path, *, in_memory: int = _IN_MEMORY) -> None:
@@ -92,11 +92,11 @@ class Store:
 
     @property
     def up_to(self) -> StoredUpTo | None:
-        """What the state is of; None for an empty one."""
+        """What the state covers; None if it is empty."""
         return self._now
 
     def begin(self, up_to: StoredUpTo) -> None:
-        """Forget everything, for a new state."""
+        """Delete everything and start a new state."""
         self._wait_merge()
         self._files, self._recent, self._rows = [], [], 0
         self._now = self._written = None
@@ -105,11 +105,11 @@ class Store:
         self._write_manifest(up_to)
 
     def known(self, records: Entries, floors: Sequence[int] = ()) -> Entries:
-        """Return the record of each key of a batch that has one, in no order.
+        """Return the stored records of a batch's keys, in no particular order.
 
         Args:
-            records: Of the batch, in any order.
-            floors: As of :func:`..rules.live`.
+            records: The batch, in any order.
+            floors: See :func:`..rules.live`.
         """
         order = by_hash(records.high, records.low)
         high, low = records.high[order], records.low[order]
@@ -118,9 +118,9 @@ class Store:
         keys = records.take(order[first])
         found = [Entries.empty()]
         for part in reversed(self._recent):
-            places = part.places(keys)
-            found.append(part.take(places[places >= 0]))
-            keys = keys.take(places < 0)
+            positions = part.positions(keys)
+            found.append(part.take(positions[positions >= 0]))
+            keys = keys.take(positions < 0)
         for file in self._files:
             if not len(keys):
                 break
@@ -131,15 +131,15 @@ class Store:
         return known.take(live(known, floors))
 
     def put(self, entries: Entries, up_to: StoredUpTo, rows: int) -> None:
-        """Take in what a batch left.
+        """Store the result of a batch.
 
         Args:
-            entries: The present record of each key of it, sorted by hash.
-            up_to: What the state is of now.
-            rows: Of the input that were read for it.
+            entries: The current record of each of its keys, sorted by hash.
+            up_to: What the state covers now.
+            rows: The number of input rows read for it.
 
         Raises:
-            OSError: The disk is full, or broken; the state in memory is whole.
+            OSError: The disk is full, or broken; the state in memory is intact.
         """
         if len(entries):
             while self._recent and len(self._recent[-1]) <= 2 * len(entries):
@@ -152,7 +152,7 @@ class Store:
             self.write()
 
     def write(self) -> None:
-        """Have all of it on disk; errors as of :meth:`put`."""
+        """Write the whole state to disk; raises what :meth:`put` raises."""
         if self._now is None or self._now == self._written:
             return
         if self._recent:
@@ -168,19 +168,19 @@ class Store:
         self._start_merge()
 
     def close(self) -> None:
-        """Write what is in memory, and end; errors as of :meth:`put`."""
+        """Write the records in memory and close the state; raises what :meth:`put` raises."""
         try:
             self.write()
         finally:
             self._merges.shutdown(wait=True)
 
     def delete(self) -> None:
-        """Take the folder away, after it was closed."""
+        """Delete the folder, after closing."""
         self._files = []
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start_merge(self) -> None:
-        """Merge two neighbours, the first for which it is worth it, beside the work."""
+        """Merge, in the background, the first two neighbouring files for which it is worthwhile."""
         if self._merge is not None:
             return
         for number, (newer, older) in enumerate(zip(self._files, self._files[1:], strict=False)):
@@ -193,13 +193,13 @@ class Store:
                 return
 
     def _take_merged(self, *, wait: bool = False) -> None:
-        """Put the file that a merge has made in the place of the two."""
+        """Replace two merged files with the result."""
         if self._merge is None or not (wait or self._merge[0].done()):
             return
         future, from_end, path = self._merge
         self._merge = None
         dropped = future.result()
-        # New files may have come in front since.
+        # New files may have been added in front since.
         at = len(self._files) - from_end
         old = self._files[at : at + 2]
         self._files[at : at + 2] = [Run(path)]
@@ -233,14 +233,14 @@ class Store:
             self._files = [Run(path) for path in files]
             self._next = max((int(path.stem) for path in files), default=0)
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, DataError):
-            # Not there, or not whole: the input has it all.
+            # Missing or damaged: everything can be reread from the input.
             self._files = []
         else:
             self._written = self._now = up_to
         self._sweep()
 
     def _sweep(self) -> None:
-        """Delete what the manifest does not name."""
+        """Delete files that the manifest does not list."""
         kept = {file.path.name for file in self._files} | ({_MANIFEST} if self._written else set())
         for path in self._folder.iterdir():
             if path.name not in kept:

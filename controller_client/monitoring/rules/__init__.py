@@ -8,5 +8,5 @@ __all__ = ["rules_text"]
 
 
 def rules_text() -> str:
-    """Return the file of rules, as Prometheus reads it."""
+    """Return the rules file for Prometheus."""
     return files(__package__).joinpath("pinot-plugins.yml").read_text(encoding="utf-8")

@@ -108,7 +108,7 @@ class FiredTriggers:
 
         done = self._store.change(fired_path(table), claimed, alongside=guarded)
         # Another scheduler may have been first, with the same trigger or a later one.
-        return done.was_needed and fields.items() <= done.there.record.simple_fields.items()
+        return done.was_needed and fields.items() <= done.current.record.simple_fields.items()
 
     def _covers(self, found: ZNRecord | None, scheduled_ms: int) -> bool:
         if found is None:

@@ -170,7 +170,7 @@ class SessionStore:
         except DataError:
             self.group(session_id, number)  # raises the better error, where the record is damaged
             raise
-        return group_from(done.there.record, number, path)
+        return group_from(done.current.record, number, path)
 
     def drop_group(self, session_id: str, number: int) -> None:
         """Delete a group that a run wrote and did not live to count."""

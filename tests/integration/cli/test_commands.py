@@ -86,7 +86,7 @@ def test_table_create(run: Run, numbers: Numbers) -> None:
         "tableIndexConfig": {"invertedIndexColumns": ["x"]},
     }
     refused = run("table", "update", "-", stdin=json.dumps(wrong), code=1)
-    assert "names the column x, which the table's schema has not" in refused.stderr
+    assert "names the column x, which is not in the table's schema" in refused.stderr
     for command in (("table", "show"), ("segment", "list"), ("task", "run")):
         assert f"did you mean {numbers.name}" in run(*command, f"{numbers.name}x", code=1).stderr
 

@@ -90,7 +90,7 @@ def test_reload_of_one_segment(run: Run, filled: Numbers) -> None:
         assert (status["segment"], status["replicas"]) == (segment, 1)
         return bool(status["reloaded"] == 1)
 
-    wait_for(loaded, f"{segment} to be loaded again")
+    wait_for(loaded, f"{segment} to be reloaded")
     again = rows(run("table", "reload", filled.name, segment, "--download", *JSON))
     assert (again["reloaded"], again["replicas"]) == (True, 1)
     assert "has no segment nope" in run("table", "reload", filled.name, "nope", code=1).stderr

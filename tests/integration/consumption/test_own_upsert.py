@@ -26,7 +26,7 @@ def test_a_partial_upsert(make_stream_table: MakeTable) -> None:
         lambda: force_commit(control, timeout_s=30),
         lambda: recover(control, timeout_s=30, report=lambda _line: None),
     ):
-        with pytest.raises(RejectedError, match=f"Pinot does not force commits of {table.table}") as refused:
+        with pytest.raises(RejectedError, match=f"Pinot refuses forced commits of {table.table}") as refused:
             call()
         assert "pinot.server.consuming.segment.consistency.mode to PROTECTED" in str(refused.value)
     assert control.status().state is TableState.CONSUMING

@@ -45,7 +45,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
         change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=said.append)
     with pytest.raises(ConfigError, match="no position to start from"):
         change_stream(control, change, consume_from=None, timeout_s=300, report=said.append)
-    with pytest.raises(NotFoundError, match="no topic"):
+    with pytest.raises(NotFoundError, match="the topic nope does not exist"):
         change_stream(
             control, {_TOPIC: "nope"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=said.append
         )

@@ -39,7 +39,7 @@ def test_after_the_wait_queries_see_the_replacement(
     with SegmentReplacement(client, table, names(filled), names(new)):
         for segment in new:
             client.segments.upload_tar(table, segment.tar)
-        with pytest.raises(WaitTimeoutError, match="queries 2 old segments and not 3 new ones"):
+        with pytest.raises(WaitTimeoutError, match="queries 2 old segments and lacks 3 new ones"):
             wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=0)
     wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=300)
     assert content.seen() == content_of(new)
@@ -66,7 +66,7 @@ def test_a_broker_that_is_not_told_is_asked_to_look_again(
         words = ["COMPLETED" if word == "IN_PROGRESS" else word for word in before[entry_id]]
         lists = {**before, entry_id: words}
         store.set(path, replace(found.record, list_fields=lists), found.version)
-    with pytest.raises(WaitTimeoutError, match="queries 2 old segments and not 3 new ones"):
+    with pytest.raises(WaitTimeoutError, match="queries 2 old segments and lacks 3 new ones"):
         wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=1)
     wait_routed(client, table, present=names(new), absent=names(filled), timeout_s=300)
     assert content.seen() == content_of(new)
@@ -164,5 +164,5 @@ def test_each_of_two_brokers_is_waited_for_also_one_that_stops_and_one_that_dies
 
 def test_a_table_without_segments(client: ControllerClient, table: TableName) -> None:
     wait_routed(client, table, present=(), absent=["some"], timeout_s=300)
-    with pytest.raises(WaitTimeoutError, match="not 1 new ones"):
+    with pytest.raises(WaitTimeoutError, match="lacks 1 new ones"):
         wait_routed(client, table, present=["some"], absent=(), timeout_s=0)

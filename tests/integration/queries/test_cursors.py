@@ -44,7 +44,7 @@ def test_pages_of_a_result(broker: BrokerClient, kinds: str) -> None:
     cursor = broker.cursor(sql, params={"id": 0}, rows_per_page=5)
     assert cursor.next_page() is not None
     cursor._transport.request("DELETE", f"{cursor._path}/")
-    with pytest.raises(NotFoundError, match="no more of the result than the 5 rows"):
+    with pytest.raises(NotFoundError, match="no longer has the result, of which 5 rows"):
         cursor.next_page()
     cursor.close()
 
@@ -55,7 +55,7 @@ def test_a_cursor_that_cannot_be(broker: BrokerClient, kinds: str) -> None:
     with pytest.raises(QueryError, match="nope"):
         broker.cursor(f"select nope from {kinds}")
     if not has(Capability.CURSORS):
-        with pytest.raises(UnsupportedError, match="the broker lacks results that a broker keeps"):
+        with pytest.raises(UnsupportedError, match="the broker lacks results that the broker stores"):
             broker.cursor(f"select id from {kinds}")
 
 

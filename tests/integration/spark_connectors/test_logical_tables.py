@@ -73,7 +73,7 @@ def test_a_logical_table(
         assert f"use the option 'query', which a broker answers, or read {physical}" in str(refused.value)
     for more in ({}, {"createTable": "true"}):
         writer = spark.range(1).write.format("pinot").mode("append").options(**options, **more)
-        with pytest.raises(PySparkException, match="is a logical table, for queries alone"):
+        with pytest.raises(PySparkException, match="is a logical table, which only supports queries"):
             writer.save()
     assert client.tables.physical_tables(logical) == tuple(sorted(table.typed for table in tables))
     assert client.tables.physical_tables(tables[0].name) == ()
@@ -88,5 +88,5 @@ def test_a_logical_table(
     ):
         answer = CliRunner().invoke(cli, words, env=env)
         assert answer.exit_code == 1, (words, answer.output)
-        assert "is a logical table, for queries alone" in answer.output, words
-        assert f"name one of its physical tables: {physical}" in answer.output, words
+        assert "is a logical table, which only supports queries" in answer.output, words
+        assert f"use one of its physical tables: {physical}" in answer.output, words

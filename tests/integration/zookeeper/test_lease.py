@@ -63,13 +63,13 @@ def test_the_next_in_line_has_it_when_the_holder_leaves(folder: Folder, open_sto
         _lease(open_store(), name, "second", notes),
     )
     with first, second:
-        assert first.held
-        assert not second.held
+        assert first.is_holder
+        assert not second.is_holder
         assert _owners(folder, name) == ["first", "second"]
         assert notes[0].startswith("this test stands by: first (host ")
         number = first.number
         first.release()
-        wait_for(lambda: second.held, "the takeover")
+        wait_for(lambda: second.is_holder, "the takeover")
         assert second.number > number
         assert notes[-1] == "this test takes over"
     assert _owners(folder, name) == []
@@ -95,7 +95,7 @@ def test_a_session_that_is_ended_loses_it_at_once_and_what_it_still_sends_is_ref
         with pytest.raises(ConflictError):
             folder.store.connection.commit([CreateNode(path, b""), guard])
         wait_for(lambda: any("has lost its lease" in note for note in notes), "the loss")
-        wait_for(lambda: lease.held, "its next term")
+        wait_for(lambda: lease.is_holder, "its next term")
         assert lease.guard() != guard
         folder.store.connection.commit([CreateNode(path, b""), lease.guard()])
 
@@ -107,17 +107,17 @@ def test_one_that_is_cut_off_goes_without_before_the_next_has_it(
         first = _lease(open_store(proxy.address), name, "first", [])
         second = _lease(open_store(), name, "second", [])
         with first, second:
-            assert first.held
+            assert first.is_holder
             proxy.go_away()
 
             def taken_over() -> bool:
                 # Asked first: held now, the other cannot have it before.
-                is_held, is_taken = first.held, second.held
+                is_held, is_taken = first.is_holder, second.is_holder
                 assert not (is_held and is_taken)
                 return is_taken
 
             wait_for(taken_over, "the takeover", interval_s=0.01)
-            assert not first.held
+            assert not first.is_holder
             with pytest.raises(LeaseLostError):
                 first.guard()
             proxy.come_back()

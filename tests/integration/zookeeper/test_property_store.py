@@ -306,7 +306,7 @@ def test_a_write_that_cannot_be_settled_is_unknown(folder: Folder, proxy: ZooKee
     with PropertyStore(proxy.address, folder.cluster_name, timeout_s=1.5) as store:
         proxy.lose_reply(Operation.SET_DATA)
         proxy.stay_away_after_fault()
-        with pytest.raises(OutcomeUnknownError, match="could not be asked") as caught:
+        with pytest.raises(OutcomeUnknownError, match="could not be reached") as caught:
             store.set(path, SECOND, expected_version=0)
     assert caught.value.exit_code == 3
     found = folder.store.get(path)

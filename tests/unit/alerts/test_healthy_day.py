@@ -61,7 +61,7 @@ def test_on_a_day_without_faults_no_alert_fires(tmp_path: Path) -> None:
         if minute % 10 == 0:
             audits.audited(AuditReport("s3://b/c", 2, 0, 1.0, (TableAudit(UPSERT, 9, 1, (), ()),)))
             audits.round_ended(1.0, well=True)
-        sent.looked(minute % 3)
+        sent.checked(minute % 3)
         sent.version_sent(VersionReport(minute + 1, 10, 0, 12, 7, held_back=False, lag=minute % 3))
         at_ms = int(clock.now() * 1000)
         state.take(0, [(minute, b"", VersionEnd(minute + 1, 0, 0, at_ms))])

@@ -114,7 +114,7 @@ class Until:
         self._clock, self._end_s = clock, end_s
 
     @property
-    def held(self) -> bool:
+    def is_holder(self) -> bool:
         return self._clock.now() < self._end_s
 
     def release(self) -> None:

@@ -188,14 +188,14 @@ def test_of_two_watches_one_stands_by_and_takes_over_and_nothing_is_wrong_until_
             watch.serve(_Once())
 
     pass_minutes(prometheus, 1, server, minute, one, two)
-    assert (one.lease.held, two.lease.held) == (True, False)
+    assert (one.lease.is_holder, two.lease.is_holder) == (True, False)
     assert not two.monitoring.health.missing()
     pass_minutes(prometheus, 15, server, minute, one, two)
     # The one has found a table that it cannot inspect, and is cut off from ZooKeeper.
     one.client.cut()
     finds[0] = False
     pass_minutes(prometheus, 200, server, minute, one, two)
-    assert (one.lease.held, two.lease.held) == (False, True)
+    assert (one.lease.is_holder, two.lease.is_holder) == (False, True)
     for member in (one, two):
         assert not member.monitoring.health.troubles()
         assert not member.monitoring.health.missing()

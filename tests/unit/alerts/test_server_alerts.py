@@ -275,7 +275,7 @@ def test_a_server_that_holds_the_mark(
     def minute(*events: Events) -> None:
         nonlocal made
         made += 1
-        sent.looked(0)
+        sent.checked(0)
         sent.version_sent(version(made))
         end = VersionEnd(made, 0, 0, int(clock.now() * 1000))
         messages: tuple[Events | VersionEnd, ...] = (*events, end)

@@ -99,7 +99,7 @@ def test_a_coordinator_that_fails_and_makes_no_version(tmp_path: Path) -> None:
     def attempt() -> bool:
         nonlocal failures
         if clock.monotonic() < 600:
-            metrics.looked(3)
+            metrics.checked(3)
             metrics.version_sent(VersionReport(1, 10, 0, 12, 7, held_back=False, lag=3))
             retries.succeeded()
             prometheus.pass_minutes(1)
@@ -120,8 +120,8 @@ def test_a_coordinator_that_never_makes_a_version_of_rows_that_came_after_its_st
     monitoring = Monitoring(catalogue.COORDINATOR, clock)
     prometheus = Prometheus(clock, tmp_path, coordinator=monitoring)
     metrics = CoordinatorMetrics(monitoring, UPSERT, clock)
-    prometheus.pass_minutes(30, lambda: metrics.looked(0))
-    prometheus.pass_minutes(15, lambda: metrics.looked(7))
+    prometheus.pass_minutes(30, lambda: metrics.checked(0))
+    prometheus.pass_minutes(15, lambda: metrics.checked(7))
     prometheus.expect("CoordinatorBehind", before={30: (), 34: ()})
 
 
@@ -130,7 +130,7 @@ def test_a_coordinator_that_stands_by_knows_of_no_rows_that_wait(tmp_path: Path)
     monitoring = Monitoring(catalogue.COORDINATOR, clock)
     prometheus = Prometheus(clock, tmp_path, coordinator=monitoring)
     metrics = CoordinatorMetrics(monitoring, UPSERT, clock)
-    metrics.looked(7)
-    prometheus.pass_minutes(30, lambda: metrics.looked(None))
+    metrics.checked(7)
+    prometheus.pass_minutes(30, lambda: metrics.checked(None))
     assert "lag_rows{" not in monitoring.text()
     prometheus.expect()

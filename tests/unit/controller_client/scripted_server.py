@@ -1,6 +1,6 @@
-"""A real HTTP server on loopback that does what a test has written down: answers, and faults of the line.
+"""A real HTTP server on loopback that follows a test's script: responses and network faults.
 
-It stands in for a broken line, never for what Pinot means: that is tested on a real Pinot.
+It simulates a faulty network, never Pinot's behaviour: that is tested on a real Pinot.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Step = Callable[["_Handler"], None]
 
 
 def answer(status: int, body: object = None, headers: dict[str, str] | None = None) -> Step:
-    """Answer with a status and a JSON document (text and bytes are sent as they are)."""
+    """Respond with a status and a JSON document (strings and bytes are sent as they are)."""
 
     def step(handler: _Handler) -> None:
         text = "" if body is None else body if isinstance(body, str | bytes) else json.dumps(body)
@@ -55,14 +55,14 @@ def answer(status: int, body: object = None, headers: dict[str, str] | None = No
 
 
 def reset(handler: _Handler) -> None:
-    """Break the connection after the request was read, with RST."""
+    """Reset the connection (RST) after reading the request."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.close_connection = True
     handler.connection.close()
 
 
 def hang_up(handler: _Handler) -> None:
-    """Close the connection after the request was read, without an answer."""
+    """Close the connection after reading the request, without a response."""
     handler.close_connection = True
     handler.connection.shutdown(socket.SHUT_RDWR)
 
@@ -79,14 +79,14 @@ def truncate(handler: _Handler) -> None:
 
 
 def silence(handler: _Handler) -> None:
-    """Do not answer until the server is stopped."""
+    """Do not respond until the server is stopped."""
     handler.close_connection = True
     handler.owner.stopping.wait(30)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Else each answer waits 40 ms for the acknowledgement of its header.
+    # Otherwise each response waits 40 ms for the acknowledgement of its header.
     disable_nagle_algorithm = True
     owner: ScriptedServer
 
@@ -103,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - names of http.server
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Keep quiet."""
+        """Log nothing."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -111,11 +111,11 @@ class _Server(ThreadingHTTPServer):
     block_on_close = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Broken connections are what these tests are about."""
+        """Ignore broken connections: these tests cause them."""
 
 
 class ScriptedServer:
-    """Takes a step from the script per request; without a script, asks ``answers``.
+    """Takes one step of the script per request; after the last one, calls ``answers``.
 
     Args:
         script: Steps.
@@ -123,9 +123,9 @@ class ScriptedServer:
         port: Port to listen on; 0: any that is free.
 
     Attributes:
-        script: Steps to take, first one first.
-        answers: Decides on a step when the script is at its end.
-        requests: What arrived.
+        script: Remaining steps, in order.
+        answers: Returns the step for a request once the script is at its end.
+        requests: The requests received.
     """
 
     def __init__(self, *script: Step, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -169,7 +169,7 @@ class ScriptedServer:
 
 
 def closed_port() -> int:
-    """Return a loopback port on which nobody listens."""
+    """Return a loopback port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

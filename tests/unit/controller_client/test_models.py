@@ -1,4 +1,4 @@
-"""Documents of Pinot survive reading, changing and writing, whatever a newer version adds to them."""
+"""Pinot's documents survive reading, changing and writing, whatever a newer version adds to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUES = (
     | st.lists(SCALARS, max_size=3)
     | st.dictionaries(NAMES, st.lists(SCALARS, max_size=2), max_size=2)
 )
-# A field of a newer Pinot has any name but those that are typed here.
+# Fields of a newer Pinot: any names except those typed here.
 UNKNOWN = st.dictionaries(NAMES.map(lambda name: f"new.{name}"), VALUES, max_size=4)
 TASK_CONFIGS = st.dictionaries(NAMES, st.dictionaries(NAMES, st.text(max_size=8), max_size=3), max_size=3)
 
@@ -157,7 +157,7 @@ def test_fields_of_a_schema() -> None:
     assert schema.field("nope") is None
 
 
-def test_segment_metadata_as_0_11_answers_it() -> None:
+def test_segment_metadata_as_returned_by_0_11() -> None:
     metadata = SegmentMetadata.from_json(
         {
             "segment.start.time": "1700000000001",

@@ -1,4 +1,4 @@
-"""How a client comes into ZooKeeper, as the environment says it."""
+"""How a client authenticates to ZooKeeper, read from the environment."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def access(**variables: str) -> ZooKeeperAccess:
     return ZooKeeperAccess.from_env({f"PINOT_ZOOKEEPER_{name}": text for name, text in variables.items()})
 
 
-def test_nothing_said_is_nothing_shown() -> None:
+def test_without_settings_the_client_does_not_authenticate() -> None:
     assert access() == ZooKeeperAccess()
     assert access(ACL="", PASSWORD="") == ZooKeeperAccess()
 
 
-def test_tls_is_on_where_a_file_of_it_is_given() -> None:
+def test_a_tls_file_turns_tls_on() -> None:
     assert access().tls is None
     assert access(TLS="true").tls == Tls()
     assert access(TLS="true", TLS_VERIFY="false").tls == Tls(verify=False)
@@ -38,18 +38,18 @@ def test_entries_of_an_acl() -> None:
     ("variables", "words"),
     [
         ({"AUTH": "basic"}, "digest, sasl-digest, sasl-kerberos"),
-        ({"AUTH": "digest", "USERNAME": "pinot"}, "lacks a user or a password"),
-        ({"USERNAME": "pinot", "PASSWORD": "s3cret"}, "the access is by nothing"),
-        ({"AUTH": "sasl-kerberos", "PASSWORD": "s3cret"}, "the access is by sasl-kerberos"),
-        ({"ACL": "creator"}, "does not show who it is"),
-        ({"ACL": "pinot"}, "cannot be read at 'pinot'"),
-        ({"ACL": "sasl:pinot:x"}, "cannot be read at 'sasl:pinot:x'"),
-        ({"CLIENT_KEY_FILE": "/key.pem"}, "without the client certificate"),
+        ({"AUTH": "digest", "USERNAME": "pinot"}, "lacks a user name or a password"),
+        ({"USERNAME": "pinot", "PASSWORD": "s3cret"}, "the authentication is not set"),
+        ({"AUTH": "sasl-kerberos", "PASSWORD": "s3cret"}, "the authentication is sasl-kerberos"),
+        ({"ACL": "creator"}, "does not authenticate"),
+        ({"ACL": "pinot"}, "cannot be parsed at 'pinot'"),
+        ({"ACL": "sasl:pinot:x"}, "cannot be parsed at 'sasl:pinot:x'"),
+        ({"CLIENT_KEY_FILE": "/key.pem"}, "without its client certificate"),
         ({"TLS": "yes"}, "PINOT_ZOOKEEPER_TLS is 'yes'"),
-        ({"TLS": "false", "CA_FILE": "/ca.pem"}, "files of TLS are given"),
+        ({"TLS": "false", "CA_FILE": "/ca.pem"}, "TLS files are given"),
     ],
 )
-def test_what_does_not_belong_together_is_refused(variables: dict[str, str], words: str) -> None:
+def test_contradictory_settings_are_refused(variables: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         access(**variables)
     assert words in str(caught.value)

@@ -97,7 +97,7 @@ def test_one_that_is_too_old_needs_a_release_in_between() -> None:
 
 @pytest.mark.parametrize("found", ["", "x", "0", 0, -1, 1.5, True, None, [], "²"])
 def test_what_is_no_version_is_damage(found: object) -> None:
-    with pytest.raises(DataError, match="as its format version"):
+    with pytest.raises(DataError, match="has the format version"):
         OLD.check({"format": found}, "/x")
 
 

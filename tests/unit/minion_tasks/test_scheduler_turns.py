@@ -28,7 +28,7 @@ class Turn:
         self.was_released = False
 
     @property
-    def held(self) -> bool:
+    def is_holder(self) -> bool:
         return self._held() and not self.was_released
 
     def release(self) -> None:
@@ -144,7 +144,7 @@ def test_its_turn_is_given_up_when_it_stops_and_what_waits_is_not_begun() -> Non
         stop.set()
         while not turn.was_released:
             stop.wait(0.001)
-        ended.append((table, turn.held))
+        ended.append((table, turn.is_holder))
 
     def on_sleep(now_s: float) -> None:
         if now_s > 10:

@@ -93,7 +93,7 @@ def test_without_any_option_it_is_told_who_loses_them() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("maxNumRecordsPerSegment", "0", "a whole number from 1"),
+        ("maxNumRecordsPerSegment", "0", "an integer, at least 1"),
         ("desiredSegmentSize", "many", "a size such as 500M"),
         ("tlsVerify", "perhaps", "true or false"),
         ("pushMode", "URI", "one of METADATA, TAR"),

@@ -35,7 +35,7 @@ def test_status_watermark_and_query(
     status, watermark = ("upsert", "status", table.name), ("upsert", "watermark", table.name)
     code, out, text = run(*status)
     assert code == 1
-    assert "has not reported how far it is" in text
+    assert "has not reported its progress" in text
     assert "never been started" in text
     code, out, text = run(*watermark)
     assert code != 0

@@ -108,7 +108,7 @@ def test_nothing_is_written_before_all_is_checked(
         elsewhere["tableIndexConfig"]["streamConfigs"]["stream.kafka.topic.name"] = f"{table.name}-nowhere"
         code, text = run(elsewhere)
         assert (code, table.name in client.schemas.list()) == (1, False), text
-        assert f"there is no topic {table.name}-nowhere" in text
+        assert f"the topic {table.name}-nowhere does not exist" in text
         code, text = run({**table.config(), **_KEY_FROM_A_TRANSFORM})
         assert (code, table.name in client.schemas.list()) == (2, False), text
         assert "the key k comes from a transform" in text

@@ -66,7 +66,7 @@ def test_it_answers_at_the_mark(
 ) -> None:
     count = f"select count(*) from {table.name}"
     # Nobody has told a mark: no answer would be right.
-    with pytest.raises(QueryError, match="has not reported how far it is"):
+    with pytest.raises(QueryError, match="has not reported its progress"):
         hosted.query(count)
     for mark in range(6):
         table.tell(dict.fromkeys(servers, mark))

@@ -121,7 +121,7 @@ def test_a_server_without_a_record_and_earlier_versions(
                 at(**asked)
         # What retention has taken from the topic is not known any more.
         versions.updates.drop_before({0: 2})
-        with pytest.raises(PinotPluginError, match="does not hold it any more"):
+        with pytest.raises(PinotPluginError, match="no longer contains it"):
             at(as_of_version=900)
         assert at(as_of_version=1000) == (1000, second)
 

@@ -95,7 +95,7 @@ def test_a_version_is_there_as_a_whole_or_not_at_all(kafka: Kafka) -> None:
         offsets = [first.send_version(*version(number)) for number in range(3)]
         second.ensure(2, retention_ms=_RETENTION_MS, replication=1)
         second.fence()
-        with pytest.raises(ConflictError, match="another key coordinator writes"):
+        with pytest.raises(ConflictError, match="another key coordinator now writes"):
             first.send_version(*version(3))
         assert sent.newest() == 2
         offsets.append(second.send_version(*version(4)))

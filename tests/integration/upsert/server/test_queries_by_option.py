@@ -146,7 +146,7 @@ def test_one_version_of_all_tables_in_all_kinds_of_queries(
         for options in ({}, {"useMultistageEngine": True}):
             asked_at = {**options, "asOfVersion": older["a"]}
             assert _alike(hosted.query(place.text(count), options=asked_at).rows, right)
-        with pytest.raises(QueryError, match="each has versions of its own"):
+        with pytest.raises(QueryError, match="each table has its own versions"):
             hosted.query(place.text(MULTISTAGE[0]), options={"useMultistageEngine": True, "asOfVersion": 1})
 
     _check_refused(place, hosted)

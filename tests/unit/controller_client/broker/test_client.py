@@ -1,4 +1,4 @@
-"""Queries: fail-over among brokers, exact values, and answers that are less than the table."""
+"""Queries: failover between brokers, exact values, and incomplete results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def client(
     return BrokerClient(config, clock=clock or FakeClock(), rng=random.Random(seed))
 
 
-def test_credentials_that_a_broker_echoes_show_in_no_error() -> None:
+def test_credentials_echoed_by_a_broker_appear_in_no_error() -> None:
     encoded = base64.b64encode(b"me:hush-hush").decode()
     faults = [
         {"errorCode": 150, "message": f"no such user: Basic {encoded}"},
@@ -94,7 +94,7 @@ def test_a_refusal_in_plain_words(code: int, text: str, message: str) -> None:
     assert pickle.loads(pickle.dumps(caught.value)).codes == {code}  # noqa: S301  # made here
 
 
-def test_segments_that_lack_a_column_are_missed() -> None:
+def test_segments_that_lack_a_column_count_as_missing() -> None:
     lacking = document(numSegmentsQueried=3, numSegmentsPrunedByServer=3, numSegmentsPrunedInvalid=2)
     with ScriptedServer(answer(200, lacking), answer(200, lacking)) as server, client(server.url) as broker:
         with pytest.raises(PartialResultError, match="2 of 3 segments lack a column"):
@@ -102,7 +102,7 @@ def test_segments_that_lack_a_column_are_missed() -> None:
         assert broker.query("select * from t", allow_partial=True).stats.segments_invalid == 2
 
 
-def test_an_answer_that_is_no_json_is_an_error_of_ours() -> None:
+def test_a_response_that_is_not_json_is_an_error_of_this_project() -> None:
     with (
         ScriptedServer(answer(200, "<html>a proxy</html>")) as server,
         client(server.url) as broker,
@@ -112,20 +112,20 @@ def test_an_answer_that_is_no_json_is_an_error_of_ours() -> None:
 
 
 @pytest.mark.parametrize("fault", [reset, hang_up, silence, answer(503)])
-def test_a_broken_broker_is_passed_over(fault: Any) -> None:
-    # Short enough to wait out a silent broker, long enough for the good one on a busy machine.
+def test_a_broken_broker_is_skipped(fault: Any) -> None:
+    # Short enough to wait for a silent broker, long enough for the good one on a busy machine.
     read_timeout_s = 3 if fault is silence else 60
     with ScriptedServer(*[fault] * 4) as bad, ScriptedServer(*[answer(200, document())] * 4) as good:
-        # The client draws which is asked first; either of the two orders begins with the broken one.
+        # The client picks the first broker at random; one of the two orders starts with the broken one.
         for urls in ((bad.url, good.url), (good.url, bad.url)):
             with client(*urls, read_timeout_s=read_timeout_s) as broker:
                 assert broker.query("select 1").scalar() == 3
                 assert broker.query("select 1").broker_url == good.url
-        # Once it has failed it is asked last.
+        # Once it has failed it is tried last.
         assert len(bad.requests) == 1
 
 
-def test_a_broker_that_is_down_is_passed_over() -> None:
+def test_a_broker_that_is_down_is_skipped() -> None:
     down = f"http://127.0.0.1:{closed_port()}"
     with ScriptedServer(answer(200, document())) as good, client(down, good.url) as broker:
         assert broker.query("select 1").scalar() == 3
@@ -139,7 +139,7 @@ def test_all_brokers_down() -> None:
     assert len(clock.sleeps) == 1
 
 
-def test_a_clear_no_is_not_asked_of_the_next_broker() -> None:
+def test_a_refused_query_is_not_sent_to_the_next_broker() -> None:
     with ScriptedServer(answer(400, "bad")) as first, ScriptedServer(answer(400, "bad")) as second:
         with client(first.url, second.url) as broker, pytest.raises(RejectedError):
             broker.query("select 1")
@@ -174,7 +174,7 @@ def test_values_are_kept_exactly() -> None:
         },
         "rows": [[0, 1.5, "NaN", 9007199254740993, "ü", [1.5, 2], None, True]],
     }
-    # Pinot writes a BIG_DECIMAL as a number with all of its digits.
+    # Pinot writes a BIG_DECIMAL as a number with all its digits.
     raw = json.dumps(document(resultTable=table)).replace("[[0, ", "[[1.23456789012345678901234567890, ")
     with ScriptedServer(answer(200, raw)) as server, client(server.url) as broker:
         result = broker.query("select 1")
@@ -210,7 +210,7 @@ def test_exceptions_are_a_query_error_without_javas_stack() -> None:
         {"exceptions": [{"errorCode": 305, "message": "2 segments unavailable: [a, b]"}]},
     ],
 )
-def test_less_than_the_table_is_an_error_unless_allowed(lack: dict[str, Any]) -> None:
+def test_an_incomplete_result_is_an_error_unless_allowed(lack: dict[str, Any]) -> None:
     body = document(**lack)
     with ScriptedServer(answer(200, body), answer(200, body)) as server, client(server.url) as broker:
         with pytest.raises(PartialResultError) as caught:
@@ -220,7 +220,7 @@ def test_less_than_the_table_is_an_error_unless_allowed(lack: dict[str, Any]) ->
         assert fault["message"] in str(caught.value)
 
 
-def test_pruned_segments_and_plans_are_not_less() -> None:
+def test_pruned_segments_and_plans_are_not_incomplete() -> None:
     pruned = document(numSegmentsQueried=6, numSegmentsProcessed=1, numSegmentsPrunedByServer=5)
     columns = ["Operator", "Operator_Id", "Parent_Id"]
     schema = {"columnNames": columns, "columnDataTypes": ["STRING", "INT", "INT"]}
@@ -265,6 +265,6 @@ def test_a_table_without_segments_has_no_rows() -> None:
         ({"traceInfo": {"upsertVersions": "db.a_REALTIME:0,unpruned"}}, {"db.a_REALTIME": 0}),
     ],
 )
-def test_the_versions_that_a_hosted_broker_names(named: dict[str, Any], versions: dict[str, int]) -> None:
+def test_the_versions_reported_by_a_hosted_broker(named: dict[str, Any], versions: dict[str, int]) -> None:
     with ScriptedServer(answer(200, document(**named))) as server, client(server.url) as broker:
         assert broker.query("select 1 from t").versions == versions

@@ -1,4 +1,4 @@
-"""Parameters become literals, in the places of their names alone."""
+"""Parameters replace their placeholders with literals, and nothing else."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def test_literals(value: Any, written: str) -> None:
         (float("nan"), "nan has no literal"),
         (Decimal("Infinity"), "Infinity has no literal"),
         (datetime(2023, 1, 1, 0, 0, 0, 1, UTC), "microseconds"),
-        ("\ud800", "half a character"),
+        ("\ud800", "lone surrogate"),
         ({}, "type dict has no literal"),
         ([], "the list is empty"),
-        ([1], "a list stands where one value does"),
+        ([1], "a list is used in place of a single value"),
     ],
 )
-def test_what_has_no_literal(value: Any, message: str) -> None:
+def test_values_without_a_literal(value: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=f"the parameter x: .*{message}"):
         bind("select * from t where a = :x", {"x": value})
 
 
-def test_names_are_replaced_outside_of_quotes_and_comments_alone() -> None:
+def test_names_are_replaced_only_outside_quotes_and_comments() -> None:
     sql = """select ':a', ":a" from t -- :a
         where /* :a ' */ b = :a and c in (:b) and d like '%:a' and e=:a_1 and f in (1, :b)"""
     assert bind(sql, {"a": ":b", "b": ["x", 2], "a_1": 3}) == (
@@ -85,24 +85,24 @@ def test_names_are_replaced_outside_of_quotes_and_comments_alone() -> None:
     [
         ("select :nam from t", {"name": 1}, r":nam has no value\n.*\n.*did you mean name"),
         ("select :a from t", {"a": 1, "b": 2}, "no placeholder :b"),
-        ("select 1 from t // :a", {"a": 1}, "comment that begins with //"),
+        ("select 1 from t // :a", {"a": 1}, "comment that starts with //"),
         ("select E'a' from t where b = :a", {"a": 1}, "string with escapes"),
     ],
 )
-def test_what_is_refused(sql: str, params: dict[str, Any], message: str) -> None:
+def test_refused_parameters(sql: str, params: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         bind(sql, params)
     assert re.search(message, str(caught.value))
 
 
-def test_a_text_whose_quotes_have_no_end() -> None:
-    with pytest.raises(QueryError, match="cannot be read"):
+def test_an_unclosed_quote_is_refused() -> None:
+    with pytest.raises(QueryError, match="cannot be parsed"):
         bind("select 'a from t where b = :b", {"b": 1})
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
-def test_a_text_stays_one_token_and_comes_back(text: str) -> None:
-    """However it is made, it neither ends its quotes nor opens a comment."""
+def test_a_string_stays_one_token_and_is_read_back(text: str) -> None:
+    """No string can close its quotes or open a comment."""
     tokens = SqlText.of(bind("select a from t where b = :b -- c\n and d = 1", {"b": text})).tokens
     words = [token.text for token in tokens if token.kind is TokenKind.WORD]
     strings = [token.text for token in tokens if token.kind is TokenKind.STRING]

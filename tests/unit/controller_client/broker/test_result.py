@@ -1,4 +1,4 @@
-"""Results as rows, dicts, and tables of Arrow, pandas and polars."""
+"""Results as rows, dicts, and Arrow, pandas and polars tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATS = QueryStats(1, 1, 1, 1, 0, 1, 1, 1, False, False, 0, False)
 
 
 def result(columns: dict[str, str], *rows: list[Any]) -> QueryResult:
-    """As Pinot's answer becomes one."""
+    """Return a result as parsed from Pinot's response."""
     schema = {"columnNames": list(columns), "columnDataTypes": list(columns.values())}
     document = parse_answer(json.dumps({"resultTable": {"dataSchema": schema, "rows": rows}}).encode())
     found = tuple(Column(name, kind) for name, kind in columns.items())
@@ -72,7 +72,7 @@ def test_arrow_keeps_pinots_types(kind: str, values: list[Any], arrow: pa.DataTy
     assert table.column("x").to_pylist() == expected
 
 
-def test_not_a_number_is_no_null() -> None:
+def test_nan_is_not_null() -> None:
     found = one("DOUBLE", "NaN", None)
     assert math.isnan(found.to_arrow().column("x")[0].as_py())
     frame = found.to_pandas()
@@ -87,11 +87,11 @@ def test_not_a_number_is_no_null() -> None:
         max_size=5,
     )
 )
-def test_decimals_are_exact_as_text_and_as_numbers(values: list[Decimal | None]) -> None:
+def test_decimals_are_exact_as_strings_and_as_numbers(values: list[Decimal | None]) -> None:
     plain = [None if value is None else format(value, "f") for value in values]
     written = [plain, [None if text is None else f"#{text}#" for text in plain]]
     for texts in written:
-        # 0.11 writes numbers, later versions text.
+        # 0.11 writes numbers, later versions strings.
         raw = json.dumps([[text] for text in texts]).replace('"#', "").replace('#"', "")
         schema = {"columnNames": ["x"], "columnDataTypes": ["BIG_DECIMAL"]}
         content = f'{{"resultTable": {{"dataSchema": {json.dumps(schema)}, "rows": {raw}}}}}'
@@ -115,12 +115,12 @@ def test_decimals_have_the_digits_of_their_values(text: str, arrow: pa.DataType)
     assert (column.type, column[0].as_py()) == (arrow, Decimal(text))
 
 
-def test_what_has_no_place_is_named() -> None:
+def test_a_value_that_does_not_fit_names_its_column() -> None:
     endless = one("BIG_DECIMAL", "9" * 77)
     with pytest.raises(DataError, match=r"column x \(BIG_DECIMAL\).*77 digits"):
         endless.to_arrow()
     assert endless.to_pandas()["x"][0] == Decimal("9" * 77)
-    with pytest.raises(DataError, match="column x have more digits"):
+    with pytest.raises(DataError, match="column x have more than the 38 digits"):
         one("BIG_DECIMAL", "9" * 39).to_polars()
     with pytest.raises(DataError, match="Julian calendar"):
         one("TIMESTAMP", "1500-01-01 00:00:00.0").to_arrow()
@@ -128,7 +128,7 @@ def test_what_has_no_place_is_named() -> None:
         one("TIMESTAMP", "no time").to_pandas()
 
 
-def test_pandas_has_nullable_types_where_there_are_nulls() -> None:
+def test_pandas_has_nullable_types_if_there_are_nulls() -> None:
     kinds = {
         "i": "INT",
         "l": "LONG",
@@ -176,16 +176,16 @@ def test_rows_dicts_and_iteration() -> None:
     assert pickle.loads(pickle.dumps(found)).dicts()[1] == {"a": 2, "b": 3.0}  # noqa: S301  # made here
 
 
-def test_two_columns_of_one_name() -> None:
+def test_two_columns_with_the_same_name() -> None:
     found = QueryResult((Column("n", "INT"), Column("n", "INT")), [[1, 2]], _STATS, "")
     for call in (found.dicts, found.to_polars):
-        with pytest.raises(ConfigError, match="several columns n"):
+        with pytest.raises(ConfigError, match="several columns with the name n"):
             call()
     assert found.to_arrow().num_columns == 2
     assert found.to_pandas().iloc[0].tolist() == [1, 2]
 
 
-def test_nothing_to_answer_from() -> None:
+def test_a_result_without_segments() -> None:
     empty = QueryResult((), (), _STATS, "")
     assert (empty.rows, empty.dicts(), list(empty)) == ((), [], [])
     assert empty.to_arrow().num_columns == 0
@@ -194,7 +194,7 @@ def test_nothing_to_answer_from() -> None:
     assert one("INT_ARRAY").to_pandas().columns.tolist() == ["x"]
 
 
-def test_half_a_character_is_read_all_the_same() -> None:
+def test_a_lone_surrogate_is_read() -> None:
     schema = '{"columnNames": ["x"], "columnDataTypes": ["STRING"]}'
     content = f'{{"resultTable": {{"dataSchema": {schema}, "rows": [["\\ud800"]]}}}}'.encode()
     assert parse_answer(content)["resultTable"]["rows"] == [["\ud800"]]

@@ -1,4 +1,4 @@
-"""A full disk is said as such, whatever error it ended in."""
+"""A full disk is reported as such, whatever error it caused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from controller_client.filestore.local import LocalStore
 
 
 class JavaError(Exception):
-    """Stands for a Java exception: its text is what ``toString`` gives."""
+    """Simulates a Java exception: its text is the result of ``toString``."""
 
 
 def caused(error: Exception, cause: BaseException) -> Exception:
@@ -40,7 +40,7 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         caused(SourceError("x cannot be written"), FULL),
     ],
 )
-def test_a_full_disk_is_known_by_what_it_ended_in(error: Exception, tmp_path: Path) -> None:
+def test_a_full_disk_is_recognized_by_its_errors(error: Exception, tmp_path: Path) -> None:
     found = disk_full(error, tmp_path / "not" / "there")
     assert found is not None
     text = str(found)
@@ -67,23 +67,23 @@ def test_other_errors_are_left_as_they_are(error: Exception, tmp_path: Path) -> 
 def test_a_mapped_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     fault = "java.lang.InternalError: a fault occurred in a recent unsafe memory access operation"
     error = caused(DataError("No segment could be built from big.csv"), JavaError(fault))
-    assert "no space is left, or its disk has failed" in str(disk_full(error, tmp_path))
+    assert "the disk is full or has failed" in str(disk_full(error, tmp_path))
 
 
-def test_the_first_folder_that_was_named_stays() -> None:
+def test_the_first_reported_folder_stays() -> None:
     inner = DiskFullError("no space is left on the disk of /staging")
     with pytest.raises(DiskFullError) as caught, naming_full_disks(Path("/work")):
         raise inner
     assert caught.value is inner
 
 
-def test_a_limit_of_file_sizes_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_on_file_sizes_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _what: (4096, 4096))
-    assert "4,096 bytes at most (ulimit -f)" in str(disk_full(OSError(errno.EFBIG, "limit"), tmp_path))
+    assert "at most 4,096 bytes (ulimit -f)" in str(disk_full(OSError(errno.EFBIG, "limit"), tmp_path))
 
 
 def test_a_full_staging_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written to /dev/full finds no room."""
+    """Writes to /dev/full find no space."""
     source, target = tmp_path / "source", tmp_path / "staging" / "segment.tar.gz"
     source.write_bytes(b"x" * 100)
     target.parent.mkdir()

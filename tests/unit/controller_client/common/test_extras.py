@@ -1,4 +1,4 @@
-"""Every optional module names the extra that brings it."""
+"""Every optional module names the extra that contains it."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ BROUGHT_BY = {
     "prompt_toolkit": "prompt-toolkit",
     "py4j": "pyspark",
 }
-"""Distributions that no extra names so: the requirements of others, and names that a build writes anew."""
+"""Distributions not named in any extra: requirements of others, and names normalized by a build."""
 
 
 def optional_modules() -> set[str]:
-    """The top-level modules of others that our packages import, but for those that are always there."""
+    """Return the third-party modules that this project imports, except those always installed."""
     imported: set[str] = set()
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
@@ -76,7 +76,7 @@ def test_all_optional_modules_are_known() -> None:
 
 
 @pytest.mark.parametrize("module", sorted(SMALLEST_EXTRA))
-def test_a_module_names_the_smallest_extra_that_brings_it(module: str) -> None:
+def test_a_module_names_the_smallest_extra_that_contains_it(module: str) -> None:
     extra = extra_for(f"{module}.inner")
     assert extra == SMALLEST_EXTRA[module]
     distributions = {name.lower() for name in importlib.metadata.packages_distributions()[module]}
@@ -98,7 +98,7 @@ def test_a_module_names_the_smallest_extra_that_brings_it(module: str) -> None:
         ("no_such_module", [], None),
     ],
 )
-def test_a_declared_extra_is_named_where_it_brings_the_module(
+def test_a_declared_extra_is_preferred_if_it_contains_the_module(
     module: str, declared: list[str], extra: str | None
 ) -> None:
     assert extra_for(module, declared) == extra
@@ -112,7 +112,7 @@ def test_the_command_that_installs_it(extra: str | None, command: str) -> None:
     assert install_command(extra) == command
 
 
-def test_the_error_says_who_needs_what() -> None:
+def test_the_error_names_what_needs_the_module() -> None:
     error = missing_module(ModuleNotFoundError(name="jpype"), "the command cluster", ["jvm"])
-    assert error.message == "the command cluster needs the Python module jpype, which is not installed here"
+    assert error.message == "the command cluster needs the Python module jpype, which is not installed"
     assert error.remedy == "pip install 'pinot-plugins[jvm]'"

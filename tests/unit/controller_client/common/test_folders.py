@@ -1,4 +1,4 @@
-"""Folders that are locked by a process, and swept when it was killed."""
+"""Folders that a process locks, and that are swept after it was killed."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def fail_in_a_folder(parent: Path) -> None:
         raise ZeroDivisionError
 
 
-def test_a_scratch_folder_goes_with_its_block(tmp_path: Path) -> None:
+def test_a_scratch_folder_is_deleted_with_its_block(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         fail_in_a_folder(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_leaves_is_swept_by_the_next_of_the_prefix(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_swept_by_the_next_with_the_prefix(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDS, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
@@ -66,7 +66,7 @@ def test_what_a_killed_process_leaves_is_swept_by_the_next_of_the_prefix(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_what_is_known_to_be_left_is_swept(tmp_path: Path) -> None:
+def test_only_leftovers_are_swept(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / ".lock").touch()
@@ -86,7 +86,7 @@ def test_only_what_is_known_to_be_left_is_swept(tmp_path: Path) -> None:
     assert (elsewhere / ".lock").exists()
 
 
-def test_a_folder_without_a_lock_is_left_over_after_a_minute(tmp_path: Path) -> None:
+def test_a_folder_without_a_lock_counts_as_a_leftover_after_a_minute(tmp_path: Path) -> None:
     folder = tmp_path / "x-new"
     folder.mkdir()
     clock = FakeClock(folder.stat().st_mtime + 59)

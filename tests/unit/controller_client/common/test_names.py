@@ -16,7 +16,7 @@ TYPES = st.sampled_from(list(TableType))
 
 
 @given(RAW, TYPES)
-def test_a_table_name_comes_apart_and_together(raw: str, table_type: TableType) -> None:
+def test_a_table_name_is_split_and_joined(raw: str, table_type: TableType) -> None:
     text = f"{raw}_{table_type}"
     name = TableName(text)
     assert (name, name.raw, name.type) == (text, raw, table_type)
@@ -25,7 +25,7 @@ def test_a_table_name_comes_apart_and_together(raw: str, table_type: TableType) 
 
 
 @given(RAW, TYPES)
-def test_a_table_name_is_the_same_text_wherever_it_goes(raw: str, table_type: TableType) -> None:
+def test_a_table_name_survives_copying_and_pickling(raw: str, table_type: TableType) -> None:
     name = TableName(f"{raw}_{table_type}")
     for same in (pickle.loads(pickle.dumps(name)), copy.deepcopy(name)):  # noqa: S301
         assert type(same) is TableName
@@ -64,7 +64,7 @@ def test_the_default_database_has_no_prefix(name: str) -> None:
 
 
 @given(st.text(min_size=1), st.integers(0, 20_000), st.integers(0, 10**9))
-def test_a_name_of_a_segment_of_a_stream_comes_apart(raw: str, partition: int, sequence: int) -> None:
+def test_a_stream_segments_name_is_parsed(raw: str, partition: int, sequence: int) -> None:
     text = f"{raw}__{partition}__{sequence}__20260101T0000Z"
     name = SegmentName.parse(text)
     assert name == SegmentName(partition, sequence, text)
@@ -72,5 +72,5 @@ def test_a_name_of_a_segment_of_a_stream_comes_apart(raw: str, partition: int, s
 
 
 @pytest.mark.parametrize("name", ["flights_0", "flights__0__1", "flights__a__1__t", "", "__0__1__t"])
-def test_a_name_of_another_segment_is_none(name: str) -> None:
+def test_other_segment_names_are_none(name: str) -> None:
     assert SegmentName.parse(name) is None

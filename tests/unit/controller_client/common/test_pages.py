@@ -1,4 +1,4 @@
-"""What all pages share: values are escaped, and the width of a narrow screen is enough."""
+"""Common properties of all pages: values are escaped, and a narrow screen is wide enough."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VOID = {"meta", "br", "line", "rect", "path"}
 
 
 class Elements(HTMLParser):
-    """Collects each element with those that it is in."""
+    """Collects each element with its ancestors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def test_tables_scroll_by_themselves_and_name_their_columns_in_each_cell(name: s
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_nothing_has_a_width_that_a_narrow_screen_has_not(name: str) -> None:
+def test_nothing_is_wider_than_a_narrow_screen(name: str) -> None:
     style = PAGES[name].partition("<style>")[2].partition("</style>")[0]
     wide = re.compile(r"([^{};]*)\{[^{}]*?(?<!max-)\b(?:min-)?width:\s*(\d+)px")
     found = [(selector.strip(), int(width)) for selector, width in wide.findall(style) if int(width) > 350]
@@ -76,7 +76,7 @@ def rendered(source: str, **values: object) -> str:
     return page_templates("controller_client.common").from_string(source).render(values)
 
 
-def test_commands_are_a_block_of_their_own_and_escaped() -> None:
+def test_commands_are_separate_blocks_and_escaped() -> None:
     source = PIECES + "{{ pieces.commands(lines) }}"
     assert rendered(source, lines=["a --b 'c'", "d > e"]).strip() == "<pre>a --b &#39;c&#39;\nd &gt; e</pre>"
     assert rendered(source, lines=[]).strip() == ""
@@ -107,7 +107,7 @@ def test_a_row_has_a_cell_for_each_column() -> None:
         ("{{ value | visible }}", "&lt;b&gt;\\x1b[31m\\n\\u202e&#34;"),
     ],
 )
-def test_no_way_of_a_value_into_a_page_lets_it_act(source: str, shown: str) -> None:
+def test_a_value_cannot_become_active_in_a_page(source: str, shown: str) -> None:
     assert rendered(source, value='<b>\x1b[31m\n\u202e"') == shown
 
 
@@ -116,10 +116,10 @@ def test_numbers_are_written_short(value: object, shown: str) -> None:
     assert rendered("{{ value }}", value=value) == shown
 
 
-def test_what_is_missing_is_an_error() -> None:
+def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(UndefinedError):
         rendered("{{ value }}")
-    with pytest.raises(TypeError, match="NoneType is not for a page"):
+    with pytest.raises(TypeError, match="NoneType cannot be shown on a page"):
         rendered("{{ value }}", value=None)
 
 

@@ -1,4 +1,4 @@
-"""What is secret, and how it is taken out of text."""
+"""What counts as secret, and how it is masked in text."""
 
 from __future__ import annotations
 
@@ -81,15 +81,15 @@ def test_what_looks_secret_in_a_text_is_masked(text: str) -> None:
         "{primaryKeyColumns=[a, b], tableName=t}",
     ],
 )
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_text_without_secrets_stays(text: str) -> None:
     assert mask_text(text) == text
 
 
 @pytest.mark.parametrize(
     "piece", ["a", "secret", "secret.", "secret=", "://", "Basic ", '"', "token\\", "secret ", " ", "\\"]
 )
-def test_the_search_grows_with_the_text_and_no_faster(piece: str) -> None:
-    # A search that is quadratic takes minutes here.
+def test_the_search_time_is_linear_in_the_text(piece: str) -> None:
+    # A quadratic search would take minutes here.
     mask_text('secret="' + piece * 200_000)
     mask_text(piece * 200_000)
 
@@ -118,6 +118,6 @@ def test_a_known_secret_is_masked_in_all_its_forms(secret: str) -> None:
     assert secret not in repr(redact)
 
 
-def test_nothing_known_leaves_a_text_as_it_is() -> None:
+def test_without_known_secrets_a_text_is_unchanged() -> None:
     assert Redactor()("some text") == "some text"
     assert Redactor(["", ""])("some text") == "some text"

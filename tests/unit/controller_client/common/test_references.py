@@ -48,11 +48,11 @@ def test_a_literal_text_is_read_back_as_it_was(text: str) -> None:
         ("${env:PINOT_SECRET_A}-${file:key}", "a-from a file"),
         ("$${env:PINOT_SECRET_A}", "${env:PINOT_SECRET_A}"),
         (" kept ", " kept "),
-        # What a reference stands for is taken as it is.
+        # The value of a reference is used literally.
         ("${env:PINOT_SECRET_LOOP}", "${env:PINOT_SECRET_A}"),
     ],
 )
-def test_what_the_operator_allows_is_resolved(folder: Path, text: str, expected: str) -> None:
+def test_allowed_references_are_resolved(folder: Path, text: str, expected: str) -> None:
     env = {
         "PINOT_SECRET_A": "a",
         "PINOT_SECRET_LOOP": "${env:PINOT_SECRET_A}",
@@ -64,17 +64,21 @@ def test_what_the_operator_allows_is_resolved(folder: Path, text: str, expected:
 @pytest.mark.parametrize(
     ("text", "env", "message"),
     [
-        ("${env:HOME}", {"HOME": "/root"}, "the variable HOME is not one that references may name"),
+        ("${env:HOME}", {"HOME": "/root"}, "references may not use the variable HOME"),
         ("${env:PINOT_SECRET_A}", {}, "the variable PINOT_SECRET_A is not set"),
         ("${env:PINOT_SECRET_A}", {"PINOT_SECRET_A": ""}, "the variable PINOT_SECRET_A is not set"),
-        ("${env:PINOT_SECRET_A\n}", {}, r"the variable PINOT_SECRET_A\n is not one"),
-        ("${env:PINOT_SECRET_A}", {"PINOT_PLUGINS_SECRETS_ENV": ""}, "gives no variables to references"),
-        ("${env:PINOT_SECRET_A}", {"PINOT_PLUGINS_SECRETS_ENV": "MY_, OUR_"}, "begins with MY_ or OUR_"),
-        ("${file:/etc/passwd}", {}, "gives no files to references"),
-        ("${file:/etc/passwd}", {FOLDER: "FOLDER"}, "the file /etc/passwd is not one"),
-        ("${file:../outside}", {FOLDER: "FOLDER"}, "the file ../outside is not one"),
-        ("${file:link}", {FOLDER: "FOLDER"}, "the file link is not one"),
-        ("${file:a\0b}", {FOLDER: "FOLDER"}, r"the file a\x00b is not one"),
+        ("${env:PINOT_SECRET_A\n}", {}, r"references may not use the variable PINOT_SECRET_A\n"),
+        (
+            "${env:PINOT_SECRET_A}",
+            {"PINOT_PLUGINS_SECRETS_ENV": ""},
+            "does not allow references to variables",
+        ),
+        ("${env:PINOT_SECRET_A}", {"PINOT_PLUGINS_SECRETS_ENV": "MY_, OUR_"}, "starts with MY_ or OUR_"),
+        ("${file:/etc/passwd}", {}, "does not allow references to files"),
+        ("${file:/etc/passwd}", {FOLDER: "FOLDER"}, "references may not use the file /etc/passwd"),
+        ("${file:../outside}", {FOLDER: "FOLDER"}, "references may not use the file ../outside"),
+        ("${file:link}", {FOLDER: "FOLDER"}, "references may not use the file link"),
+        ("${file:a\0b}", {FOLDER: "FOLDER"}, r"references may not use the file a\x00b"),
         ("${file:none}", {FOLDER: "FOLDER"}, "there is no file none"),
         ("${file:.}", {FOLDER: "FOLDER"}, "there is no file ."),
         ("${file:pipe}", {FOLDER: "FOLDER"}, "there is no file pipe"),
@@ -83,7 +87,7 @@ def test_what_the_operator_allows_is_resolved(folder: Path, text: str, expected:
         ("${file:empty}", {FOLDER: "FOLDER"}, "is empty"),
     ],
 )
-def test_what_cannot_be_resolved_says_which_where_and_what_to_do(
+def test_an_unresolvable_reference_is_reported_with_its_location_and_remedy(
     folder: Path, text: str, env: dict[str, str], message: str
 ) -> None:
     (folder.parent / "outside").write_text("hush")
@@ -95,20 +99,20 @@ def test_what_cannot_be_resolved_says_which_where_and_what_to_do(
     with pytest.raises(ConfigError) as caught:
         resolve(text, {key: value.replace("FOLDER", str(folder)) for key, value in env.items()})
     error = str(caught.value)
-    assert error.startswith("input.fs.prop.secretKey refers to what cannot be resolved: ")
+    assert error.startswith("a reference in input.fs.prop.secretKey cannot be resolved: ")
     assert message in error
     assert f"process {os.getpid()} on " in error
     assert "hush" not in error
 
 
-def test_the_operators_beginnings_take_the_place_of_the_default() -> None:
+def test_the_operators_prefixes_replace_the_default() -> None:
     env = {"PINOT_PLUGINS_SECRETS_ENV": "MY_,OUR_", "OUR_KEY": "ours", "PINOT_SECRET_A": "a"}
     assert resolve("${env:OUR_KEY}", env) == "ours"
     with pytest.raises(ConfigError):
         resolve("${env:PINOT_SECRET_A}", env)
 
 
-def test_a_mounted_secret_of_kubernetes_is_in_its_folder(folder: Path) -> None:
+def test_a_mounted_kubernetes_secret_is_inside_its_folder(folder: Path) -> None:
     (folder / "..2026").mkdir()
     (folder / "..2026" / "token").write_text("t")
     (folder / "..data").symlink_to("..2026")
@@ -141,9 +145,9 @@ def test_references_are_shown_and_secrets_are_not() -> None:
         ("", False),
     ],
 )
-def test_a_text_of_references_alone(text: str, expected: bool) -> None:
+def test_a_text_made_only_of_references(text: str, expected: bool) -> None:
     assert is_reference(text) is expected
 
 
-def test_no_value_is_in_a_repr() -> None:
+def test_a_repr_contains_no_values() -> None:
     assert "hush" not in repr(OperatorSecrets({"PINOT_SECRET_A": "hush"}))

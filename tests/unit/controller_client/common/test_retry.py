@@ -1,4 +1,4 @@
-"""How often and how long a call is made again, on a clock turned by hand."""
+"""Number and duration of retries, with a fake clock."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_waits_double_with_jitter_up_to_the_longest() -> None:
     assert len(set(clock.sleeps)) == 6
 
 
-def test_no_wait_is_begun_that_ends_after_the_deadline() -> None:
+def test_no_wait_starts_that_would_end_after_the_deadline() -> None:
     clock = FakeClock()
     call = Failing(100, clock, takes_s=10.0)
     with pytest.raises(NotAppliedError):
@@ -101,6 +101,6 @@ def test_the_reason_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"attempts": 0}, {"deadline_s": -1.0}, {"max_wait_s": -0.1}])
-def test_a_wrong_policy_is_refused(wrong: dict[str, float]) -> None:
+def test_an_invalid_policy_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         RetryPolicy(**wrong)  # type: ignore[arg-type]

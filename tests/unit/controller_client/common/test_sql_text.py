@@ -1,4 +1,4 @@
-"""SQL cut at its semicolons."""
+"""SQL split at its semicolons."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_statements(sql: str, found: list[str]) -> None:
     assert statements(sql) == found
 
 
-def test_statements_without_an_end() -> None:
-    with pytest.raises(QueryError, match="cannot be read"):
+def test_unterminated_statements_are_refused() -> None:
+    with pytest.raises(QueryError, match="cannot be parsed"):
         statements("select 1; select 'a")
 
 

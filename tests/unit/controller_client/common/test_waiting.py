@@ -18,15 +18,15 @@ from tests.unit.fake_clock import FakeClock
     longest_poll_s=st.floats(0.1, 10),
 )
 def test_a_wait_ends(timeout_s: float, passed_s: float, first_poll_s: float, longest_poll_s: float) -> None:
-    # What is left of a wait may be so little that the clock shows no later time after it.
+    # The rest of a wait may be too short for the clock to advance.
     clock = FakeClock()
     clock.advance(passed_s)
-    looks = 0
+    polls = 0
 
     def missing() -> str:
-        nonlocal looks
-        looks += 1
-        assert looks < 2_000
+        nonlocal polls
+        polls += 1
+        assert polls < 2_000
         return "all"
 
     with pytest.raises(WaitTimeoutError, match="last seen: all"):
@@ -41,7 +41,7 @@ def test_a_wait_ends(timeout_s: float, passed_s: float, first_poll_s: float, lon
     assert clock.monotonic() - passed_s >= timeout_s * (1 - 1e-6) - 1e-6
 
 
-def test_it_looks_more_seldom_as_time_goes_by() -> None:
+def test_checks_become_less_frequent() -> None:
     clock = FakeClock()
     with pytest.raises(WaitTimeoutError):
         wait_until(lambda: "all", what="something", timeout_s=4, clock=clock, longest_poll_s=0.5)
@@ -49,7 +49,7 @@ def test_it_looks_more_seldom_as_time_goes_by() -> None:
     assert max(clock.sleeps) == 0.5
 
 
-def test_what_is_there_is_not_waited_for() -> None:
+def test_a_present_state_is_not_waited_for() -> None:
     clock = FakeClock()
     wait_until(lambda: None, what="something", timeout_s=0, clock=clock)
     assert clock.sleeps == []

@@ -63,9 +63,9 @@ def test_a_pause_that_pinot_refuses_leaves_no_name_behind(monkeypatch: pytest.Mo
     change_record(world.store, TABLE, lambda _present: other)
 
     def refuse(*_args: Any, **_options: Any) -> None:
-        raise RejectedError("Pinot does not force commits of t_REALTIME")
+        raise RejectedError("Pinot refuses forced commits of t_REALTIME")
 
     monkeypatch.setattr(world.client.consumption, "pause", refuse)
-    with pytest.raises(RejectedError, match="does not force commits"):
+    with pytest.raises(RejectedError, match="refuses forced commits"):
         pause(world.control)
     assert read_record(world.store, TABLE) == other

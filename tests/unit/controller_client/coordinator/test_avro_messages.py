@@ -1,4 +1,4 @@
-"""Avro messages: with a given schema, and of Confluent's own serializer with a schema registry."""
+"""Avro messages: with a given schema, and from Confluent's serializer with a schema registry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from controller_client.coordinator.reading.recipe import MessageFormat
 from controller_client.errors import ConfigError, SourceError
 from tests.support.schema_registry import SchemaRegistry, schema_registry
 
-_LOGIN = "reader:do not tell"
+_LOGIN = "reader:secret password"
 _AT = {"type": "long", "logicalType": "timestamp-millis"}
 _OLD: dict[str, Any] = {
     "type": "record",
@@ -35,7 +35,7 @@ def registry() -> Iterator[SchemaRegistry]:
 
 
 def confluents(registry: SchemaRegistry, schema: dict[str, Any], row: dict[str, Any]) -> bytes:
-    """A message as a user's producer writes it."""
+    """Return a message as a user's producer writes it."""
     client = SchemaRegistryClient({"url": registry.url, "basic.auth.user.info": _LOGIN})
     serialize = AvroSerializer(client, json.dumps(schema))
     message = serialize(row, SerializationContext("rows", MessageField.VALUE))
@@ -54,7 +54,7 @@ def test_each_message_is_read_with_the_schema_that_it_was_written_with(registry:
     reader = AvroMessages(MessageFormat(registry_url=registry.url, registry_login=_LOGIN, confluent=True))
     registry.asked.clear()
     assert reader.read([*messages, *other, *messages[:1]]) == [
-        {"id": "a", "at": 5},  # the number that Pinot stores, and not a time
+        {"id": "a", "at": 5},  # the number that Pinot stores, not a datetime
         {"more": 3, "id": "b", "at": None},
         {"id": "c", "at": None},
         *[None] * len(other),
@@ -63,21 +63,21 @@ def test_each_message_is_read_with_the_schema_that_it_was_written_with(registry:
     assert sorted(registry.asked) == ["/schemas/ids/7", "/schemas/ids/8", "/schemas/ids/99"]
 
 
-def test_a_registry_that_refuses_or_is_away_is_an_error_without_the_password(
+def test_a_registry_that_refuses_or_is_unreachable_is_an_error_without_the_password(
     registry: SchemaRegistry,
 ) -> None:
     message = confluents(registry, _OLD, {"id": "a", "at": 5})
-    for url, login, said in (
-        (registry.url, "reader:wrong", "answered 401"),
+    for url, login, message_text in (
+        (registry.url, "reader:wrong", "returned status 401"),
         ("http://127.0.0.1:9", _LOGIN, "does not answer"),
     ):
         reader = AvroMessages(MessageFormat(registry_url=url, registry_login=login, confluent=True))
-        with pytest.raises(SourceError, match=said) as caught:
+        with pytest.raises(SourceError, match=message_text) as caught:
             reader.read([message])
         assert login.partition(":")[2] not in f"{caught.value} {caught.value!r}"
 
 
-def test_a_given_schema_reads_plain_messages_and_those_with_a_head() -> None:
+def test_a_given_schema_reads_messages_with_and_without_a_header() -> None:
     data = io.BytesIO()
     fastavro.schemaless_writer(data, fastavro.parse_schema(_OLD), {"id": "x", "at": 9})
     plain = AvroMessages(MessageFormat(json.dumps(_OLD)))
@@ -90,6 +90,6 @@ def test_a_given_schema_reads_plain_messages_and_those_with_a_head() -> None:
 
 
 @pytest.mark.parametrize("schema", ["", "{", '{"type": "nothing"}', "7"])
-def test_what_is_no_schema_is_refused(schema: str) -> None:
+def test_an_invalid_schema_is_refused(schema: str) -> None:
     with pytest.raises(ConfigError, match="Avro schema of the messages"):
         AvroMessages(MessageFormat(schema or "''"))

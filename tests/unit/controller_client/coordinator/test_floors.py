@@ -1,4 +1,4 @@
-"""From which offsets on a table can still have rows, and when that counts."""
+"""The lowest offsets that a table can still have rows of, and when they take effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TABLE = TableName(TABLE)
 
 
 def world_of(oldest: dict[int, int], *, uploaded: bool = False) -> World:
-    """A table whose partitions have the segments from a sequence number to 5, of 100 rows each."""
+    """Return a table whose partitions have segments from a sequence number to 5, with 100 rows each."""
     world = World()
     states = {}
     for partition, first in oldest.items():
@@ -25,17 +25,17 @@ def test_a_partitions_floor_is_where_its_oldest_segment_begins() -> None:
     assert read_floors(world_of({0: 3, 2: 0}).store, _TABLE) == {0: 300, 2: 0}
 
 
-def test_nothing_is_known_of_a_table_with_other_segments_or_none() -> None:
+def test_a_table_with_foreign_segments_or_none_has_no_floors() -> None:
     assert read_floors(world_of({0: 3}, uploaded=True).store, _TABLE) == {}
     assert read_floors(World().store, _TABLE) == {}
 
 
-def test_a_floor_counts_from_the_look_after_and_never_falls() -> None:
+def test_a_floor_takes_effect_at_the_next_check_and_never_decreases() -> None:
     world = world_of({0: 1, 2: 4})
     floors = Floors(world.store, _TABLE, world.clock)
     assert floors.after(()) == ()
     world.clock.sleep(59)
-    assert floors.after(()) == (), "not looked at again"
+    assert floors.after(()) == (), "must not be read again yet"
     world.clock.sleep(2)
     # Servers may show a segment for a moment after it has left the ideal state.
     assert floors.after(()) == (100, 0, 400)

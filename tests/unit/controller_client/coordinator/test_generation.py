@@ -1,4 +1,4 @@
-"""Generations and requests for them, as ZooKeeper keeps them."""
+"""Generations and requests for them in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _TABLE_1 = Incarnation(41, "topic", "rules")
 _TABLE_2 = Incarnation(52, "topic", "rules")
 
 
-def test_a_request_names_the_generation_that_is_wanted() -> None:
+def test_a_request_contains_the_number_of_the_generation() -> None:
     store, _ = memory_store()
     assert read_generation(store, _TABLE) is None
     assert read_request(store, _TABLE) is None
     assert next_request(store, _TABLE, partitions=2) == RebuildRequest(1, 2, None)
-    assert read_request(store, _TABLE) is None, "asking what would be requested requests nothing"
+    assert read_request(store, _TABLE) is None, "next_request must not write a request"
     assert request_rebuild(store, _TABLE).number == 1
     generation = Generation(3, 17, "spark", 2, 64, "folder", _TABLE_1, 3, (4, 0), {0: 5, 11: 0})
     write_generation(store, _TABLE, generation)
     assert read_generation(store, _TABLE) == generation
-    # Asked twice before it began: one generation, with what was asked last.
+    # Two requests before it begins: one generation, with the settings of the last request.
     request_rebuild(store, _TABLE, partitions=4)
     assert request_rebuild(store, _TABLE, buckets=128) == RebuildRequest(4, None, 128)
     assert read_request(store, _TABLE) == RebuildRequest(4, None, 128)
@@ -43,14 +43,14 @@ def test_a_request_names_the_generation_that_is_wanted() -> None:
     assert request_rebuild(store, _TABLE).number == 5
 
 
-def test_ends_are_held_back_for_partitions_that_are_not_read_yet() -> None:
+def test_ends_are_held_back_until_all_partitions_are_read() -> None:
     generation = Generation(2, 1, "spark", 1, 1, "folder", until={0: 5, 1: 0})
     assert generation.holds_back({0: 4, 1: 9})
     assert generation.holds_back({1: 9})
     assert not generation.holds_back({0: 5})
 
 
-def test_a_generation_begins_after_all_versions_and_keeps_its_size_unless_told() -> None:
+def test_a_generation_begins_after_all_versions_and_keeps_its_size_by_default() -> None:
     on_spark = partial(following, engine="spark", incarnation=_TABLE_1, partitions=2, buckets=64)
     offsets = {0: 7, 1: 0}
     first = on_spark(None, None, NIL, offsets, folder="a")
@@ -58,7 +58,7 @@ def test_a_generation_begins_after_all_versions_and_keeps_its_size_unless_told()
     asked = on_spark(None, RebuildRequest(1, partitions=5), NIL, offsets, folder="a")
     assert asked == Generation(1, 0, "spark", 5, 64, "a", _TABLE_1)
     now = Generation(3, 17, "spark", 4, 32, "a", _TABLE_1, since=9)
-    # The request of the present generation is met; its checkpoint was lost.
+    # The request for the current generation is met; its checkpoint was lost.
     again = on_spark(now, RebuildRequest(3, 9, 9), 20, offsets, folder="b")
     assert again == Generation(4, 21, "spark", 4, 32, "b", _TABLE_1, 9, until=offsets)
     rebuilt = on_spark(now, RebuildRequest(4, None, 128), 20, offsets, folder="b")
@@ -67,23 +67,23 @@ def test_a_generation_begins_after_all_versions_and_keeps_its_size_unless_told()
     assert moved == Generation(4, 21, "local", 0, 0, "b", _TABLE_1, 9, until=offsets)
 
 
-def test_another_table_of_the_name_begins_behind_the_versions_of_the_former() -> None:
+def test_a_new_table_of_the_same_name_begins_after_the_versions_of_the_old_one() -> None:
     now = Generation(3, 17, "local", 0, 0, "a", _TABLE_1, since=9)
     new = following(now, None, 20, {0: 7}, engine="local", incarnation=_TABLE_2, folder="b")
-    # Nothing that queries could go on to see is of this table, so its first version is shown at once.
+    # Queries see no rows of the new table yet, so its first version becomes visible at once.
     assert new == Generation(4, 21, "local", 0, 0, "b", _TABLE_2, since=21, until={})
 
 
 def test_why_a_generation_begins() -> None:
     now = Generation(3, 17, "local", 0, 0, "a", _TABLE_1)
-    assert why_new(None, "local", None, _TABLE_1) == "it is the first"
+    assert why_new(None, "local", None, _TABLE_1) == "it is the first generation"
     assert why_new(now, "local", RebuildRequest(3), _TABLE_1) is None
-    assert why_new(now, "local", RebuildRequest(4), _TABLE_1) == "it was asked for"
-    assert why_new(now, "spark", None, _TABLE_1) == "the present one is of the engine local"
-    assert why_new(now, "local", None, _TABLE_2) == "the table was made again"
+    assert why_new(now, "local", RebuildRequest(4), _TABLE_1) == "a rebuild was requested"
+    assert why_new(now, "spark", None, _TABLE_1) == "the current generation belongs to the engine local"
+    assert why_new(now, "local", None, _TABLE_2) == "the table was recreated"
 
 
-def test_a_checkpoint_that_is_behind_what_was_sent_is_not_the_generations() -> None:
+def test_a_checkpoint_behind_the_sent_versions_does_not_belong_to_the_generation() -> None:
     now = Generation(3, 17, "spark", 4, 32, "a")
     assert now.has_sent(16, None)  # killed before its first batch
     assert now.has_sent(16, 0)

@@ -1,4 +1,4 @@
-"""What a table's config says to the key coordinator."""
+"""How the key coordinator reads a table's config."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def decoder(name: str, schema: str | None = None) -> StreamConfig:
     return StreamConfig({"stream.kafka.decoder.class.name": name, **more})
 
 
-def test_the_decoder_tells_how_messages_are_written() -> None:
+def test_the_decoder_determines_the_format_of_messages() -> None:
     json = "org.apache.pinot.plugin.stream.kafka.KafkaJSONMessageDecoder"
     confluent = f"{_AVRO}.confluent.KafkaConfluentSchemaRegistryAvroMessageDecoder"
     assert message_format(decoder(json), None) == MessageFormat()
@@ -33,15 +33,15 @@ def test_the_decoder_tells_how_messages_are_written() -> None:
     assert "secret" not in repr(found)
     with pytest.raises(ConfigError, match="schema of the table's Avro messages"):
         message_format(decoder(confluent), None)
-    with pytest.raises(ConfigError, match="ProtoBufMessageDecoder cannot be read"):
+    with pytest.raises(ConfigError, match="cannot read messages of the decoder ProtoBufMessageDecoder"):
         message_format(decoder("org.apache.pinot.plugin.ProtoBufMessageDecoder"), None)
 
 
 @pytest.mark.parametrize("name", ["no_such_module:f", "json:no_such", "json:decoder", "json", ":f"])
-def test_a_function_that_is_none_is_refused(name: str) -> None:
+def test_an_invalid_ranking_function_is_refused(name: str) -> None:
     with pytest.raises(ConfigError):
         rank_function(name)
 
 
-def test_the_function_that_ranks_is_found() -> None:
+def test_the_ranking_function_is_imported() -> None:
     assert rank_function("statistics:mean").__module__ == "statistics"

@@ -1,4 +1,4 @@
-"""Which messages have the same key, which have none, and how they are ranked."""
+"""Which messages have the same key, which have no key, and how they are ranked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SAME: list[dict[str, object]] = [
 ]
 _OTHERS: list[dict[str, object]] = [
     {**_SAME[0], "name": "7.0"},
-    {**_SAME[0], "name": "71", "count": 2},  # not told apart without the lengths of the parts
+    {**_SAME[0], "name": "71", "count": 2},  # indistinguishable without the lengths of the parts
     {**_SAME[0], "count": 112},
     {**_SAME[0], "flag": False},
     {**_SAME[0], "at": _MS + 1},
@@ -45,14 +45,14 @@ _NONE: list[bytes | None] = [
     json.dumps({**_SAME[0], "count": "twelve"}).encode(),
     json.dumps({**_SAME[0], "ts": "soon"}).encode(),
     json.dumps({**_SAME[0], "more": float("nan")}).encode(),
-    json.dumps({**_SAME[0], "number": "twelve"}).encode(),  # Pinot drops a row for that, too
+    json.dumps({**_SAME[0], "number": "twelve"}).encode(),  # Pinot also drops such a row
     json.dumps({**_SAME[0], "texts": {"a": [1, 2], "b": 3}}).encode(),
     json.dumps(_SAME[0]).encode()[:-1],
     json.dumps([_SAME[0]]).encode(),
     b"",
     b"null",
     b"\xff\xfe\x00",
-    None,  # a tombstone that does not say of which key
+    None,  # a tombstone without a key
 ]
 
 
@@ -71,7 +71,7 @@ def hashes_of(read: Read) -> list[tuple[int, int]]:
     return list(zip(read.records.high.tolist(), read.records.low.tolist(), strict=True))
 
 
-def test_values_that_are_one_in_pinot_are_one_key() -> None:
+def test_values_that_are_equal_in_pinot_give_one_key() -> None:
     values = [json.dumps(each).encode() for each in [*_SAME, *_OTHERS]]
     named = json.dumps({each.name: _SAME[1][each.name] for each in _KEY}).encode()
     read = RecordReader(_RECIPE).read(messages_of([*values, None], {len(values): named}))
@@ -89,7 +89,7 @@ def test_what_pinot_would_not_store_has_no_key_and_is_counted() -> None:
     read = RecordReader(_RECIPE).read(messages_of([good, *_NONE, good]))
     assert read.records.offset.tolist() == [0, len(_NONE) + 1]
     assert read.refused == len(_NONE)
-    assert read.example == "partition 3, offset 1: name, of the key, is missing or is no STRING"
+    assert read.example == "partition 3, offset 1: the key column name is missing or not of type STRING"
     each = [RecordReader(_RECIPE).read(messages_of([one])) for one in _NONE]
     assert [(one.refused, len(one.records)) for one in each] == [(1, 0)] * len(_NONE)
 
@@ -116,10 +116,10 @@ def by_level(records: pd.DataFrame) -> NDArray[np.int64]:
     return np.array([known[each] for each in records["level"]]) * 10**15 + records["ts"].astype("int64")
 
 
-by_level.columns = ("level", "deep")  # type: ignore[attr-defined]  # what it gets beside key and time
+by_level.columns = ("level", "deep")  # type: ignore[attr-defined]  # what it receives besides key and time
 
 
-def test_the_users_function_ranks_what_has_a_key() -> None:
+def test_the_users_function_ranks_records_with_a_key() -> None:
     recipe = Recipe((KeyColumn("id", "LONG"),), TimeColumn("ts", "LONG"), rank=by_level)
     rows = [
         {"id": 1, "ts": 7, "level": "high", "deep": {"a": 1}},
@@ -131,14 +131,14 @@ def test_the_users_function_ranks_what_has_a_key() -> None:
     assert read.records.order.tolist() == [2 * 10**15 + 7, 10**15 + 8, 9 * 10**15 + _MS]
 
 
-def test_a_function_that_fails_is_the_users_fault() -> None:
+def test_a_failing_ranking_function_is_a_config_error() -> None:
     def fails(_records: pd.DataFrame) -> NDArray[np.int64]:
         raise ZeroDivisionError("mine")
 
     def too_few(_records: pd.DataFrame) -> NDArray[np.int64]:
         return np.array([1, 2])
 
-    for rank, said in ((fails, "ZeroDivisionError: mine"), (too_few, "returned")):
+    for rank, message in ((fails, "ZeroDivisionError: mine"), (too_few, "returned")):
         recipe = Recipe((KeyColumn("id", "LONG"),), TimeColumn("ts", "LONG"), rank=rank)
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=message):
             RecordReader(recipe).read(messages_of([b'{"id": 1, "ts": 2}']))

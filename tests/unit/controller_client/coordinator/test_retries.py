@@ -1,4 +1,4 @@
-"""Failures of a coordinator: how often it tries again, how long it pauses, and what ends it."""
+"""Failures of a coordinator: the number of retries, the pauses, and what ends it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controller_client.errors import (
 
 
 class _Stop(threading.Event):
-    """Waits for nothing, and keeps for how long it was to wait."""
+    """Does not wait, but records the requested pauses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class _Stop(threading.Event):
 
 
 def failing(times: int, error: PinotPluginError) -> Callable[[], bool]:
-    """An attempt that fails so many times, and then is done."""
+    """Return an attempt that fails a number of times and then succeeds."""
     left = [times]
 
     def attempt() -> bool:
@@ -44,21 +44,21 @@ def failing(times: int, error: PinotPluginError) -> Callable[[], bool]:
 
 
 @pytest.mark.parametrize("kind", [SourceError, UnreachableError, AuthError, OutcomeUnknownError])
-def test_it_tries_again_after_longer_and_longer_pauses(kind: type[PinotPluginError]) -> None:
+def test_it_retries_with_increasing_pauses(kind: type[PinotPluginError]) -> None:
     stop, notes = _Stop(), list[str]()
     Retries(notes.append).run(failing(9, kind("no answer")), stop)
     assert stop.pauses_s == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
     assert notes[0] == "no answer; trying again in 0.5 s"
 
 
-def test_the_tenth_failure_without_a_version_between_ends_it() -> None:
+def test_the_tenth_failure_without_a_version_ends_it() -> None:
     stop = _Stop()
     with pytest.raises(SourceError):
         Retries(lambda _: None).run(failing(10, SourceError("no answer")), stop)
     assert len(stop.pauses_s) == 9
 
 
-def test_a_version_makes_earlier_failures_uncounted() -> None:
+def test_a_version_resets_the_count_of_failures() -> None:
     stop = _Stop()
     retries = Retries(lambda _: None)
     fails = failing(12, SourceError("no answer"))
@@ -73,7 +73,7 @@ def test_a_version_makes_earlier_failures_uncounted() -> None:
     assert len(stop.pauses_s) == 12
 
 
-def test_an_attempt_that_is_not_done_is_made_again_without_a_pause() -> None:
+def test_an_unfinished_attempt_is_repeated_without_a_pause() -> None:
     stop, done = _Stop(), [False, False, True]
     Retries(lambda _: None).run(lambda: done.pop(0), stop)
     assert (done, stop.pauses_s) == ([], [])
@@ -86,7 +86,7 @@ def test_other_errors_end_it_at_once() -> None:
     assert stop.pauses_s == []
 
 
-def test_a_failure_after_the_stop_is_the_end() -> None:
+def test_a_failure_after_the_stop_ends_it_silently() -> None:
     stop, notes = _Stop(), list[str]()
 
     def attempt() -> bool:

@@ -1,4 +1,4 @@
-"""Resolution against a model that keeps everything in dictionaries."""
+"""Compares resolution with a model that keeps everything in dictionaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controller_client.errors import DataError
 
 @dataclass(frozen=True, order=True)
 class Record:
-    """In the order in which records of a key win."""
+    """A record; the greatest record of a key wins."""
 
     order: int
     offset: int
@@ -26,10 +26,10 @@ class Record:
     key: int
 
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """Partition and offset."""
 
-# Keys whose hashes agree in one half, so that both halves have to be looked at.
+# Keys whose hashes have one half in common, so that both halves have to be compared.
 _HASHES = [(high, low) for high in (0, 7, 2**64 - 1) for low in (0, 1, 2**64 - 1)]
 
 
@@ -44,14 +44,14 @@ def entries_of(records: Sequence[Record]) -> Entries:
     )
 
 
-def positions_of(entries: Entries) -> list[Place]:
+def positions_of(entries: Entries) -> list[Position]:
     return list(zip(entries.partition.tolist(), entries.offset.tolist(), strict=True))
 
 
 @st.composite
 def streams(draw: st.DrawFn) -> list[list[Record]]:
-    """Batches: each place has one record; a batch may bring again what it, or one before it, has."""
-    places = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), unique=True, max_size=24))
+    """Draw batches: each position has one record; batches may repeat records."""
+    positions = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), unique=True, max_size=24))
     records = [
         Record(
             order=draw(st.integers(-2, 3)),
@@ -60,7 +60,7 @@ def streams(draw: st.DrawFn) -> list[list[Record]]:
             tombstone=draw(st.booleans()),
             key=draw(st.integers(0, len(_HASHES) - 1)),
         )
-        for partition, offset in places
+        for partition, offset in positions
     ]
     records += draw(st.lists(st.sampled_from(records), max_size=6)) if records else []
     order = draw(st.permutations(records))
@@ -71,26 +71,26 @@ def streams(draw: st.DrawFn) -> list[list[Record]]:
 @given(streams())
 def test_the_visible_rows_are_the_models_at_every_version(batches: list[list[Record]]) -> None:
     state = Entries.empty()
-    inserted: dict[Place, int] = {}
-    deleted: dict[Place, int] = {}
+    inserted: dict[Position, int] = {}
+    deleted: dict[Position, int] = {}
     seen_so_far: list[Record] = []
     for version, batch in enumerate(batches):
         records = entries_of(batch)
-        places = state.places(records)
-        result = resolve(state.take(np.unique(places[places >= 0])), records)
+        positions = state.positions(records)
+        result = resolve(state.take(np.unique(positions[positions >= 0])), records)
         state = Entries.unpack(state.merged(result.entries).pack())
         events = positions_of(result.inserted)
         assert len(events) == len(set(events))
-        for place in events:
-            inserted.setdefault(place, version)  # first wins
-        for place in positions_of(result.deleted):
-            deleted.setdefault(place, version)
+        for position in events:
+            inserted.setdefault(position, version)  # first wins
+        for position in positions_of(result.deleted):
+            deleted.setdefault(position, version)
         seen_so_far += batch
 
         newest: dict[int, Record] = {}
         for record in seen_so_far:
             newest[record.key] = max(newest.get(record.key, record), record)
-        visible = {place for place in inserted if place not in deleted}
+        visible = {position for position in inserted if position not in deleted}
         assert visible == {(r.partition, r.offset) for r in newest.values() if not r.tombstone}
         assert inserted.keys() == {(r.partition, r.offset) for r in seen_so_far if not r.tombstone}
         assert set(positions_of(state)) == {(r.partition, r.offset) for r in newest.values()}
@@ -98,9 +98,9 @@ def test_the_visible_rows_are_the_models_at_every_version(batches: list[list[Rec
 
 @given(streams())
 def test_a_stream_that_is_sent_again_changes_nothing(batches: list[list[Record]]) -> None:
-    """As a rebuild does: another split, from the beginning, over what is there."""
-    inserted: set[Place] = set()
-    deleted: set[Place] = set()
+    """As in a rebuild: resend everything, split differently."""
+    inserted: set[Position] = set()
+    deleted: set[Position] = set()
 
     def run(parts: Sequence[Sequence[Record]]) -> None:
         state = Entries.empty()
@@ -117,7 +117,7 @@ def test_a_stream_that_is_sent_again_changes_nothing(batches: list[list[Record]]
     assert inserted == before[0]
 
 
-def test_a_key_is_known_until_the_segments_begin_behind_its_row() -> None:
+def test_a_key_is_kept_until_the_first_segment_begins_after_its_row() -> None:
     state = entries_of(
         [
             Record(0, offset, partition, False, key)
@@ -128,7 +128,7 @@ def test_a_key_is_known_until_the_segments_begin_behind_its_row() -> None:
     assert live(state, []).all()
 
 
-def test_what_is_not_a_state_is_refused() -> None:
+def test_invalid_data_are_refused() -> None:
     whole = entries_of([Record(0, 1, 0, False, 1)]).pack()
     for wrong in (b"", b"PPK2x", whole[:-1], b"x" + whole[1:]):
         with pytest.raises(DataError, match="state of a bucket"):

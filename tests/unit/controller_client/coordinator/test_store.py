@@ -1,4 +1,4 @@
-"""The state on disk against a dictionary, through restarts, and through files that are not whole."""
+"""Compares the state on disk with a dictionary, across restarts and with damaged files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller_client.coordinator.entries import Entries
 from controller_client.coordinator.state.store import Store, StoredUpTo
 from tests.support.wait import wait_for
 
-# Few upper halves, so that both halves have to be looked at; and ones at both ends of the range.
+# Few upper halves, so that both halves have to be compared; some at both ends of the range.
 _HIGHS = [0, 1, 2**63, 2**64 - 1, *(each * 0x9E3779B97F4A7C15 % 2**64 for each in range(1, 40))]
 _LOWS = [0, 1, 7, 2**64 - 1]
 _Key = tuple[int, int]
@@ -44,7 +44,7 @@ def up_to(version: int, floors: tuple[int, ...] = ()) -> StoredUpTo:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_it_knows_what_a_dictionary_knows(seed: int, tmp_path: Path) -> None:
+def test_it_returns_what_a_dictionary_returns(seed: int, tmp_path: Path) -> None:
     choose = random.Random(seed)
     store = Store(tmp_path / "state", in_memory=choose.choice([1, 9, 40]))
     model: dict[_Key, int] = {}
@@ -68,7 +68,7 @@ def test_it_knows_what_a_dictionary_knows(seed: int, tmp_path: Path) -> None:
     store.close()
 
 
-def test_files_are_merged_beside_the_work(tmp_path: Path) -> None:
+def test_files_are_merged_in_the_background(tmp_path: Path) -> None:
     store = Store(tmp_path, in_memory=1)
     for version in range(30):
         store.put(entries_of({(version, 0): version}), up_to(version), rows=1)
@@ -83,7 +83,7 @@ def test_files_are_merged_beside_the_work(tmp_path: Path) -> None:
     assert sorted(found.offset.tolist()) == [*range(30)]
 
 
-def test_what_was_in_memory_at_a_kill_is_gone_and_the_rest_is_there(tmp_path: Path) -> None:
+def test_a_kill_loses_only_the_records_in_memory(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put(entries_of({(1, 1): 10}), up_to(1), rows=1)
     store.write()
@@ -93,7 +93,7 @@ def test_what_was_in_memory_at_a_kill_is_gone_and_the_rest_is_there(tmp_path: Pa
     assert all_of(again) == {(1, 1): 10}
 
 
-def test_a_key_below_its_floor_is_not_known_and_leaves_with_a_merge(tmp_path: Path) -> None:
+def test_a_key_below_its_floor_is_not_returned_and_a_merge_drops_it(tmp_path: Path) -> None:
     store = Store(tmp_path)
     old = {(0, 0): 3, (1, 0): 4, (2**63, 0): 5, (2**64 - 1, 7): 9}
     store.put(entries_of(old), up_to(4), rows=4)
@@ -115,7 +115,7 @@ def test_a_key_below_its_floor_is_not_known_and_leaves_with_a_merge(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["manifest.json", "00000001.run"])
 @pytest.mark.parametrize("wrong", [b"", b"{}", b"x" * 500])
-def test_a_state_that_is_not_whole_is_none(name: str, wrong: bytes, tmp_path: Path) -> None:
+def test_a_damaged_state_counts_as_empty(name: str, wrong: bytes, tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put(entries_of({(1, 1): 10}), up_to(1), rows=1)
     store.close()
@@ -140,7 +140,7 @@ def test_a_new_state_begins_empty(tmp_path: Path) -> None:
     assert all_of(again) == {}
 
 
-def test_what_a_full_disk_refuses_is_written_later(tmp_path: Path) -> None:
+def test_records_that_a_full_disk_refused_are_written_later(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put(entries_of({(1, 1): 10}), up_to(1), rows=1)
     full = tmp_path / "00000001.run"

@@ -9,14 +9,14 @@ from controller_client.coordinator.rules import Resolution
 from controller_client.coordinator.version_events import events_of
 
 
-def entries_of(*places: tuple[int, int]) -> Entries:
+def entries_of(*positions: tuple[int, int]) -> Entries:
     rows = Entries.empty().take(np.zeros(0, np.intp)).rows()
-    rows = np.zeros(len(places), rows.dtype)
-    rows["partition"], rows["offset"] = [p for p, _ in places], [o for _, o in places]
+    rows = np.zeros(len(positions), rows.dtype)
+    rows["partition"], rows["offset"] = [p for p, _ in positions], [o for _, o in positions]
     return Entries.of_rows(rows)
 
 
-def test_inserts_go_before_deletes_and_each_by_offset() -> None:
+def test_inserts_come_before_deletes_and_each_in_order_of_offset() -> None:
     one = Resolution(Entries.empty(), entries_of((1, 9), (1, 4), (0, 2)), entries_of((1, 2), (3, 8)))
     other = Resolution(Entries.empty(), entries_of((1, 5)), entries_of((1, 4)))
     found = {
@@ -29,6 +29,6 @@ def test_inserts_go_before_deletes_and_each_by_offset() -> None:
     }
 
 
-def test_nothing_has_no_events() -> None:
+def test_an_empty_batch_has_no_events() -> None:
     nothing = Resolution(Entries.empty(), Entries.empty(), Entries.empty())
     assert events_of([nothing], 7) == {}

@@ -267,7 +267,7 @@ def test_a_body_that_is_longer_than_it_may_be(
     cluster: Cluster, listen: Listen, tmp_path: Path, step: Step
 ) -> None:
     other = listen(step, host="127.0.0.2")
-    with pytest.raises(DataError, match="more than the 1,000 bytes"):
+    with pytest.raises(DataError, match="larger than the allowed 1,000 bytes"):
         fetched(cluster, f"{other.url}/s", tmp_path)
     assert (tmp_path / "tar").stat().st_size <= MOST + (1 << 20)
 

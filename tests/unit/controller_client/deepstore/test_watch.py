@@ -68,7 +68,7 @@ class Turn:
         self.was_released = False
 
     @property
-    def held(self) -> bool:
+    def is_holder(self) -> bool:
         return next(self._held)
 
     def release(self) -> None:
@@ -143,11 +143,11 @@ def test_a_lease_that_is_lost_between_two_rounds_ends_what_was_told_of_tables(
 
     class Lost(Turn):
         @property
-        def held(self) -> bool:
+        def is_holder(self) -> bool:
             seen.append("deepstore_segments{" in monitoring.text())
             if len(seen) == 5:
                 stop.set()
-            return super().held
+            return super().is_holder
 
     watch = Watch(
         lambda: AuditReport("file:///x", 2, 0, 0.0, (TableAudit(TABLE, 1, 0, (), ()),)),

@@ -1,4 +1,4 @@
-"""A bucket behind the JSON API of Google Cloud Storage, as far as gcsfs asks, to see what it makes of names.
+"""A bucket with the parts of Google Cloud Storage's JSON API that gcsfs uses, to test its handling of names.
 
 It stands in for no guarantee of Google's.
 """

@@ -1,4 +1,5 @@
-"""What every store does alike: local files, and fsspec with and without renames, each in its real library."""
+"""The common behaviour of all stores: local files, and fsspec with and without renames, with real
+libraries."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     fsspec.filesystem("memory").store.clear()
 
 
-def test_files_are_listed_with_all_folders_in_the_order_of_their_uris(place: Place) -> None:
+def test_files_are_listed_recursively_sorted_by_uri(place: Place) -> None:
     names = ["b", "a/z", "a/y/x", "a.csv", "a0", "c/d/e/f"]
     for name in names:
         place.put(name, name.encode())
@@ -72,7 +73,7 @@ def test_files_are_listed_with_all_folders_in_the_order_of_their_uris(place: Pla
 
 
 @pytest.mark.parametrize("name", ["a b", "a#b", "a?b=c", "a%20b", "[a]*", "é", "a\nb", ".a", "{x}", "a;b&c"])
-def test_a_file_of_any_name_is_that_file(place: Place, name: str) -> None:
+def test_a_file_may_have_any_name(place: Place, name: str) -> None:
     uri = place.put(f"folder/{name}", b"here")
     [found] = place.store.list(place.uri)
     assert found.uri == uri
@@ -83,7 +84,7 @@ def test_a_file_of_any_name_is_that_file(place: Place, name: str) -> None:
     assert list(place.store.list(place.uri)) == []
 
 
-def test_an_upload_replaces_what_was_there_and_leaves_nothing_beside_it(place: Place) -> None:
+def test_an_upload_replaces_the_file_and_leaves_nothing_else(place: Place) -> None:
     uri = place.put("x", b"first")
     assert place.put("x", b"second one") == uri
     assert place.get(uri) == b"second one"
@@ -91,7 +92,7 @@ def test_an_upload_replaces_what_was_there_and_leaves_nothing_beside_it(place: P
     assert [each.uri for each in place.store.list(place.uri)] == [uri]
 
 
-def test_what_is_not_there(place: Place) -> None:
+def test_missing_files(place: Place) -> None:
     place.put("x", b"x")
     missing = f"{place.uri}/none"
     assert place.store.size_bytes(missing) is None
@@ -104,7 +105,7 @@ def test_what_is_not_there(place: Place) -> None:
         list(place.store.list(missing))
 
 
-def test_a_folder_goes_with_all_in_it_and_no_more(place: Place) -> None:
+def test_a_folder_is_deleted_recursively_and_nothing_else(place: Place) -> None:
     for name in ("s/1", "s/t/2", "s2/3"):
         place.put(name, b"x")
     assert place.store.delete_tree(f"{place.uri}/s") == 2
@@ -113,7 +114,7 @@ def test_a_folder_goes_with_all_in_it_and_no_more(place: Place) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "while"])
-def test_a_file_that_is_rewritten_is_noticed(place: Place, when: str) -> None:
+def test_a_rewritten_file_is_noticed(place: Place, when: str) -> None:
     uri = place.put("x", b"first")
     [found] = place.store.list(place.uri)
     if when == "before":
@@ -127,7 +128,7 @@ def test_a_file_that_is_rewritten_is_noticed(place: Place, when: str) -> None:
     assert place.get(uri) == b"longer than first"
 
 
-def test_a_file_that_is_deleted_is_noticed(place: Place) -> None:
+def test_a_deleted_file_is_noticed(place: Place) -> None:
     uri = place.put("x", b"first")
     [found] = place.store.list(place.uri)
     place.store.delete(uri)
@@ -136,7 +137,7 @@ def test_a_file_that_is_deleted_is_noticed(place: Place) -> None:
 
 
 def _rename_by_name(file_system: Any) -> None:
-    """As WebHDFS renames; that of fsspec's memory copies what fits a pattern."""
+    """Rename like WebHDFS; the rename of fsspec's memory file system copies what matches a pattern."""
 
     def mv(source: str, target: str) -> None:
         file_system.cp_file(source, target)
@@ -146,7 +147,7 @@ def _rename_by_name(file_system: Any) -> None:
 
 
 def _while_it_is_read(place: Place, change: Callable[[], object]) -> Callable[[], object]:
-    """A local file is read where it lies; another is read when its copy is made."""
+    """A local file is read in place; others are read when copied."""
     if isinstance(place.store, LocalStore):
         return change
     file_system: Any = place.store._fs  # type: ignore[attr-defined]
@@ -162,7 +163,7 @@ def _while_it_is_read(place: Place, change: Callable[[], object]) -> Callable[[]
 
 
 @pytest.mark.parametrize("pattern", ["*", "[ab]", "?"])
-def test_a_folder_whose_name_is_a_pattern_goes_alone(place: Place, pattern: str) -> None:
+def test_a_folder_whose_name_is_a_pattern_is_deleted_alone(place: Place, pattern: str) -> None:
     for name in ("a/1", f"{pattern}/2"):
         place.put(name, b"x")
     assert place.store.delete_tree(f"{place.uri}/{pattern}") == 1

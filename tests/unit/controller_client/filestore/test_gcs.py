@@ -25,7 +25,7 @@ def authorization(seen: Seen) -> str | None:
     return {name.lower(): value for name, value in seen.headers.items()}.get("authorization")
 
 
-def test_each_object_is_listed_and_read_as_itself(tmp_path: Path) -> None:
+def test_each_object_is_listed_and_read_under_its_own_name(tmp_path: Path) -> None:
     names = [*NAMES, "x//y", "/z", "x/y", "x"]
     bucket = Bucket(page=7)
     for name in names:
@@ -41,7 +41,7 @@ def test_each_object_is_listed_and_read_as_itself(tmp_path: Path) -> None:
                 assert path.read_bytes().decode() == file.uri.removeprefix("gs://bucket/in/")
 
 
-def test_a_folder_is_written_and_deleted_by_the_names_that_are_in_it(tmp_path: Path) -> None:
+def test_a_folder_is_written_and_deleted_by_exact_names(tmp_path: Path) -> None:
     bucket = Bucket()
     bucket.put("out2/kept", b"")
     (tmp_path / "f").write_bytes(b"content\n\n--==0==")
@@ -56,7 +56,7 @@ def test_a_folder_is_written_and_deleted_by_the_names_that_are_in_it(tmp_path: P
     assert [*bucket.objects] == ["out2/kept"]
 
 
-def test_an_object_that_is_written_anew_is_noticed(tmp_path: Path) -> None:
+def test_a_rewritten_object_is_noticed(tmp_path: Path) -> None:
     bucket = Bucket()
     bucket.put("in/a", b"one")
     with serving(bucket) as server:
@@ -67,10 +67,10 @@ def test_an_object_that_is_written_anew_is_noticed(tmp_path: Path) -> None:
             raise AssertionError
 
 
-def test_the_credentials_of_this_machine_go_to_google_alone(
+def test_this_machines_credentials_are_sent_only_to_google(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A table's owner chooses the endpoint, and the machine's credentials are not theirs."""
+    """A table's owner chooses the endpoint but does not own the machine's credentials."""
     mine = tmp_path / "mine.json"
     token = {"type": "authorized_user", "client_id": "c", "client_secret": "hush", "refresh_token": "hush"}
     mine.write_text(json.dumps(token))
@@ -103,10 +103,10 @@ def test_which_endpoint_is_googles(endpoint: str | None, is_own: bool) -> None:
 
 
 @pytest.mark.parametrize("key", ["FILE", "google_default", "cache", "browser", "cloud", '"FILE"', "[]"])
-def test_a_key_is_its_content_and_names_nothing_of_this_machine(key: str, tmp_path: Path) -> None:
+def test_a_key_is_given_by_content_not_by_path(key: str, tmp_path: Path) -> None:
     (tmp_path / "k.json").write_text('{"type": "authorized_user", "refresh_token": "hush"}')
     opened: list[Any] = []
-    with pytest.raises(ConfigError, match="the property gcpKey cannot be read") as caught:
+    with pytest.raises(ConfigError, match="the property gcpKey is invalid") as caught:
         opened.append(open_store("gs://b/x", {"gcpKey": key.replace("FILE", os.fspath(tmp_path / "k.json"))}))
     assert "${file:NAME}" in str(caught.value)
     assert not opened

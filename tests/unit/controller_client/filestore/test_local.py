@@ -10,7 +10,7 @@ from controller_client.filestore import SourceChangedError, check_store
 from controller_client.filestore.local import LocalStore
 
 
-def test_lists_all_files_below_a_folder_in_the_order_of_their_uris(tmp_path: Path) -> None:
+def test_files_are_listed_recursively_sorted_by_uri(tmp_path: Path) -> None:
     for name in ("b.csv", "a/z.csv", "a/b/c.csv", "ü x.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
@@ -56,7 +56,7 @@ def test_a_file_changed_while_it_is_read_is_noticed(tmp_path: Path) -> None:
         pytest.fail("the file is gone")
 
 
-def test_upload_makes_folders_and_leaves_nothing_else(tmp_path: Path) -> None:
+def test_upload_creates_folders_and_leaves_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("1")
     store = LocalStore()
     store.upload(tmp_path / "x", f"file://{tmp_path}/deep/er/y")
@@ -75,6 +75,6 @@ def test_upload_makes_folders_and_leaves_nothing_else(tmp_path: Path) -> None:
         ("s3://b/x", "a.LocalPinotFS"),
     ],
 )
-def test_a_store_that_does_not_fit_is_refused(uri: str, class_name: str | None) -> None:
+def test_a_store_class_that_does_not_match_is_refused(uri: str, class_name: str | None) -> None:
     with pytest.raises(ConfigError):
         check_store(uri, {}, class_name=class_name)

@@ -1,4 +1,4 @@
-"""Names of files and objects that look like something else: a URI means the listed file, no other."""
+"""Names of files and objects that look like something else: a URI means exactly the listed file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from controller_client.filestore import SourceChangedError, open_store
 from controller_client.filestore.local import LocalStore, local_path
 from controller_client.filestore.s3 import _split
 
-# Each pair is one that a URI parser takes for the same file.
+# A URI parser would treat both names of a pair as the same file.
 NAMES = [
     *("a.json", "a.json#1.json", "a.json?x=1", "a.json?", "a.json#"),
     *("a b", "a%20b", "a+b", "a%2520b", "%41", "A", "%", "%%", "%zz", "a;b", "a;"),
@@ -48,7 +48,7 @@ def test_each_file_is_read_as_itself(tmp_path: Path) -> None:
             assert path.read_bytes().decode() == file.uri.removeprefix(f"file://{tmp_path}/")
 
 
-def test_a_name_that_is_not_utf_8_is_kept_to_the_byte(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf_8_keeps_its_bytes(tmp_path: Path) -> None:
     for name in (b"\xff.csv", b"\\xff.csv", b"%FF.csv", "ÿ.csv".encode()):
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_bytes(name)
     for file in LocalStore().list(str(tmp_path)):
@@ -56,7 +56,7 @@ def test_a_name_that_is_not_utf_8_is_kept_to_the_byte(tmp_path: Path) -> None:
             assert os.fsencode(path.name) == path.read_bytes()
 
 
-def test_a_file_that_is_gone_is_never_taken_for_another(tmp_path: Path) -> None:
+def test_a_missing_file_is_never_confused_with_another(tmp_path: Path) -> None:
     for name, other in (("a%20b", "a b"), ("a#b", "a"), ("a?b", "a")):
         (tmp_path / name).write_text("x")
         (file,) = (each for each in LocalStore().list(str(tmp_path)) if each.uri.endswith(name))
@@ -66,19 +66,19 @@ def test_a_file_that_is_gone_is_never_taken_for_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["my folder", "my#folder", "my?folder", "my%20folder"])
-def test_a_folder_that_somebody_wrote_as_it_is(folder: str, tmp_path: Path) -> None:
+def test_a_literal_folder(folder: str, tmp_path: Path) -> None:
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "x").write_text("1")
     uris = [file.uri for file in LocalStore().list(f"file://{tmp_path}/{folder}")]
     assert uris == [f"file://{tmp_path}/{folder}/x"]
 
 
-def test_a_folder_that_somebody_encoded(tmp_path: Path) -> None:
+def test_a_percent_encoded_folder(tmp_path: Path) -> None:
     (tmp_path / "my folder").mkdir()
     assert local_path(f"file://{tmp_path}/my%20folder") == tmp_path / "my folder"
 
 
-def test_a_key_is_taken_character_by_character() -> None:
+def test_a_key_is_used_literally() -> None:
     for key in [*NAMES, "/leading", "a//b", "a/", "s3", "bucket/s3://bucket/x", "a/../b", "ünïcödé 日本"]:
         for bucket in ("bucket", "s3", "s3s3"):
             assert _split(f"s3://{bucket}/{key}") == (bucket, key)
@@ -92,7 +92,7 @@ def test_a_relative_path_is_refused_with_the_absolute_one(uri: str) -> None:
 
 
 def test_a_host_in_a_file_uri_is_refused() -> None:
-    with pytest.raises(ConfigError, match="inputDirURI: the URI file://data/in names the host 'data'"):
+    with pytest.raises(ConfigError, match="inputDirURI: the URI file://data/in contains the host 'data'"):
         open_store("file://data/in", {}, key="inputDirURI")
 
 
@@ -108,5 +108,5 @@ def test_a_host_in_a_file_uri_is_refused() -> None:
         ("", ""),
     ],
 )
-def test_names_are_shown_without_what_acts(text: str, shown: str) -> None:
+def test_names_are_shown_without_control_characters(text: str, shown: str) -> None:
     assert visible(text) == shown

@@ -1,4 +1,4 @@
-"""What ``file://`` reaches is decided by whoever runs the process."""
+"""The operator of a process decides what ``file://`` can reach."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from controller_client.filestore.local import LocalStore
 from controller_client.filestore.operator_folders import OperatorFolders
 
 
-def test_without_a_bound_all_is_allowed() -> None:
+def test_without_a_limit_everything_is_allowed() -> None:
     folders = OperatorFolders({})
     assert not folders.are_bounded
     folders.check(Path("/etc/passwd"))
 
 
-def test_only_the_named_folders_and_never_the_secrets(tmp_path: Path) -> None:
+def test_only_the_allowed_folders_and_never_the_secrets(tmp_path: Path) -> None:
     data, other, secrets = (tmp_path / name for name in ("data", "other", "data/secrets"))
     bounds = {
         "PINOT_PLUGINS_FILE_DIRS": f"{data}{os.pathsep}{other}",
@@ -29,14 +29,14 @@ def test_only_the_named_folders_and_never_the_secrets(tmp_path: Path) -> None:
     for allowed in (data, data / "in" / "x.csv", other, data / "secrets-of-nobody"):
         folders.check(allowed)
     for refused in (tmp_path, tmp_path / "database", data / ".." / "x", Path("/etc/passwd")):
-        with pytest.raises(SourceError, match="no folder that this process may use"):
+        with pytest.raises(SourceError, match="not in a folder that this process may use"):
             folders.check(refused)
     for secret in (secrets, secrets / "key", data / "in" / ".." / "secrets" / "key"):
-        with pytest.raises(SourceError, match="folder of secrets"):
+        with pytest.raises(SourceError, match="secrets folder"):
             folders.check(secret)
 
 
-def test_a_store_reads_and_writes_nothing_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_does_not_read_or_write_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     for folder in (data, elsewhere):
         folder.mkdir()
@@ -57,16 +57,14 @@ def test_a_store_reads_and_writes_nothing_elsewhere(tmp_path: Path, monkeypatch:
         lambda: store.delete_tree(str(elsewhere)),
     )
     for attempt in attempts:
-        with pytest.raises(SourceError, match="no folder that this process may use"):
+        with pytest.raises(SourceError, match="not in a folder that this process may use"):
             attempt()
     assert (elsewhere / "x").read_text() == "x"
     assert not (data / "y").exists()
 
 
 @pytest.mark.parametrize("target", ["elsewhere", "elsewhere/x"])
-def test_a_link_counts_by_where_it_leads(
-    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_counts_by_its_target(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     for folder in (data, elsewhere):
         folder.mkdir()
@@ -74,5 +72,5 @@ def test_a_link_counts_by_where_it_leads(
     (data / "link").symlink_to(tmp_path / target)
     assert len(list(LocalStore().list(str(data)))) == 1
     monkeypatch.setenv("PINOT_PLUGINS_FILE_DIRS", str(data))
-    with pytest.raises(SourceError, match="no folder that this process may use"):
+    with pytest.raises(SourceError, match="not in a folder that this process may use"):
         list(LocalStore().list(str(data)))

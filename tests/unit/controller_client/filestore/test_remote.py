@@ -1,4 +1,4 @@
-"""Stores through fsspec: what is refused, what of an error is shown, and which options properties become."""
+"""Stores through fsspec: what is refused, what an error shows, and how properties map to options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEMORY = RemoteKind("a.MemoryPinotFS", StoreTraits("memory"), "none", {"key": ("
 
 @pytest.fixture
 def errors() -> list[Exception]:
-    """What the file system's calls fail with: as a library's do, with a credential in the text."""
+    """Make the file system's calls fail like a library's, with a credential in the text."""
     return [PermissionError("hush-key is wrong")]
 
 
@@ -38,7 +38,7 @@ def failing(errors: list[Exception]) -> FsspecStore:
     return store
 
 
-def test_what_a_library_says_is_not_shown(failing: FsspecStore, tmp_path: Path) -> None:
+def test_a_librarys_error_text_is_not_shown(failing: FsspecStore, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x")
     calls = (
         lambda: list(failing.list("memory://b/x")),
@@ -57,8 +57,8 @@ def test_what_a_library_says_is_not_shown(failing: FsspecStore, tmp_path: Path) 
         assert caught.value.__cause__ is None
 
 
-def test_a_folder_in_a_folder_that_cannot_be_listed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else its files would count as deleted, and sync mode would take them out of the table."""
+def test_a_subfolder_that_cannot_be_listed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its files would count as deleted, and sync mode would remove them from the table."""
     store = FsspecStore("memory://denied/x", StoreTraits("memory"), {})
     file_system: Any = store._fs
     file_system.pipe_file("/denied/x/a/1", b"1")
@@ -75,7 +75,7 @@ def test_a_folder_in_a_folder_that_cannot_be_listed_is_an_error(monkeypatch: pyt
         list(store.list("memory://denied/x"))
 
 
-def test_a_full_disk_is_told_from_a_store_that_fails(
+def test_a_full_disk_is_distinguished_from_a_failing_store(
     failing: FsspecStore, errors: list[Exception], tmp_path: Path
 ) -> None:
     errors[0] = OSError(28, "No space left on device")
@@ -83,14 +83,14 @@ def test_a_full_disk_is_told_from_a_store_that_fails(
         failing.download("memory://b/x/f", tmp_path / "g")
 
 
-def test_files_without_a_version_are_refused_where_there_should_be_one() -> None:
+def test_files_without_a_version_are_refused_if_the_store_has_versions() -> None:
     store = FsspecStore("memory://v/x", StoreTraits("memory", version_key="generation"), {})
     store._fs.pipe_file("/v/x/1", b"1")
-    with pytest.raises(SourceError, match="does not say when memory://v/x/1"):
+    with pytest.raises(SourceError, match="does not report the time or version of memory://v/x/1"):
         list(store.list("memory://v/x"))
 
 
-def test_a_store_serves_its_own_bucket_alone() -> None:
+def test_a_store_serves_only_its_own_bucket() -> None:
     store = FsspecStore("memory://one/x", StoreTraits("memory"), {})
     with pytest.raises(SourceError, match="memory://two/x is not in memory://one/"):
         store.size_bytes("memory://two/x")
@@ -102,12 +102,16 @@ def test_a_store_serves_its_own_bucket_alone() -> None:
         ("hdfs://nn:8020/x", {}, "webhdfs://NAMENODE:9870"),
         ("gs://b/x", {"accessKey": "hush"}, "has no property 'accessKey'"),
         ("gs://b/x", {"projectid": "x"}, "did you mean projectId"),
-        ("gs://b/x", {"endpoint": "https://${env:hush}"}, "endpoint of the file system of gs: holds a ref"),
+        (
+            "gs://b/x",
+            {"endpoint": "https://${env:hush}"},
+            "endpoint of the file system of gs: contains a ref",
+        ),
         ("abfss://c@a.dfs.core.windows.net/x", {"accesskey": "hush"}, "did you mean accessKey"),
         ("webhdfs://nn:9870/x", {"token": "hush"}, "has no property 'token'"),
     ],
 )
-def test_what_is_wrong_is_said_before_a_library_is_loaded(
+def test_errors_are_reported_before_a_library_is_loaded(
     uri: str, properties: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -116,7 +120,7 @@ def test_what_is_wrong_is_said_before_a_library_is_loaded(
     assert "hush" not in str(caught.value)
 
 
-def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def without(_protocol: str) -> Any:
         raise ImportError("Please install adlfs") from ModuleNotFoundError("No adlfs", name="adlfs")
 
@@ -140,7 +144,7 @@ def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.M
         (WEBHDFS, "webhdfs://n/x", {"user": "u", "kerberos": "TRUE"}, {"user": "u", "kerberos": True}),
     ],
 )
-def test_properties_become_options_of_fsspec(
+def test_properties_map_to_fsspecs_options(
     kind: RemoteKind, uri: str, properties: dict[str, str], expected: dict[str, Any]
 ) -> None:
     assert expected.items() <= kind.read(uri, properties).items()
@@ -151,15 +155,13 @@ def test_properties_become_options_of_fsspec(
     [
         (GCS, "gs://b/x", {"gcpKey": '{"hush'}),
         (WEBHDFS, "webhdfs://n/x", {"kerberos": "hush"}),
-        # It becomes a part of the host that the machine's credentials go to.
+        # It becomes part of the host that receives the machine's credentials.
         (AZURE, "abfs://c/x", {"accountName": "hush.example.org/"}),
         (AZURE, "abfs://c/x", {"accountName": "hush.example.org#"}),
     ],
 )
-def test_a_property_that_cannot_be_read_is_not_shown(
-    kind: RemoteKind, uri: str, properties: dict[str, str]
-) -> None:
-    with pytest.raises(ConfigError, match="cannot be read") as caught:
+def test_an_invalid_property_is_not_shown(kind: RemoteKind, uri: str, properties: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="is invalid") as caught:
         kind.read(uri, properties)
     assert "hush" not in str(caught.value)
 
@@ -174,13 +176,13 @@ def test_a_property_that_cannot_be_read_is_not_shown(
         "abfss://c#d/x",
     ],
 )
-def test_an_account_of_azure_is_azures(uri: str) -> None:
-    with pytest.raises(ConfigError, match="names no account of Azure"):
+def test_an_azure_account_must_be_at_azure(uri: str) -> None:
+    with pytest.raises(ConfigError, match="does not contain an Azure account"):
         AZURE.read(uri, {})
 
 
-def test_a_name_that_the_library_takes_for_another_is_refused(tmp_path: Path) -> None:
-    """As adlfs does: it takes the end of a name for a fragment or the version of a blob."""
+def test_a_name_that_the_library_misinterprets_is_refused(tmp_path: Path) -> None:
+    """As adlfs does: it treats the end of a name as a fragment or the version of a blob."""
     store = FsspecStore("memory://b/x", StoreTraits("memory"), {})
     file_system: Any = store._fs
     (tmp_path / "f").write_bytes(b"x")
@@ -188,12 +190,12 @@ def test_a_name_that_the_library_takes_for_another_is_refused(tmp_path: Path) ->
     file_system.split_path = lambda path: ("", path.strip("/").removesuffix("#"), None)
     for name in ("a#", "y/../a", "./a"):
         for call in (store.size_bytes, store.delete, lambda uri: store.upload(tmp_path / "f", uri)):
-            with pytest.raises(SourceError, match="takes for another"):
+            with pytest.raises(SourceError, match="misinterprets the name"):
                 call(f"memory://b/x/{name}")
     assert store.size_bytes("memory://b/x/a") == 1
 
 
-def test_an_object_beside_a_folder_of_its_name_is_listed_and_the_folders_marker_is_not() -> None:
+def test_an_object_with_the_name_of_a_folder_is_listed_but_a_folder_marker_is_not() -> None:
     store = FsspecStore("memory://both/x", StoreTraits("memory"), {})
     entries = [
         {"name": "/both/x/a", "type": "directory", "size": 0},
@@ -206,7 +208,7 @@ def test_an_object_beside_a_folder_of_its_name_is_listed_and_the_folders_marker_
     assert [file.uri for file in store.list("memory://both/x")] == ["memory://both/x/a"]
 
 
-def test_a_scheme_has_no_case_and_a_version_no_quotes() -> None:
+def test_a_schemes_case_and_a_versions_quotes_are_ignored() -> None:
     store = FsspecStore("MEMORY://b/x", StoreTraits("memory", version_key="tag"), {})
     store._fs.ls = lambda _path, **_: [
         {"name": "/b/x/a", "type": "file", "size": 1, "created": 1, "tag": '"0x8"'}
@@ -215,13 +217,13 @@ def test_a_scheme_has_no_case_and_a_version_no_quotes() -> None:
     assert (found.uri, found.etag) == ("memory://b/x/a", "0x8")
 
 
-def test_options_that_make_no_file_system_are_not_shown() -> None:
+def test_invalid_options_are_not_shown() -> None:
     with pytest.raises(ConfigError) as caught:
         WEBHDFS.open("webhdfs://nn:9870/x", {"user": "hush", "password": "hush", "kerberos": "true"})
     assert "hush" not in str(caught.value)
 
 
-def test_another_package_brings_a_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_package_registers_a_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = importlib.metadata.EntryPoint("mem", f"{__name__}:MEMORY", kinds.ENTRY_POINT_GROUP)
     broken = importlib.metadata.EntryPoint("odd", "no_such_module:KIND", kinds.ENTRY_POINT_GROUP)
     registered: Mapping[str, importlib.metadata.EntryPoint] = {"mem": entry, "odd": broken}

@@ -1,4 +1,4 @@
-"""What an S3 server says that is wrong, and what of it is shown; S3 itself is tested on a real server."""
+"""What is shown of an S3 server's errors; S3 itself is tested with a real server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_DELETED = (
 _XML = {"Content-Type": "application/xml"}
 
 
-def test_what_a_server_echoes_of_the_credentials_is_shown_nowhere() -> None:
+def test_credentials_echoed_by_the_server_are_never_shown() -> None:
     with ScriptedServer(
         answer(403, _ECHO.format(""), _XML),
         answer(403, _ECHO.format(" hush-secret" * 1000), _XML),

@@ -1,4 +1,4 @@
-"""WebHDFS through fsspec: a data node that fails, and a name node that does not answer."""
+"""WebHDFS through fsspec: a failing data node, and a name node that does not answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ERROR = {"RemoteException": {"exception": "IOException", "message": "no replica
 
 
 class Hdfs:
-    """A name node and its data node with one file, of which one range fails."""
+    """A name node and its data node with a file of which one range fails."""
 
     def __init__(self, failing: int | None = None) -> None:
         self._failing = failing
@@ -51,7 +51,7 @@ def test_a_file_is_read_through_its_data_node(tmp_path: Path) -> None:
     assert hdfs.ranges >= 2
 
 
-def test_what_a_data_node_says_of_its_failure_is_not_content(tmp_path: Path) -> None:
+def test_a_data_nodes_error_is_not_read_as_content(tmp_path: Path) -> None:
     with ScriptedServer() as server:
         server.answers = Hdfs(failing=2).respond
         store = open_store(_uri(server), {})
@@ -62,7 +62,7 @@ def test_what_a_data_node_says_of_its_failure_is_not_content(tmp_path: Path) -> 
             raise AssertionError
 
 
-def test_a_name_node_that_does_not_answer_is_not_waited_for_without_end(
+def test_a_name_node_that_does_not_answer_times_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(webhdfs, "_READ_S", 0.05)
@@ -72,7 +72,7 @@ def test_a_name_node_that_does_not_answer_is_not_waited_for_without_end(
             store.size_bytes(_uri(server))
 
 
-def test_this_machines_own_passwords_are_not_for_a_name_node(
+def test_this_machines_passwords_are_not_sent_to_a_name_node(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "netrc").write_text("default login me password hush\n")

@@ -61,33 +61,33 @@ def test_partitions_are_read_whatever_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x", "-1", "1.0", "٣"])
-def test_a_list_that_holds_no_partitions_is_told(name: str) -> None:
+def test_an_invalid_list_of_partitions_is_an_error(name: str) -> None:
     store, zookeeper = ideal_state({"pausedPartitions": ["0", name]})
     with pytest.raises(DataError, match="pausedPartitions") as caught:
         read_flags(store, TABLE)
     assert caught.value.where == PATH
     with pytest.raises(DataError):
-        set_paused_partitions(store, TABLE, lambda held: held | {1})
+        set_paused_partitions(store, TABLE, lambda paused: paused | {1})
     assert zookeeper.sets == []
 
 
 @pytest.mark.parametrize("text", ["{", "[1]"])
-def test_a_pause_state_that_cannot_be_read_is_told(text: str) -> None:
+def test_an_invalid_pause_state_is_an_error(text: str) -> None:
     store, _ = ideal_state(simple={"pauseState": text})
     with pytest.raises(DataError, match="pauseState"):
         read_flags(store, TABLE)
 
 
-def test_a_table_that_is_not_there_is_told() -> None:
+def test_a_missing_table_is_an_error() -> None:
     store, _ = memory_store()
     for call in (read_flags, read_ideal_state):
         with pytest.raises(NotFoundError, match="no table t_REALTIME"):
             call(store, TABLE)
     with pytest.raises(NotFoundError, match="no table t_REALTIME"):
-        set_paused_partitions(store, TABLE, lambda held: held)
+        set_paused_partitions(store, TABLE, lambda paused: paused)
 
 
-def test_the_ideal_state_tells_which_segments_consume_and_where() -> None:
+def test_the_ideal_state_shows_which_segments_consume_and_where() -> None:
     state = json.dumps(
         {"paused": True, "reasonCode": "ADMINISTRATIVE", "comment": "why", "timeInMillis": "2026"}
     )
@@ -106,11 +106,11 @@ def test_the_ideal_state_tells_which_segments_consume_and_where() -> None:
     }
 
 
-def test_partitions_are_added_and_taken_out_and_all_else_stays() -> None:
+def test_partitions_are_added_and_removed_and_everything_else_stays() -> None:
     store, zookeeper = ideal_state({"other": ["x"]}, {"isTablePaused": "true"})
-    assert set_paused_partitions(store, TABLE, lambda held: held | {10, 9}) == {9, 10}
+    assert set_paused_partitions(store, TABLE, lambda paused: paused | {10, 9}) == {9, 10}
     assert record_of(zookeeper).list_fields == {"other": ["x"], "pausedPartitions": ["9", "10"]}
-    assert set_paused_partitions(store, TABLE, lambda held: held - {9, 10}) == frozenset()
+    assert set_paused_partitions(store, TABLE, lambda paused: paused - {9, 10}) == frozenset()
     record = record_of(zookeeper)
     assert record.list_fields == {"other": ["x"]}
     assert record.map_fields == SEGMENTS
@@ -119,11 +119,11 @@ def test_partitions_are_added_and_taken_out_and_all_else_stays() -> None:
 
 def test_nothing_is_written_when_nothing_changes() -> None:
     store, zookeeper = ideal_state({"pausedPartitions": ["1"]})
-    assert set_paused_partitions(store, TABLE, lambda held: held | {1}) == {1}
+    assert set_paused_partitions(store, TABLE, lambda paused: paused | {1}) == {1}
     assert zookeeper.sets == []
 
 
-def test_after_a_conflict_the_change_is_made_of_what_is_there() -> None:
+def test_after_a_conflict_the_change_is_applied_to_the_new_state() -> None:
     store, zookeeper = ideal_state({"pausedPartitions": ["1"]})
     others = [["1", "2"], ["2"]]
 
@@ -133,7 +133,7 @@ def test_after_a_conflict_the_change_is_made_of_what_is_there() -> None:
             zookeeper.znodes[path] = (record.to_bytes(), zookeeper.znodes[path][1] + 1)
 
     zookeeper.before_set = somebody_else
-    assert set_paused_partitions(store, TABLE, lambda held: held | {7}) == {2, 7}
+    assert set_paused_partitions(store, TABLE, lambda paused: paused | {7}) == {2, 7}
     assert record_of(zookeeper).list_fields == {"pausedPartitions": ["2", "7"]}
     assert len(zookeeper.sets) == 3
 
@@ -152,12 +152,12 @@ def test_a_lost_reply_is_settled_by_reading_back(applied: bool) -> None:
             raise OutcomeUnknownError("the reply was lost")
 
     zookeeper.before_set = lose
-    assert set_paused_partitions(store, TABLE, lambda held: held | {4}) == {4}
+    assert set_paused_partitions(store, TABLE, lambda paused: paused | {4}) == {4}
     assert read_flags(store, TABLE) == ConsumptionFlags(False, frozenset({4}))
     assert len(zookeeper.sets) == (1 if applied else 2)
 
 
-def test_a_lost_reply_stays_unknown_while_zookeeper_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_reply_stays_unknown_while_zookeeper_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     store, zookeeper = ideal_state()
 
     def away(_path: str) -> None:
@@ -169,4 +169,4 @@ def test_a_lost_reply_stays_unknown_while_zookeeper_is_away(monkeypatch: pytest.
 
     zookeeper.before_set = lose
     with pytest.raises(OutcomeUnknownError, match="lost"):
-        set_paused_partitions(store, TABLE, lambda held: held | {4})
+        set_paused_partitions(store, TABLE, lambda paused: paused | {4})

@@ -21,7 +21,7 @@ def controller(store: MemoryPropertyStore, name: str, *, is_live: bool = True, *
         put(store, f"/c/LIVEINSTANCES/{name}", ZNRecord(name))
 
 
-def test_a_minion_takes_no_more_and_keeps_all_else() -> None:
+def test_a_minion_gets_no_more_subtasks_and_keeps_its_other_settings() -> None:
     store = MemoryPropertyStore()
     before = ZNRecord(
         MINION,
@@ -35,7 +35,7 @@ def test_a_minion_takes_no_more_and_keeps_all_else() -> None:
     assert after.list_fields == before.list_fields
 
 
-def test_a_tag_that_is_given_meanwhile_stays() -> None:
+def test_a_tag_added_in_the_meantime_stays() -> None:
     store = MemoryPropertyStore()
     put(store, CONFIG, ZNRecord(MINION, list_fields={"TAG_LIST": ["a"]}))
 
@@ -51,14 +51,14 @@ def test_a_tag_that_is_given_meanwhile_stays() -> None:
     assert after.simple_fields == {"MAX_CONCURRENT_TASK": "0"}
 
 
-def test_a_minion_that_was_dropped_is_not_made_again() -> None:
+def test_a_dropped_minion_is_not_recreated() -> None:
     store = MemoryPropertyStore()
     with pytest.raises(NotFoundError, match=MINION):
         take_no_more_subtasks(store, MINION)
     assert not store.writes
 
 
-def test_controllers_that_are_live() -> None:
+def test_live_controllers_are_listed() -> None:
     store = MemoryPropertyStore()
     controller(store, "Controller_b_9000", HELIX_HOST="b", HELIX_PORT="9000")
     controller(store, "Controller_a_9001", HELIX_HOST="Controller_a", HELIX_PORT="9001")

@@ -1,4 +1,4 @@
-"""The list of tables with paused partitions goes with their ideal states."""
+"""The list of tables with paused partitions matches their ideal states."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def _tables() -> tuple[PropertyStore, MemoryZooKeeper]:
 def test_a_table_is_listed_from_its_first_to_its_last_paused_partition() -> None:
     store, _ = _tables()
     assert read_paused_tables(store).names == set()
-    set_paused_partitions(store, TABLE, lambda held: held | {1})
-    set_paused_partitions(store, TABLE, lambda held: held | {2})
-    set_paused_partitions(store, OTHER, lambda held: held | {2})
+    set_paused_partitions(store, TABLE, lambda paused: paused | {1})
+    set_paused_partitions(store, TABLE, lambda paused: paused | {2})
+    set_paused_partitions(store, OTHER, lambda paused: paused | {2})
     assert read_paused_tables(store).names == {TABLE, OTHER}
-    set_paused_partitions(store, TABLE, lambda held: held - {1})
+    set_paused_partitions(store, TABLE, lambda paused: paused - {1})
     assert read_paused_tables(store).names == {TABLE, OTHER}
-    set_paused_partitions(store, TABLE, lambda held: held - {2})
+    set_paused_partitions(store, TABLE, lambda paused: paused - {2})
     assert read_paused_tables(store).names == {OTHER}
 
 
-def test_who_dies_in_the_change_leaves_both_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_killed_during_the_change_leaves_both_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     store, zookeeper = _tables()
 
     def die(path: str) -> None:
@@ -46,32 +46,32 @@ def test_who_dies_in_the_change_leaves_both_or_none(monkeypatch: pytest.MonkeyPa
 
     zookeeper.before_write = die
     with pytest.raises(KeyboardInterrupt):
-        set_paused_partitions(store, TABLE, lambda held: held | {1})
+        set_paused_partitions(store, TABLE, lambda paused: paused | {1})
     assert read_paused_tables(store).names == set()
     assert not read_flags(store, TABLE).paused_partitions
 
 
-def test_one_who_resumes_and_one_who_pauses_at_once() -> None:
+def test_concurrent_pause_and_resume() -> None:
     store, zookeeper = _tables()
-    set_paused_partitions(store, TABLE, lambda held: held | {1})
+    set_paused_partitions(store, TABLE, lambda paused: paused | {1})
 
     def pause(_path: str) -> None:
         zookeeper.before_set = lambda _path: None
-        set_paused_partitions(store, TABLE, lambda held: held | {2})
+        set_paused_partitions(store, TABLE, lambda paused: paused | {2})
 
     zookeeper.before_set = pause
-    assert set_paused_partitions(store, TABLE, lambda held: held - {1}) == {2}
+    assert set_paused_partitions(store, TABLE, lambda paused: paused - {1}) == {2}
     assert read_paused_tables(store).names == {TABLE}
 
 
-def test_a_list_that_is_wrong_is_put_right_by_the_next_pause_or_resume() -> None:
+def test_a_wrong_list_is_corrected_by_the_next_pause_or_resume() -> None:
     store, zookeeper = _tables()
-    set_paused_partitions(store, TABLE, lambda held: held | {1})
+    set_paused_partitions(store, TABLE, lambda paused: paused | {1})
     del zookeeper.znodes[LISTED]
-    set_paused_partitions(store, TABLE, lambda held: held | {1})
+    set_paused_partitions(store, TABLE, lambda paused: paused | {1})
     assert read_paused_tables(store).names == {TABLE}
     zookeeper.create(f"{LISTED.removesuffix(TABLE)}{OTHER}", b"")
-    set_paused_partitions(store, OTHER, lambda held: held - {1})
+    set_paused_partitions(store, OTHER, lambda paused: paused - {1})
     assert read_paused_tables(store).names == {TABLE}
 
 
@@ -85,13 +85,13 @@ def test_a_lost_reply_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OutcomeUnknownError("the reply was lost")
 
     monkeypatch.setattr(zookeeper, "commit", lose)
-    assert set_paused_partitions(store, TABLE, lambda held: held | {1}) == {1}
+    assert set_paused_partitions(store, TABLE, lambda paused: paused | {1}) == {1}
     assert len(lost) == 1
     assert read_paused_tables(store).names == {TABLE}
 
 
-def test_a_table_that_is_not_there_is_not_listed() -> None:
+def test_a_missing_table_is_not_listed() -> None:
     store, _ = _tables()
     with pytest.raises(NotFoundError):
-        set_paused_partitions(store, TableName("no_REALTIME"), lambda held: held | {1})
+        set_paused_partitions(store, TableName("no_REALTIME"), lambda paused: paused | {1})
     assert read_paused_tables(store).names == set()

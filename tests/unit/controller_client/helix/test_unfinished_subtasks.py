@@ -11,7 +11,7 @@ TYPE = "FileIngestionTask"
 
 
 class Cluster:
-    """Queues with tasks, as Helix writes them."""
+    """Queues with tasks, in Helix's form."""
 
     def __init__(self) -> None:
         self.store = MemoryPropertyStore()
@@ -63,19 +63,19 @@ def test_no_queue_at_all() -> None:
     assert unfinished_subtasks(MemoryPropertyStore()) == {}
 
 
-def test_subtasks_of_a_task_that_runs() -> None:
+def test_subtasks_of_a_running_task() -> None:
     cluster = Cluster()
     cluster.task(1, ["RUNNING", "RUNNING", "COMPLETED", "TASK_ABORTED", "INIT", None, "DROPPED"])
     assert unfinished_subtasks(cluster.store) == {"a": Unfinished(waiting=3, running=2)}
 
 
-def test_a_task_that_helix_has_not_begun_waits_as_a_whole() -> None:
+def test_a_task_not_started_by_helix_waits_as_a_whole() -> None:
     cluster = Cluster()
     cluster.task(1, [None, None, None], state="NOT_STARTED")
     assert unfinished_subtasks(cluster.store) == {"a": Unfinished(waiting=3)}
 
 
-def test_tasks_that_are_over_do_not_count() -> None:
+def test_ended_tasks_do_not_count() -> None:
     cluster = Cluster()
     cluster.task(1, ["COMPLETED"], state="COMPLETED")
     # Subtasks of a stopped or failed task may have any state.
@@ -84,7 +84,7 @@ def test_tasks_that_are_over_do_not_count() -> None:
     assert unfinished_subtasks(cluster.store) == {}
 
 
-def test_each_tag_by_itself_over_all_types() -> None:
+def test_subtasks_are_counted_by_tag_over_all_types() -> None:
     cluster = Cluster()
     cluster.task(1, [None])
     cluster.task(2, ["RUNNING"], task_type="MergeRollupTask")
@@ -97,14 +97,14 @@ def test_each_tag_by_itself_over_all_types() -> None:
     }
 
 
-def test_a_type_whose_name_begins_with_that_of_another() -> None:
+def test_a_type_whose_name_starts_with_that_of_another() -> None:
     cluster = Cluster()
     cluster.task(1, [None], task_type="MyTask")
     cluster.task(2, [None, None], task_type="MyTask2")
     assert unfinished_subtasks(cluster.store, "MyTask") == {"a": Unfinished(1)}
 
 
-def test_a_stopped_queue_needs_minions_only_for_what_has_begun() -> None:
+def test_a_stopped_queue_needs_minions_only_for_started_tasks() -> None:
     cluster = Cluster()
     cluster.task(1, [None, None], state="NOT_STARTED")
     cluster.task(2, ["RUNNING"])
@@ -112,7 +112,7 @@ def test_a_stopped_queue_needs_minions_only_for_what_has_begun() -> None:
     assert unfinished_subtasks(cluster.store) == {"a": Unfinished(running=1)}
 
 
-def test_a_task_that_is_deleted_meanwhile() -> None:
+def test_a_task_deleted_in_the_meantime() -> None:
     cluster = Cluster()
     job = cluster.task(1, [None])
     cluster.task(2, [None])

@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "server_hooks")
 
 
-def test_the_page_lists_all_metrics_as_they_are() -> None:
+def test_the_page_lists_all_metrics_with_their_meanings() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| `pinot_plugins_")]
     assert rows == [
         f"| `{each.name}` | {each.kind} | {', '.join(each.labels)} | {each.unit} |"
@@ -35,7 +35,7 @@ def _alerts(row: str) -> list[str]:
     return re.findall(r"`(PinotPlugins\w+)`", row.split("|")[1])
 
 
-def test_every_metric_is_given_by_some_process() -> None:
+def test_every_metric_is_exported_by_some_process() -> None:
     code = "".join(
         path.read_text(encoding="utf-8") for package in PACKAGES for path in (ROOT / package).rglob("*.py")
     )

@@ -18,7 +18,7 @@ def make(clock: FakeClock | None = None) -> Monitoring:
     return Monitoring(catalogue.SCHEDULER, clock or FakeClock())
 
 
-def test_all_pages_are_served_by_http() -> None:
+def test_all_pages_are_served_over_http() -> None:
     clock = FakeClock()
     monitoring = make(clock)
     loop, need = monitoring.loop("a", 10), monitoring.need("the role is starting")
@@ -44,14 +44,14 @@ def test_all_pages_are_served_by_http() -> None:
         clock.advance(11)
         assert get("/health").status_code == 503
         assert get("/health").json()["reasons"] == [
-            "the loop a gave its last sign of life 11 s ago; expected is one in 10 s"
+            "the loop a sent its last heartbeat 11 s ago; one is expected every 10 s"
         ]
         assert get("/other").status_code == 404
         with pytest.raises(SetupError, match="--metrics-port"):
             MonitoringServer("127.0.0.1", server.port, monitoring)
 
 
-def test_a_loop_counts_from_its_first_round_to_its_end() -> None:
+def test_a_loop_is_watched_from_its_first_round_to_its_end() -> None:
     clock = FakeClock()
     monitoring = make(clock)
     loop = monitoring.loop("a", 10)
@@ -71,7 +71,7 @@ def test_a_loop_counts_from_its_first_round_to_its_end() -> None:
     assert 'pinot_plugins_process_failed_rounds_total{loop="a"} 1.0\n' in monitoring.text()
 
 
-def test_failed_rounds_in_a_row_are_counted_until_one_goes_well_or_another_process_works() -> None:
+def test_consecutive_failed_rounds_are_counted_until_one_succeeds_or_another_process_works() -> None:
     monitoring = make()
     loop = monitoring.loop("a", 10)
 
@@ -91,16 +91,16 @@ def test_failed_rounds_in_a_row_are_counted_until_one_goes_well_or_another_proce
     assert in_a_row() == 0
 
 
-def test_whether_it_is_ready_is_asked_for_at_each_scrape() -> None:
+def test_readiness_is_computed_at_each_scrape() -> None:
     monitoring = make()
     need = monitoring.need("the role is starting")
-    monitoring.health.needs.clear()  # no part of the process tells the metric of a change
+    monitoring.health.needs.clear()  # nothing notifies the metric of a change
     assert "\npinot_plugins_process_ready_ratio 1.0\n" in monitoring.text()
     monitoring.health.add_need(need)
     assert "\npinot_plugins_process_ready_ratio 0.0\n" in monitoring.text()
 
 
-def test_values_go_with_their_tables() -> None:
+def test_values_are_dropped_along_with_their_tables() -> None:
     monitoring = make()
     held, runs = monitoring.gauge(catalogue.HELD_PARTITIONS), monitoring.counter(catalogue.RUNS)
     replace_values(held, {("a",): 1, ("b",): 2})
@@ -114,7 +114,7 @@ def test_values_go_with_their_tables() -> None:
     assert 'pinot_plugins_ingestion_runs_total{outcome="failed",table="d"} 1.0\n' in monitoring.text()
 
 
-def test_a_sampled_metric_is_read_when_it_is_asked_for() -> None:
+def test_a_sampled_metric_is_read_at_each_scrape() -> None:
     monitoring, errors = make(), dict[tuple[str, ...], float]({("pause",): 0.0})
     monitoring.sample(catalogue.HOOK_ERRORS, lambda: errors)
     assert 'pinot_plugins_hook_errors_total{hook="pause"} 0.0\n' in monitoring.text()
@@ -122,7 +122,7 @@ def test_a_sampled_metric_is_read_when_it_is_asked_for() -> None:
     assert 'pinot_plugins_hook_errors_total{hook="pause"} 2.0\n' in monitoring.text()
 
 
-def test_a_metric_is_what_the_catalogue_calls_it() -> None:
+def test_a_metric_has_the_type_given_in_the_catalogue() -> None:
     monitoring = make()
     assert monitoring.gauge(catalogue.LEASE_HELD) is monitoring.gauge(catalogue.LEASE_HELD)
     with pytest.raises(TypeError):

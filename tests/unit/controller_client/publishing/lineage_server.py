@@ -1,4 +1,4 @@
-"""A lineage in memory behind a line that loses replies: for the faults only, not for what Pinot means.
+"""An in-memory lineage behind a connection that loses replies; simulates faults, not Pinot's behaviour.
 
 Each call can be given a fault: ``LOST_AFTER`` applies it and breaks the connection, ``LOST_BEFORE`` breaks it
 without applying, ``REFUSED`` answers with 0.11.0's one text for everything, and applies nothing.
@@ -19,7 +19,7 @@ TABLE = TableName("t_OFFLINE")
 
 
 class Fault(Enum):
-    """What happens to one call."""
+    """What happens to a call."""
 
     NONE = "none"
     LOST_AFTER = "applied, reply lost"
@@ -28,14 +28,14 @@ class Fault(Enum):
 
 
 class LineageServer:
-    """Serves the calls that a replacement makes.
+    """Serves the calls of a replacement.
 
     Attributes:
         entries: Entry id -> document, as Pinot writes them.
         segments: Segment -> state in the external view; the ideal state says ONLINE of each.
         faults: Call ("start", "end", "revert") -> faults of the next such calls.
-        calls: Changing calls in their order.
-        unreadable_after: A call after which the lineage cannot be read any more.
+        calls: The calls that change something, in order.
+        unreadable_after: A call after which the lineage can no longer be read.
     """
 
     def __init__(self, server: ScriptedServer) -> None:

@@ -1,4 +1,4 @@
-"""A wait for new segments that goes on when a server is dead, and when it must not."""
+"""When a wait for new segments may end although a server is dead, and when it must not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OLD = PinotVersion(0, 11)
 
 
 class Servers:
-    """A table in two replica groups, (S1, S3) and (S2, S4): segments a and b on S1 and S2, c on S3 and S4."""
+    """A table with replica groups (S1, S3) and (S2, S4): segments a and b on S1 and S2, c on S3 and S4."""
 
     IDEAL: Mapping[str, tuple[str, ...]] = {"a": ("S1", "S2"), "b": ("S1", "S2"), "c": ("S3", "S4")}
 
@@ -63,7 +63,7 @@ class Servers:
                 self.states[name, server] = state
 
     def waited_s(self, min_replicas: int | None) -> float:
-        """How long a wait took; `_TIMEOUT_S` where it was in vain."""
+        """Return the duration of a wait; `_TIMEOUT_S` if it timed out."""
         began_s = self.clock.monotonic()
         loading = SegmentLoading(self.client, TABLE, self.store, min_replicas=min_replicas)
         try:
@@ -78,34 +78,34 @@ def servers() -> Servers:
     return Servers()
 
 
-def test_with_a_dead_server_it_goes_on_at_once_where_one_replica_is_enough(
+def test_with_a_dead_server_it_continues_at_once_if_one_replica_is_enough(
     servers: Servers, caplog: pytest.LogCaptureFixture
 ) -> None:
     servers.kill("S1")
     assert servers.waited_s(1) == 0
-    assert "goes on with servers behind: a absent on S1" in caplog.text
+    assert "continuing although servers are behind: a absent on S1" in caplog.text
 
 
-def test_brokers_that_leave_new_segments_out_have_to_take_them_for_old_first(servers: Servers) -> None:
+def test_brokers_that_skip_new_segments_must_first_treat_them_as_old(servers: Servers) -> None:
     servers = Servers(PinotVersion(1, 0))
     servers.kill("S1")
     assert NEW_SEGMENT_S <= servers.waited_s(1) < NEW_SEGMENT_S + 2
-    assert Servers(PinotVersion(1, 0)).waited_s(1) == 0, "with nobody behind"
+    assert Servers(PinotVersion(1, 0)).waited_s(1) == 0, "with no server behind"
 
 
-def test_by_default_all_replicas_are_waited_for(servers: Servers) -> None:
+def test_by_default_all_replicas_are_awaited(servers: Servers) -> None:
     servers.kill("S1")
     assert servers.waited_s(None) == _TIMEOUT_S
 
 
 @pytest.mark.parametrize("replicas", [2, 5])
-def test_as_many_replicas_as_there_are_is_all(servers: Servers, replicas: int) -> None:
+def test_the_number_of_replicas_means_all(servers: Servers, replicas: int) -> None:
     assert servers.waited_s(replicas) == 0
     servers.kill("S1")
     assert servers.waited_s(replicas) == _TIMEOUT_S
 
 
-def test_with_all_replicas_of_a_segment_on_dead_servers_it_does_not_go_on(servers: Servers) -> None:
+def test_with_all_replicas_of_a_segment_on_dead_servers_it_keeps_waiting(servers: Servers) -> None:
     servers.kill("S3")
     servers.kill("S4")
     assert servers.waited_s(1) == _TIMEOUT_S
@@ -117,8 +117,8 @@ def test_a_dead_replica_group_is_left_behind(servers: Servers) -> None:
     assert servers.waited_s(1) == 0
 
 
-def test_two_groups_that_lack_different_segments_are_none(servers: Servers) -> None:
-    """Each segment is somewhere, but a broker that routes to whole replica groups finds none."""
+def test_two_groups_that_lack_different_segments_do_not_count(servers: Servers) -> None:
+    """Each segment is available, but a broker that routes to whole replica groups finds no group."""
     servers.lacks("S1", "a")
     servers.lacks("S2", "b")
     assert servers.waited_s(1) == _TIMEOUT_S
@@ -130,12 +130,14 @@ def test_servers_of_other_segments_do_not_count_against_each_other(servers: Serv
     assert servers.waited_s(1) == 0
 
 
-def test_a_server_that_lives_is_given_more_time(servers: Servers) -> None:
+def test_a_live_server_gets_more_time(servers: Servers) -> None:
     servers.lacks("S1", "a", "b")
     assert LIVE_SERVER_GRACE_S <= servers.waited_s(1) < LIVE_SERVER_GRACE_S + 2
 
 
-def test_one_that_comes_in_time_is_not_behind(servers: Servers, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_returns_in_time_is_not_behind(
+    servers: Servers, caplog: pytest.LogCaptureFixture
+) -> None:
     servers.lacks("S1", "a")
 
     def come(_now_s: float) -> None:
@@ -147,13 +149,13 @@ def test_one_that_comes_in_time_is_not_behind(servers: Servers, caplog: pytest.L
     assert "behind" not in caplog.text
 
 
-def test_a_server_with_segments_in_error_does_not_keep_it(servers: Servers) -> None:
+def test_a_server_with_segments_in_error_does_not_block_it(servers: Servers) -> None:
     servers.lacks("S1", "a", state="ERROR")
     assert 0 < servers.waited_s(1) <= LIVE_SERVER_GRACE_S + 2
     assert servers.waited_s(None) == _TIMEOUT_S
 
 
-def test_one_in_error_shortens_no_wait_for_segments_that_brokers_leave_out() -> None:
+def test_a_segment_in_error_does_not_shorten_the_wait_for_skipped_segments() -> None:
     servers = Servers(PinotVersion(1, 0))
     servers.kill("S1")
     servers.lacks("S3", "c", state="ERROR")
@@ -170,12 +172,12 @@ def test_one_in_error_shortens_no_wait_for_segments_that_brokers_leave_out() -> 
     assert asked == 1
 
 
-def test_a_segment_without_a_server_is_waited_for() -> None:
+def test_a_segment_without_a_server_is_awaited() -> None:
     assert not LoadState.of(["a"], {}, {}).is_served(1)
     assert not LoadState.of(["a", "b"], {"a": {"S1": "ONLINE"}}, {"a": {"S1": "ONLINE"}}).is_served(1)
 
 
-def test_who_is_behind_is_named_with_the_number_of_its_segments(servers: Servers) -> None:
+def test_servers_behind_are_named_with_the_number_of_segments(servers: Servers) -> None:
     servers.kill("S1")
     servers.lacks("S4", "c")
     assert servers.client.segments.load_state(TABLE, "abc").behind == {"S1": 2, "S4": 1}
@@ -189,7 +191,7 @@ _SERVERS = st.sampled_from(["S1", "S2", "S3"])
     st.sets(st.tuples(st.sampled_from("abcd"), _SERVERS)),
     st.integers(1, 4),
 )
-def test_where_it_goes_on_each_segment_has_the_replicas(
+def test_if_it_continues_each_segment_has_the_replicas(
     ideal: dict[str, set[str]], lacking: set[tuple[str, str]], replicas: int
 ) -> None:
     wanted = {name: dict.fromkeys(servers, "ONLINE") for name, servers in ideal.items()}

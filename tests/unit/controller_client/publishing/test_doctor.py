@@ -1,4 +1,4 @@
-"""What the lineage doctor finds, and what it would and would not do."""
+"""The findings of the lineage doctor, and its repairs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_leftovers_of_a_reverted_entry() -> None:
     ]
 
 
-def test_leftovers_that_a_later_run_took_again_are_not_deleted() -> None:
+def test_leftovers_reused_by_a_later_run_are_not_deleted() -> None:
     entries = [entry("1", "REVERTED", "a", "b c"), entry("2", "IN_PROGRESS", "a", "b", age_s=5)]
     assert find(entries, "a b c") == [(Finding.LEFTOVERS, "1", Repair(revert=False, delete=("c",)))]
     assert find(entries, "a b") == []
@@ -75,7 +75,7 @@ def test_two_live_entries_with_the_same_new_segment_need_a_decision() -> None:
 
 def test_a_hole_in_a_completed_entry() -> None:
     assert find([entry("1", "COMPLETED", "a", "b c")], "b") == [(Finding.LOST_SEGMENTS, "1", None)]
-    # All of them: the retention or somebody deleted the data.
+    # All of them: retention or a user deleted the data.
     assert find([entry("1", "COMPLETED", "a", "b c")], "") == []
     # Replaced and purged.
     assert find([entry("1", "COMPLETED", "a", "b c"), entry("2", "COMPLETED", "b", "d")], "c d") == []
@@ -106,8 +106,8 @@ def test_segments_of_an_open_entry_that_do_not_load() -> None:
     # Only its writer can push a segment again.
     (found,) = find_with(unloaded[3:])
     assert found.repair is None
-    assert "let its writer run again" in found.advice
-    # An entry that is stuck is to go, whatever it holds.
+    assert "run its writer again" in found.advice
+    # A stuck entry must be reverted, whatever it contains.
     assert [found.finding for found in find_with(unloaded, 0)] == [Finding.STUCK]
     assert find_with([Unloaded("a", "S1", "ONLINE", "ERROR")]) == []
 
@@ -136,19 +136,19 @@ def test_a_repair_never_touches_what_another_live_entry_needs(
             if other.live and other.entry_id != diagnosis.entry.entry_id:
                 assert not deleted & set(other.segments_to)
                 if diagnosis.repair.revert:
-                    # Pinot itself deletes segmentsTo when it reverts.
+                    # Pinot itself deletes segmentsTo on a revert.
                     assert not set(diagnosis.entry.segments_to) & set(other.segments_to)
 
 
 @given(ENTRIES, st.sets(st.sampled_from("abcdef")))
-def test_a_diagnosis_has_words(entries: list[LineageEntry], segments: set[str]) -> None:
+def test_a_diagnosis_has_texts(entries: list[LineageEntry], segments: set[str]) -> None:
     for diagnosis in diagnose(entries, segments, now_ms=NOW_MS, older_than_s=0):
         assert diagnosis.explanation
         assert diagnosis.advice
         assert diagnosis.age_s >= 0
 
 
-def test_the_lineage_of_0_11_is_read_oldest_first() -> None:
+def test_the_lineage_of_0_11_is_parsed_oldest_first() -> None:
     document = {
         "tableNameWithType": "t_OFFLINE",
         "lineageEntries": {
@@ -161,7 +161,7 @@ def test_the_lineage_of_0_11_is_read_oldest_first() -> None:
 
 
 def _cost(entries: int, names: int) -> int:
-    """What the diagnosis costs of a table whose entries each replace what the one before has brought."""
+    """Return the cost of diagnosing a table in which each entry replaces the segments of the previous one."""
     rounds = [tuple(CountedName(f"s_{at}_{name}") for name in range(names)) for at in range(entries + 1)]
     lineage = [
         LineageEntry(
@@ -193,7 +193,7 @@ _LETTERS = st.sampled_from("abcdef")
     ),
     st.sets(_LETTERS),
 )
-def test_who_holds_a_segment_is_found_as_by_comparing_all_entries(
+def test_the_holders_of_a_segment_are_those_found_by_comparing_all_entries(
     rows: list[tuple[LineageState, set[str], set[str], int]], segments: set[str]
 ) -> None:
     entries = [
@@ -227,7 +227,7 @@ def test_a_server_that_lacks_segments_of_a_completed_entry_is_behind_until_it_ha
         return diagnose(entries, "bcd", now_ms=NOW_MS, older_than_s=3600, unloaded=unloaded)
 
     found = find_with(lacking)
-    # What a later entry has replaced does not matter any more.
+    # Segments replaced by a later entry no longer matter.
     assert [(each.finding, each.entry.entry_id, each.repair) for each in found] == [
         (Finding.BEHIND, "1", None),
         (Finding.BEHIND, "2", None),

@@ -1,4 +1,4 @@
-"""A lineage that has no room for one more entry is found out before anything is uploaded."""
+"""A lineage without room for another entry is detected before anything is uploaded."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def _lineage(*entries: list[str]) -> tuple[MemoryPropertyStore, ZNRecord]:
     return store, record
 
 
-def test_what_fits_passes() -> None:
+def test_an_entry_that_fits_is_accepted() -> None:
     store, _ = memory_store()
     check_lineage_size(store, TABLE, (), _names("new", 10))
     check_lineage_size(store, TABLE, _names("old", 5000), _names("new", 5000))
 
 
-def test_the_limit_is_on_what_is_written_not_on_the_text() -> None:
-    """Names that differ in a number alone: the text is far over the limit, its gzip is not."""
+def test_the_limit_applies_to_the_written_bytes_not_the_text() -> None:
+    """With names that differ only in a number, the text is far over the limit, but not its gzip."""
     store, _ = memory_store()
     old, new = ([f"flights_20260101T000000000-abcdef_{kind}{n:06d}" for n in range(20_000)] for kind in "on")
     assert len(",".join(old)) + len(",".join(new)) > RECORD_LIMIT_BYTES * 1.5
     check_lineage_size(store, TABLE, old, new)
 
 
-def test_what_does_not_fit_is_refused_with_numbers_and_a_way_out() -> None:
+def test_an_entry_that_does_not_fit_is_refused_with_sizes_and_a_remedy() -> None:
     store, record = _lineage(_names("a", 10_000))
     old, new = _names("old", 8000), _names("new", 9000)
     with pytest.raises(LineageFullError) as caught:
@@ -67,7 +67,7 @@ def test_a_table_without_a_lineage_has_room_up_to_the_limit() -> None:
     check_lineage_size(store, TABLE, _names("old", 100), _names("new", 100), limit_bytes=50_000)
 
 
-def test_the_size_as_written_is_that_of_the_bytes() -> None:
+def test_the_written_size_is_that_of_the_bytes() -> None:
     small = ZNRecord(TABLE, list_fields={"e": ["a", "b", "COMPLETED", "1"]})
     assert small.written_bytes() == len(small.to_bytes())
     large = ZNRecord(TABLE, list_fields={"e": [",".join(_names("x", 20_000))]})

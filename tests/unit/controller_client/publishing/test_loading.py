@@ -1,4 +1,4 @@
-"""What is done about pushed segments that do not load, how often, and what is said when it does not help."""
+"""Repairs of pushed segments that do not load, their number, and the error if they do not help."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IDEAL_PATH = f"/c/IDEALSTATES/{TABLE}"
 
 
 class World:
-    """A table that segments were pushed to: what servers say of them, and what was done about it."""
+    """A table with pushed segments: the servers' reports on them, and the repairs made."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -80,7 +80,7 @@ def world() -> World:
 
 
 def wake_brings(world: World, state: str = "ONLINE") -> None:
-    """Let Helix do what Helix does when an ideal state is written: send what is OFFLINE on its way."""
+    """Simulate Helix's reaction to a written ideal state: OFFLINE segments start to load."""
 
     def before_set(path: str) -> None:
         assert path == IDEAL_PATH
@@ -92,7 +92,7 @@ def wake_brings(world: World, state: str = "ONLINE") -> None:
 
 
 def reset_brings(world: World, *states: str) -> None:
-    """Let resets bring a segment into these states in turn, the last one for good."""
+    """Make resets put a segment into these states in turn; the last one stays."""
     left = list(states)
 
     def on_reset(name: str) -> None:
@@ -121,7 +121,7 @@ def test_a_segment_that_fails_again_is_pushed_again(world: World) -> None:
     assert world.pushed == [{"a"}]
 
 
-def test_a_segment_that_fails_for_good_is_named_with_the_servers_reason(world: World) -> None:
+def test_a_permanently_failing_segment_is_named_with_the_servers_reason(world: World) -> None:
     world.segment("ERROR")
     world.segment("ONLINE", "b")
     world.reasons["a", "S1"] = "java.io.EOFException: Unexpected end of ZLIB input stream"
@@ -129,14 +129,14 @@ def test_a_segment_that_fails_for_good_is_named_with_the_servers_reason(world: W
     with pytest.raises(WaitTimeoutError) as caught:
         world.wait()
     text = str(caught.value)
-    assert "1 of 2 segments of t_OFFLINE do not load, though they were reset and pushed again" in text
+    assert "1 of 2 segments of t_OFFLINE do not load although they were reset and pushed again" in text
     assert "a ERROR on S1 (should be ONLINE): java.io.EOFException: Unexpected end" in text
     assert len(world.resets) == 3
     assert len(world.pushed) == 2
     assert world.clock.monotonic() < 60
 
 
-def test_where_nothing_can_be_pushed_a_segment_is_reset_once(world: World) -> None:
+def test_if_nothing_can_be_pushed_a_segment_is_reset_once(world: World) -> None:
     world.segment("ERROR")
     reset_brings(world, "ERROR")
     with pytest.raises(WaitTimeoutError, match=r"were reset: a ERROR on S1 .*: the server reports no reason"):
@@ -144,7 +144,7 @@ def test_where_nothing_can_be_pushed_a_segment_is_reset_once(world: World) -> No
     assert len(world.resets) == 1
 
 
-def test_a_segment_that_is_not_in_the_ideal_state_is_pushed_as_a_new_one(world: World) -> None:
+def test_a_segment_missing_from_the_ideal_state_is_pushed_as_a_new_one(world: World) -> None:
     world.segment("absent")
     world.unassigned.add("a")
 
@@ -155,12 +155,12 @@ def test_a_segment_that_is_not_in_the_ideal_state_is_pushed_as_a_new_one(world: 
 
     world.wait(push=push)
     assert world.pushed == [{"a"}]
-    assert 10 <= world.clock.monotonic() < 20  # a push may be on its way
+    assert 10 <= world.clock.monotonic() < 20  # a push may be in progress
     assert world.resets == []
 
 
-def test_a_segment_whose_record_pinot_took_back_is_pushed_again(world: World) -> None:
-    """A push that failed half way is cleaned up by the controller some seconds later, whatever came since."""
+def test_a_segment_whose_record_pinot_removed_is_pushed_again(world: World) -> None:
+    """The controller cleans up a partly failed push a few seconds later, whatever happened since."""
     world.states["a"] = "absent"
     world.unassigned.add("a")
 
@@ -174,7 +174,7 @@ def test_a_segment_whose_record_pinot_took_back_is_pushed_again(world: World) ->
     assert world.pushed == [{"a"}, {"a"}]
 
 
-def test_helix_is_woken_for_a_segment_that_was_reset_by_hand(world: World) -> None:
+def test_helix_is_woken_for_a_manually_reset_segment(world: World) -> None:
     world.segment("OFFLINE")
     wake_brings(world)
     world.wait()
@@ -183,7 +183,7 @@ def test_helix_is_woken_for_a_segment_that_was_reset_by_hand(world: World) -> No
     assert (world.resets, world.pushed) == ([], [])
 
 
-def test_a_server_that_needs_long_is_left_alone(world: World) -> None:
+def test_a_slow_server_is_left_alone(world: World) -> None:
     world.segment("OFFLINE")
 
     def later(_now: float) -> None:
@@ -196,15 +196,15 @@ def test_a_server_that_needs_long_is_left_alone(world: World) -> None:
     assert world.woken <= 7  # at growing intervals
 
 
-def test_a_server_that_is_away_is_waited_for(world: World) -> None:
+def test_a_server_that_is_down_is_awaited(world: World) -> None:
     world.segment("absent")
     with pytest.raises(WaitTimeoutError, match="waited 60 s for 1 segments of t_OFFLINE online"):
         world.wait(60)
     assert (world.resets, world.pushed) == ([], [])
 
 
-def test_a_reset_that_is_refused_does_not_count(world: World) -> None:
-    """Pinot refuses it while a transition is under way."""
+def test_a_refused_reset_does_not_count(world: World) -> None:
+    """Pinot refuses it while a transition is in progress."""
     world.segment("ERROR")
 
     def on_reset(_name: str) -> None:
@@ -222,7 +222,7 @@ STATES = st.sampled_from(["ERROR", "OFFLINE", "absent", "ONLINE"])
 
 
 @given(resets=st.lists(STATES, min_size=1, max_size=4), first=STATES, woken=STATES)
-def test_repairs_are_bounded_whatever_comes(resets: list[str], first: str, woken: str) -> None:
+def test_repairs_are_limited_whatever_happens(resets: list[str], first: str, woken: str) -> None:
     world = World()
     world.segment(first)
     reset_brings(world, *resets)

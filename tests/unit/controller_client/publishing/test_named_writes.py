@@ -1,4 +1,4 @@
-"""What counts as committed when a write comes again."""
+"""What counts as committed when a write is repeated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from controller_client.publishing.named_writes import committed_names
 from controller_client.rest.lineage import LineageEntry, LineageState
 
 
-def test_only_completed_replacements_have_brought_their_segments() -> None:
+def test_only_completed_replacements_have_added_their_segments() -> None:
     entries = [
         LineageEntry(str(number), state, ("old",), (f"{state.lower()}_1", f"{state.lower()}_2"), number)
         for number, state in enumerate(LineageState)

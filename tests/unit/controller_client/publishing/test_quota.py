@@ -24,5 +24,5 @@ from controller_client.publishing.quota import parse_quota
         ("-1G", None),
     ],
 )
-def test_sizes_as_pinots_table_config_has_them(text: str | None, expected: int | None) -> None:
+def test_sizes_in_the_form_of_pinots_table_config(text: str | None, expected: int | None) -> None:
     assert parse_quota(text) == expected

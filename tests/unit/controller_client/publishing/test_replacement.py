@@ -1,4 +1,4 @@
-"""The replacement protocol when replies are lost, runs are interrupted and others interfere."""
+"""The replacement protocol with lost replies, interrupted runs and interference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEW = ["new_1", "new_2"]
 
 
 class World:
-    """A client, the lineage it sees, and the clock."""
+    """A client, its lineage, and the clock."""
 
     def __init__(self, client: ControllerClient, lineage: LineageServer, clock: FakeClock) -> None:
         self.client = client
@@ -60,7 +60,7 @@ def world() -> Iterator[World]:
             yield World(client, lineage, clock)
 
 
-def test_a_body_without_an_error_swaps(world: World) -> None:
+def test_without_an_error_the_segments_are_swapped(world: World) -> None:
     with world.replacement() as replacement:
         assert replacement.state is LineageState.IN_PROGRESS
         world.push()
@@ -68,7 +68,7 @@ def test_a_body_without_an_error_swaps(world: World) -> None:
     assert world.lineage.calls == ["start", "end"]
 
 
-def test_a_body_with_an_error_reverts_and_cleans_up(world: World) -> None:
+def test_an_error_reverts_and_cleans_up(world: World) -> None:
     with pytest.raises(ZeroDivisionError), world.replacement():
         world.push_and_fail()
     assert world.lineage.states() == ["REVERTED"]
@@ -84,7 +84,7 @@ def test_a_lost_reply_to_start_is_read_back(world: World) -> None:
     assert world.lineage.states() == ["COMPLETED"]
 
 
-def test_a_start_that_never_shows_is_unknown_and_not_made_again(world: World) -> None:
+def test_a_start_that_never_shows_is_unknown_and_not_repeated(world: World) -> None:
     world.lineage.faults["start"].append(Fault.LOST_BEFORE)
     replacement = world.replacement()
     with pytest.raises(OutcomeUnknownError):
@@ -105,7 +105,7 @@ def test_a_start_that_shows_late_is_adopted(world: World) -> None:
     assert world.lineage.calls == ["start"]
 
 
-def test_a_refused_start_is_made_again_after_reading_back(world: World) -> None:
+def test_a_refused_start_is_repeated_after_reading_back(world: World) -> None:
     world.lineage.faults["start"].append(Fault.REFUSED)
     assert world.replacement().start() is LineageState.IN_PROGRESS
     assert world.lineage.calls == ["start", "start"]
@@ -120,7 +120,7 @@ def test_a_start_that_is_always_refused_is_not_applied(world: World) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.LOST_AFTER, Fault.REFUSED])
-def test_an_end_without_a_clear_answer_is_read_back(world: World, fault: Fault) -> None:
+def test_an_end_with_an_unclear_response_is_read_back(world: World, fault: Fault) -> None:
     world.lineage.faults["end"].append(fault)
     with world.replacement():
         world.push()
@@ -132,7 +132,7 @@ def test_an_end_that_stays_unknown_is_not_reverted(world: World) -> None:
     world.lineage.faults["end"].append(Fault.LOST_BEFORE)
     with pytest.raises(OutcomeUnknownError), world.replacement():
         world.push()
-    # It may still run in the controller: a revert now could throw away what was just swapped in.
+    # It may still be running in the controller: a revert now could discard what was just swapped in.
     assert world.lineage.calls == ["start", "end"]
     assert world.lineage.states() == ["IN_PROGRESS"]
 
@@ -146,7 +146,7 @@ def test_a_lost_reply_that_cannot_be_read_back_is_unknown(world: World, call: st
     assert world.lineage.calls == ["start", "end"][: 1 + (call == "end")]
 
 
-def test_an_end_that_is_refused_for_good_is_reverted(world: World) -> None:
+def test_a_permanently_refused_end_is_reverted(world: World) -> None:
     world.lineage.faults["end"].extend([Fault.REFUSED] * 9)
     with pytest.raises(NotAppliedError), world.replacement():
         world.push()
@@ -161,7 +161,7 @@ def test_segments_that_do_not_come_online_are_named_and_reverted(world: World) -
     assert world.lineage.states() == ["REVERTED"]
 
 
-def test_a_segment_in_error_is_told_before_the_time_is_over(world: World) -> None:
+def test_a_segment_in_error_is_reported_before_the_timeout(world: World) -> None:
     replacement = world.replacement()
     replacement.start()
     world.push()
@@ -179,8 +179,8 @@ def test_a_segment_that_was_not_pushed_is_named(world: World) -> None:
         replacement.end()
 
 
-def test_a_completed_entry_may_go_before_the_end(world: World) -> None:
-    """As Pinot's retention takes it away."""
+def test_a_completed_entry_may_disappear_before_the_end(world: World) -> None:
+    """As when Pinot's retention removes it."""
     world.lineage.add_entry("COMPLETED", OLD, NEW)
     replacement = world.replacement()
     assert replacement.start() is LineageState.COMPLETED
@@ -189,7 +189,7 @@ def test_a_completed_entry_may_go_before_the_end(world: World) -> None:
     assert world.lineage.calls == []
 
 
-def test_an_interrupted_run_is_gone_on_with(world: World) -> None:
+def test_an_interrupted_run_is_continued(world: World) -> None:
     entry_id = world.lineage.add_entry("IN_PROGRESS", OLD, NEW[::-1])
     world.push(["new_1"])
     with world.replacement() as replacement:
@@ -217,7 +217,7 @@ def test_an_error_after_a_finished_run_does_not_revert_it(world: World) -> None:
 @pytest.mark.parametrize(
     ("state", "old", "new"), [("REVERTED", OLD, ["new_2"]), ("COMPLETED", ["new_2"], ["other"])]
 )
-def test_names_that_pinot_would_hide_are_used_up(
+def test_names_that_pinot_would_hide_cannot_be_reused(
     world: World, state: str, old: list[str], new: list[str]
 ) -> None:
     world.lineage.add_entry(state, old, new)
@@ -226,7 +226,7 @@ def test_names_that_pinot_would_hide_are_used_up(
     assert world.lineage.calls == []
 
 
-def test_an_entry_is_kept_for_the_next_run_when_asked_for(world: World) -> None:
+def test_an_entry_is_kept_for_the_next_run_on_request(world: World) -> None:
     def replacement() -> SegmentReplacement:
         return SegmentReplacement(world.client, TABLE, OLD, NEW, keep_on_error=True)
 
@@ -240,7 +240,7 @@ def test_an_entry_is_kept_for_the_next_run_when_asked_for(world: World) -> None:
     assert world.client.segments.list(TABLE) == NEW
 
 
-def test_the_same_new_segments_for_other_old_ones_are_a_conflict(world: World) -> None:
+def test_the_same_new_segments_for_different_old_ones_are_a_conflict(world: World) -> None:
     world.lineage.add_entry("IN_PROGRESS", ["old_1"], NEW)
     with pytest.raises(ConflictError, match="same new segments"):
         world.replacement().start()
@@ -255,7 +255,7 @@ def test_missing_old_segments_are_named_before_anything_is_sent(world: World) ->
 
 def test_taken_new_names_are_named_before_anything_is_sent(world: World) -> None:
     world.push(["new_2"])
-    with pytest.raises(ConflictError, match=r"names that t_OFFLINE has already: \['new_2'\]"):
+    with pytest.raises(ConflictError, match=r"names that already exist in t_OFFLINE: \['new_2'\]"):
         world.replacement().start()
     assert world.lineage.calls == []
 
@@ -267,18 +267,18 @@ def test_another_live_entry_is_named(world: World) -> None:
     assert world.lineage.calls == []
 
 
-def test_an_entry_that_another_first_writer_erased_is_a_conflict(world: World) -> None:
+def test_an_entry_erased_by_another_first_writer_is_a_conflict(world: World) -> None:
     world.clock.on_sleep = lambda _: world.lineage.entries.clear()
     with pytest.raises(ConflictError, match="another writer"):
         world.replacement().start()
 
 
-def test_an_entry_that_somebody_reverted_cannot_be_ended(world: World) -> None:
+def test_an_entry_reverted_by_someone_else_cannot_be_ended(world: World) -> None:
     replacement = world.replacement()
     replacement.start()
     world.push()
     next(iter(world.lineage.entries.values()))["state"] = "REVERTED"
-    with pytest.raises(ConflictError, match="reverted by somebody else"):
+    with pytest.raises(ConflictError, match="someone else reverted"):
         replacement.end()
     assert world.lineage.calls == ["start"]
 
@@ -304,21 +304,21 @@ def test_a_refused_revert_is_not_applied_and_deletes_nothing(world: World) -> No
     assert set(NEW) <= set(world.lineage.segments)
 
 
-def test_a_revert_that_fails_is_a_note_on_the_first_error(world: World) -> None:
+def test_a_failed_revert_is_a_note_on_the_first_error(world: World) -> None:
     world.lineage.faults["revert"].append(Fault.REFUSED)
     with pytest.raises(ZeroDivisionError) as caught, world.replacement():
         raise ZeroDivisionError
     assert "could not be reverted" in caught.value.__notes__[0]
 
 
-def test_segments_that_stay_after_a_revert_are_an_applied_error(world: World) -> None:
+def test_segments_left_after_a_revert_are_an_applied_error(world: World) -> None:
     replacement = world.replacement()
     replacement.start()
     world.push()
     world.clock.on_sleep = lambda _: world.push()
     world.lineage.segments["new_1"] = "OFFLINE"
     with pytest.raises(AppliedError, match="not cleaned up"):
-        # The deletion is undone by each sleep: somebody pushes the segments again.
+        # Each sleep undoes the deletion: another client pushes the segments again.
         _push_again_on_delete(world, replacement)
     assert world.lineage.states() == ["REVERTED"]
 
@@ -334,15 +334,15 @@ def _push_again_on_delete(world: World, replacement: SegmentReplacement) -> None
     replacement.revert()
 
 
-def test_replacing_by_nothing_needs_a_newer_pinot(world: World) -> None:
+def test_replacing_with_nothing_needs_a_newer_pinot(world: World) -> None:
     with pytest.raises(UnsupportedError, match=r"Pinot 0\.11\.0 lacks replacing segments with nothing"):
         world.replacement(new=[]).start()
     assert world.lineage.calls == []
 
 
-def test_replacing_by_nothing_on_a_newer_pinot(world: World) -> None:
+def test_replacing_with_nothing_on_a_newer_pinot(world: World) -> None:
     world.lineage.version = "1.0.0"
-    # Another removal that is over: it has the same (no) new segments, but is not this one.
+    # Another, finished removal: it has the same (no) new segments but is not this one.
     world.lineage.add_entry("COMPLETED", ["long_gone"], [])
     with world.replacement(new=[]):
         pass
@@ -353,6 +353,6 @@ def test_replacing_by_nothing_on_a_newer_pinot(world: World) -> None:
 @pytest.mark.parametrize(
     ("old", "new"), [([], []), (["a", "a"], ["b"]), (["a"], ["b", "b"]), (["a", "b"], ["b", "c"])]
 )
-def test_wrong_lists_are_refused(world: World, old: list[str], new: list[str]) -> None:
+def test_invalid_lists_are_refused(world: World, old: list[str], new: list[str]) -> None:
     with pytest.raises(ConfigError):
         world.replacement(old, new)

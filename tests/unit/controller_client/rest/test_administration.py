@@ -1,4 +1,4 @@
-"""What calls about instances, tenants, users, brokers, tasks and copies send, and what they show."""
+"""Calls for instances, tenants, users, brokers, tasks and copies: what they send and return."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def test_the_state_of_an_instance(make: Make, version: Step, method: str, target
     assert (sent.method, sent.target, sent.body) == (method, target, body)
 
 
-def test_an_instance_that_does_not_follow_was_changed_all_the_same(make: Make) -> None:
+def test_a_change_is_applied_even_if_the_instance_does_not_follow(make: Make) -> None:
     text = "Failed to enable instance Server_h_1 - Instance: Server_h_1 enable failed, timeout"
     client, _ = make(V11, answer(500, {"code": 500, "error": text}))
-    with pytest.raises(AppliedError, match="the enable of Server_h_1 is done"):
+    with pytest.raises(AppliedError, match="the enable of Server_h_1 was applied"):
         client.instances.set_enabled("Server_h_1", True)
 
 
@@ -90,7 +90,7 @@ def test_a_get_that_changes_a_table_is_not_repeated(make: Make) -> None:
     assert len(server.requests) == 3
 
 
-def test_what_keeps_an_instance_is_found_table_by_table_before_1_0(make: Make) -> None:
+def test_before_1_0_obstacles_to_a_drop_are_found_table_by_table(make: Make) -> None:
     def answers(request: Seen) -> Step:
         documents = {
             "/instances/Server_h_1": {
@@ -122,7 +122,7 @@ def test_what_keeps_an_instance_is_found_table_by_table_before_1_0(make: Make) -
     assert all(seen.method == "GET" for seen in server.requests)
 
 
-def test_a_tenants_tags_are_added_beside_those_of_others(make: Make) -> None:
+def test_a_tenants_tags_are_added_to_those_of_other_tenants(make: Make) -> None:
     instance = {"instanceName": "Server_h_1", "hostName": "h", "port": 1, "enabled": True}
     client, server = make(answer(200, {**instance, "tags": ["server_untagged", "x_OFFLINE"]}), OK)
     tags = client.tenants.add("n", TenantRole.SERVER, ["Server_h_1"])
@@ -130,12 +130,12 @@ def test_a_tenants_tags_are_added_beside_those_of_others(make: Make) -> None:
     sent = server.requests[-1].target
     assert sent.startswith("/instances/Server_h_1/updateTags?tags=x_OFFLINE%2Cn_OFFLINE%2Cn_REALTIME")
     client, server = make()
-    with pytest.raises(ConflictError, match="Broker_h_2 is no server"):
+    with pytest.raises(ConflictError, match="Broker_h_2 is not a server"):
         client.tenants.add("n", TenantRole.SERVER, ["Server_h_1", "Broker_h_2"])
     assert server.requests == []
 
 
-def test_a_tenant_of_brokers_alone(make: Make) -> None:
+def test_a_tenant_with_brokers_only(make: Make) -> None:
     missing = answer(404, {"code": 404, "error": "Failed to find any instances for server tenant: n"})
     client, _ = make(missing, answer(200, {"BrokerInstances": ["Broker_h_2"]}), missing, missing)
     found = client.tenants.get("n")
@@ -144,14 +144,14 @@ def test_a_tenant_of_brokers_alone(make: Make) -> None:
         client.tenants.get("n")
 
 
-def test_users_come_without_hashes(make: Make) -> None:
+def test_users_are_returned_without_hashes(make: Make) -> None:
     client, _ = make(answer(200, USERS))
     (found,) = client.users.list()
     assert found == USER
     assert HASH not in repr(found)
 
 
-def test_a_user_is_updated_with_the_hash_that_is_there_or_a_new_password(make: Make) -> None:
+def test_a_user_is_updated_with_the_present_hash_or_a_new_password(make: Make) -> None:
     client, server = make(answer(200, USERS), OK, answer(200, USERS), OK)
     client.users.update(USER)
     assert server.requests[1].target == "/users/ada?component=BROKER&passwordChanged=false"
@@ -161,7 +161,7 @@ def test_a_user_is_updated_with_the_hash_that_is_there_or_a_new_password(make: M
     assert server.requests[3].json()["password"] == SECRET
 
 
-def test_an_answer_that_repeats_a_password_is_not_shown(make: Make) -> None:
+def test_a_response_that_repeats_a_password_is_masked(make: Make) -> None:
     client, _ = make(answer(200, {"users": {}}), answer(400, {"code": 400, "error": f"odd value {SECRET}!"}))
     with pytest.raises(RejectedError, match="odd value") as caught:
         client.users.create(USER, Secret(SECRET))
@@ -170,7 +170,7 @@ def test_an_answer_that_repeats_a_password_is_not_shown(make: Make) -> None:
     assert caught.value.__cause__ is None
 
 
-def test_queries_are_those_of_the_brokers_that_are_named(make: Make) -> None:
+def test_queries_are_listed_for_the_given_brokers(make: Make) -> None:
     client, _ = make()
     with ScriptedServer(answer(200, {"12": "select 1", "3": "select 2"}), answer(200, "Cancelled")) as broker:
         found = client.brokers.running_queries([broker.url])
@@ -179,7 +179,7 @@ def test_queries_are_those_of_the_brokers_that_are_named(make: Make) -> None:
         assert (broker.requests[1].method, broker.requests[1].target) == ("DELETE", "/query/12?verbose=true")
 
 
-def test_tasks_that_were_made_and_errors_beside_them(make: Make) -> None:
+def test_created_tasks_and_the_errors_next_to_them(make: Make) -> None:
     old = {"A": "Task_A_1", "B": None}
     new = {"A": "Task_A_1,Task_A_2", "generationErrors": "no table", "schedulingErrors": ""}
     client, _ = make(answer(200, old), answer(200, new))
@@ -189,7 +189,7 @@ def test_tasks_that_were_made_and_errors_beside_them(make: Make) -> None:
     assert made.errors == ("no table",)
 
 
-def test_a_copy_takes_the_secrets_of_the_config_and_not_those_of_the_first_cluster(make: Make) -> None:
+def test_a_copy_includes_the_secrets_of_the_config_but_not_those_of_the_first_cluster(make: Make) -> None:
     stream = {"stream.kafka.topic.name": "x", "sasl.password": SECRET}
     config = {
         "tableName": "t_REALTIME",
@@ -216,7 +216,7 @@ def test_a_copy_takes_the_secrets_of_the_config_and_not_those_of_the_first_clust
     assert not any("Authorization" in seen.headers for seen in other.requests)
 
 
-def test_a_refused_copy_takes_its_schema_back(make: Make) -> None:
+def test_a_refused_copy_deletes_its_schema(make: Make) -> None:
     config = {"tableName": "t_OFFLINE", "tableType": "OFFLINE"}
     schema = {"schemaName": "t"}
     source, _ = make(answer(200, {"OFFLINE": config}), answer(200, schema))
@@ -228,25 +228,25 @@ def test_a_refused_copy_takes_its_schema_back(make: Make) -> None:
     assert (other.requests[-1].method, other.requests[-1].path) == ("DELETE", "/schemas/t")
 
 
-def test_jobs_of_reloads_are_read_out_of_pinots_sentences(make: Make) -> None:
+def test_reload_jobs_are_parsed_from_pinots_messages(make: Make) -> None:
     table = 'Segment reload details: {"t_OFFLINE":{"numMessagesSent":"2","reloadJobId":"j1"}}'
     segment = "Submitted reload job id: j2, sent 2 reload messages. Job meta ZK storage status: SUCCESS"
     client, server = make(answer(200, {"status": table}), answer(200, {"status": segment}), OK)
     assert client.segments.reload("t_OFFLINE") == "j1"
     assert client.segments.reload_segment("t_OFFLINE", "a", download=True) == "j2"
     assert server.requests[1].target == "/segments/t_OFFLINE/a/reload?forceDownload=true"
-    with pytest.raises(AppliedError, match="does not name a job"):
+    with pytest.raises(AppliedError, match="contains no job id"):
         client.segments.reload_segment("t_OFFLINE", "a")
 
 
-def test_a_reload_of_which_a_part_is_never_counted_is_asked_for_again(make: Make) -> None:
+def test_a_reload_that_is_never_fully_counted_is_requested_again(make: Make) -> None:
     views = answer(200, {"OFFLINE": {"a": {"s1": "ONLINE"}, "b": {"s1": "ONLINE"}}})
     counts = {"totalSegmentCount": 2, "totalServerCallsFailed": 0, "metadata": {"tableName": "t_OFFLINE"}}
     one, both = (answer(200, {**counts, "successCount": count}) for count in (1, 2))
     asked = answer(200, {"status": '{"t_OFFLINE": {"reloadJobId": "second"}}'})
     passed_s = itertools.accumulate(growing_pauses(0.1, 2.0))
-    looks = len(list(itertools.takewhile(lambda now_s: now_s < 30, passed_s)))
-    script = [step for _ in range(looks + 1) for step in (views, one)]
+    polls = len(list(itertools.takewhile(lambda now_s: now_s < 30, passed_s)))
+    script = [step for _ in range(polls + 1) for step in (views, one)]
     client, server = make(views, V11, one, *script, asked, views, both)
     assert client.segments.wait_reloaded("t_OFFLINE", "first", 300).reloaded == 2
     targets = [request.target for request in server.requests]
@@ -255,7 +255,7 @@ def test_a_reload_of_which_a_part_is_never_counted_is_asked_for_again(make: Make
     assert targets[-1] == "/segments/segmentReloadStatus/second"
 
 
-def test_the_wait_for_one_segment_is_for_its_own_replicas(make: Make) -> None:
+def test_the_wait_for_a_segment_counts_its_own_replicas(make: Make) -> None:
     ideal = {"a": {"s1": "ONLINE", "s2": "ONLINE"}, "b": {"s1": "ONLINE"}, "c": {"s1": "CONSUMING"}}
     job = {"tableName": "t_REALTIME", "segmentName": "a", "submissionTimeMs": "1700000000000"}
     counts = {"totalSegmentCount": 2, "totalServerCallsFailed": 0, "metadata": job}

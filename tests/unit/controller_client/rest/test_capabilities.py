@@ -1,4 +1,4 @@
-"""What a version can."""
+"""The capabilities of a version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from controller_client.rest.capabilities import (
         ("2.0", "2.0.0"),
     ],
 )
-def test_versions_are_read(text: str, release: str) -> None:
+def test_versions_are_parsed(text: str, release: str) -> None:
     assert str(PinotVersion.parse(text)) == release
 
 
@@ -50,7 +50,7 @@ def test_each_capability_has_a_version() -> None:
     assert set(SINCE) == set(Capability)
 
 
-def test_a_lack_says_since_when() -> None:
+def test_a_missing_capability_names_the_first_version() -> None:
     old, new = Capabilities(PinotVersion(0, 11)), Capabilities(PinotVersion(1, 5, 1))
     for capability, since in SINCE.items():
         assert new.has(capability)
@@ -64,13 +64,13 @@ def test_a_lack_says_since_when() -> None:
     new.require(Capability.EMPTY_SEGMENTS_TO)
 
 
-def test_a_newer_version_is_warned_of_once_a_process(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_newer_version_gives_one_warning_per_process(caplog: pytest.LogCaptureFixture) -> None:
     for text in ("0.11.0", "1.5.1", "1.5.9"):
         warn_if_untested(PinotVersion.parse(text))
     assert caplog.messages == []
     for _ in range(3):
         warn_if_untested(PinotVersion.parse("1.97.0-SNAPSHOT"))
     (message,) = caplog.messages
-    assert message.startswith("Pinot 1.97.0 is newer than what was tested (1.5.1)")
+    assert message.startswith("Pinot 1.97.0 is newer than the newest tested version (1.5.1)")
     warn_if_untested(PinotVersion.parse("2.98.0"))
     assert len(caplog.messages) == 2

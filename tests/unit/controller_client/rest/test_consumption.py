@@ -1,4 +1,4 @@
-"""What is asked of which version, and what newer versions answer."""
+"""The requests sent to each version, and the responses of newer versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE = "t_REALTIME"
 
 
 def asked(version: str, **answers: object) -> list[str]:
-    """Return what is asked of a version for each of the calls."""
+    """Return the requests sent to a version for each of the calls."""
     with ScriptedServer() as server, ControllerClient(ControllerConfig(server.url)) as client:
         server.script.append(answer(200, {"pinot-controller": version}))
         server.answers = lambda _seen: answer(200, answers or {})
@@ -27,7 +27,7 @@ def asked(version: str, **answers: object) -> list[str]:
         return [f"{seen.method} {seen.target}" for seen in server.requests[1:]]
 
 
-def test_parameters_are_left_out_where_the_version_does_not_know_them() -> None:
+def test_parameters_unknown_to_the_version_are_omitted() -> None:
     base = f"POST /tables/{TABLE}"
     assert asked("0.11.0-x") == [
         f"{base}/pauseConsumption",
@@ -46,9 +46,7 @@ def test_parameters_are_left_out_where_the_version_does_not_know_them() -> None:
 @pytest.mark.parametrize(
     ("version", "pause", "commit"), [("0.11.0", False, False), ("1.4.0", False, True), ("1.5.0", True, True)]
 )
-def test_batches_are_refused_before_the_version_that_has_them(
-    version: str, pause: bool, commit: bool
-) -> None:
+def test_batches_are_refused_by_older_versions(version: str, pause: bool, commit: bool) -> None:
     with ScriptedServer() as server, ControllerClient(ControllerConfig(server.url)) as client:
         server.answers = lambda seen: answer(
             200, {"pinot-controller": version} if seen.path == "/version" else {"forceCommitJobId": "j"}
@@ -77,8 +75,8 @@ def test_an_error_of_the_controller_leaves_the_flag_unknown() -> None:
                 call(TABLE)
 
 
-def test_progress_is_read_as_old_and_new_versions_tell_it() -> None:
-    told = {
+def test_progress_is_read_from_old_and_new_versions() -> None:
+    reported = {
         "_segmentToConsumingInfoMap": {
             "a": [
                 {
@@ -110,7 +108,7 @@ def test_progress_is_read_as_old_and_new_versions_tell_it() -> None:
         }
     }
     with (
-        ScriptedServer(answer(200, told)) as server,
+        ScriptedServer(answer(200, reported)) as server,
         ControllerClient(ControllerConfig(server.url)) as client,
     ):
         assert client.consumption.progress(TABLE) == {

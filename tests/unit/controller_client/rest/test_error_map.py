@@ -1,4 +1,4 @@
-"""Each row of the table, with the answer it was captured from (Pinot 0.11.0, or the row's ``seen_on``)."""
+"""Each row of the table, with the response it was captured from (Pinot 0.11.0, or ``seen_on``)."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         400,
         _COLUMN,
         RejectedError,
-        "the Inverted Index Config names the column nope, which the table's schema has not",
+        "the Inverted Index Config names the column nope, which is not in the table's schema",
     ),
     (
         "PUT",
@@ -225,7 +225,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         400,
         _ANY_COLUMN,
         RejectedError,
-        "the table config names the column nope, which the table's schema has not",
+        "the table config names the column nope, which is not in the table's schema",
     ),
     (
         "POST",
@@ -233,10 +233,10 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         400,
         _REPLICATION,
         RejectedError,
-        "Pinot refuses the config of t1_OFFLINE: Invalid replication number",
+        "Pinot rejects the config of t1_OFFLINE: Invalid replication number",
     ),
     ("POST", "/tables", 400, _NO_TIME, RejectedError, "the config of a realtime table names no time column"),
-    ("POST", "/tables", 409, _EXISTS, ConflictError, "there is a table t1_OFFLINE already"),
+    ("POST", "/tables", 409, _EXISTS, ConflictError, "the table t1_OFFLINE already exists"),
     ("POST", "/schemas", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and gives no reason"),
     ("PUT", "/schemas/t2", 400, _SCHEMA, RejectedError, "Pinot cannot read the schema, and gives no reason"),
     (
@@ -245,7 +245,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         400,
         _BACKWARD,
         RejectedError,
-        "the schema t1 would lose a column, or change one",
+        "the new version of the schema t1 removes or changes a column",
     ),
     (
         "GET",
@@ -310,7 +310,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
         500,
         "Failed to enable instance Server_dead_1 - Instance: Server_dead_1 enable failed, timeout",
         AppliedError,
-        "the enable of Server_dead_1 is done, but it is not live, or its segments have not followed yet",
+        "the enable of Server_dead_1 was applied, but it is not live, or its segments have not followed yet",
     ),
     *(
         (
@@ -322,7 +322,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
                 "on broker"
             ),
             UnsupportedError,
-            "the broker keeps no account of the queries that it runs, so it can neither list nor cancel them",
+            "the broker does not track its running queries, so it can neither list nor cancel them",
         )
         for method, path in (("GET", "/queries"), ("DELETE", "/query/1"))
     ),
@@ -330,7 +330,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "status", "text", "expected", "message"), IN_PLAIN_WORDS)
-def test_what_is_said_in_plain_words(
+def test_messages_in_plain_words(
     method: str, path: str, status: int, text: str, expected: type[PinotPluginError], message: str
 ) -> None:
     verdict = classify(method, path, status, text, read_only=method == "GET")
@@ -339,13 +339,13 @@ def test_what_is_said_in_plain_words(
 
 
 @pytest.mark.parametrize(("method", "path", "status", "text", "expected"), CAPTURED)
-def test_captured_answers(
+def test_captured_responses(
     method: str, path: str, status: int, text: str, expected: type[PinotPluginError]
 ) -> None:
     assert classify(method, path, status, text, read_only=method == "GET")[0] is expected
 
 
-def test_each_row_has_a_captured_answer() -> None:
+def test_each_row_has_a_captured_response() -> None:
     answers = [each[:4] for each in CAPTURED] + [each[:4] for each in IN_PLAIN_WORDS]
     for row in OVERRIDES:
         assert any(row.verdict(*answer) for answer in answers), row
@@ -354,7 +354,7 @@ def test_each_row_has_a_captured_answer() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "text", "expected"),
     [
-        # The same words elsewhere do not mean the same.
+        # The same text elsewhere has another meaning.
         ("POST", "/tables", 400, "Failed to find table: t", RejectedError),
         ("POST", "/v2/segments", 403, "Permission is denied for access type 'CREATE'", AuthError),
         ("POST", "/segments/t/startReplaceSegments", 400, "Illegal table type 'BAD'", RejectedError),
@@ -362,7 +362,7 @@ def test_each_row_has_a_captured_answer() -> None:
         ("GET", "/tasks/task/nope/state", 500, "disk full", RejectedError),
     ],
 )
-def test_what_no_row_fits_goes_by_status(
+def test_without_a_matching_row_the_status_decides(
     method: str, path: str, status: int, text: str, expected: type[PinotPluginError]
 ) -> None:
     assert classify(method, path, status, text, read_only=method == "GET")[0] is expected

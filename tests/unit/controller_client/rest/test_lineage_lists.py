@@ -1,4 +1,4 @@
-"""The two lists of a replacement: what is refused, and what the check of many names costs."""
+"""The two lists of a replacement: what is refused, and the cost of checking many names."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def test_each_name_is_compared_with_few_others() -> None:
         (["a", "b"], ["b"], r"replaced by themselves: \['b'\]"),
     ],
 )
-def test_lists_that_are_no_replacement_are_refused(old: list[str], new: list[str], message: str) -> None:
+def test_invalid_lists_are_refused(old: list[str], new: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         check_lists(old, new)

@@ -1,4 +1,4 @@
-"""What of a dry run and an ideal state follows, and when a rebalance is over."""
+"""Plans from a dry run and an ideal state, and the end of a rebalance."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make() -> Iterator[Make]:
         yield build
 
 
-def test_moves_are_what_differs_between_the_target_and_the_ideal_state() -> None:
+def test_moves_are_the_differences_between_target_and_ideal_state() -> None:
     plan = plan_of("t_OFFLINE", DONE, IDEAL, {"a": 100, "c": 7})
     assert plan.moves == (Move("a", ("s3",), (), 100), Move("b", ("s3",), ("s2",), None))
     assert plan.servers == (
@@ -49,23 +49,23 @@ def test_moves_are_what_differs_between_the_target_and_the_ideal_state() -> None
     assert not plan.is_noop
 
 
-def test_a_new_state_on_the_same_servers_is_no_move() -> None:
+def test_a_new_state_on_the_same_servers_is_not_a_move() -> None:
     consuming = {"a": {"s1": "CONSUMING"}}
     assert plan_of("t_REALTIME", {"segmentAssignment": {"a": {"s1": "ONLINE"}}}, consuming, {}).moves == ()
 
 
-def test_an_answer_without_a_target_moves_nothing() -> None:
+def test_a_response_without_a_target_moves_nothing() -> None:
     plan = plan_of("t_OFFLINE", {"status": "NO_OP", "description": "balanced"}, IDEAL, {})
     assert (plan.moves, plan.is_noop, plan.target) == ((), True, IDEAL)
 
 
-def test_pinots_checks_come_with_the_plan() -> None:
+def test_a_plan_includes_pinots_checks() -> None:
     checks = {"needsReloadStatus": {"preCheckStatus": "WARN", "message": "Reload needed"}}
     (check,) = plan_of("t_OFFLINE", {**DONE, "preChecksResult": checks}, IDEAL, {}).checks
     assert (check.name, check.status, check.message) == ("needsReloadStatus", "WARN", "Reload needed")
 
 
-def test_what_is_left_to_the_version_is_not_sent() -> None:
+def test_defaults_are_not_sent() -> None:
     assert RebalanceOptions().params() == {
         "reassignInstances": None,
         "includeConsuming": None,
@@ -81,7 +81,7 @@ def test_what_is_left_to_the_version_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize(("version", "checks"), [(V11, False), (V15, True)])
-def test_a_plan_asks_for_checks_where_the_version_has_them(make: Make, version: Step, checks: bool) -> None:
+def test_a_plan_requests_checks_if_the_version_has_them(make: Make, version: Step, checks: bool) -> None:
     client, server = make(
         version,
         answer(200, DONE),
@@ -97,13 +97,13 @@ def test_a_plan_asks_for_checks_where_the_version_has_them(make: Make, version: 
     assert ("preChecks=true" in asked.target) is checks
 
 
-def test_a_plan_that_pinot_refuses(make: Make) -> None:
+def test_a_plan_refused_by_pinot(make: Make) -> None:
     client, _ = make(V15, answer(200, {"status": "FAILED", "description": "Illegal min available replicas"}))
     with pytest.raises(RejectedError, match="Illegal min available replicas"):
         client.rebalance.plan("t_OFFLINE")
 
 
-def test_a_start_that_failed_with_downtime_is_unknown_and_without_it_refused(make: Make) -> None:
+def test_a_failed_start_is_unknown_with_downtime_and_refused_without(make: Make) -> None:
     failed = answer(200, {"status": "FAILED", "description": "cannot update the ideal state"})
     client, _ = make(failed, failed)
     with pytest.raises(OutcomeUnknownError, match="cannot update"):
@@ -112,23 +112,23 @@ def test_a_start_that_failed_with_downtime_is_unknown_and_without_it_refused(mak
         client.rebalance.start("t_OFFLINE")
 
 
-def test_what_old_versions_give_up_without_a_word_is_refused(make: Make) -> None:
-    begun = answer(200, {**DONE, "status": "IN_PROGRESS"})
-    client, _ = make(begun, V11, begun, begun)
-    with pytest.raises(RejectedError, match="1 replicas of each segment are to stay available, and it has 1"):
+def test_what_old_versions_abandon_silently_is_refused(make: Make) -> None:
+    started = answer(200, {**DONE, "status": "IN_PROGRESS"})
+    client, _ = make(started, V11, started, started)
+    with pytest.raises(RejectedError, match="must stay available, but there are only 1"):
         client.rebalance.start("t_OFFLINE")
     for options in (RebalanceOptions(min_available_replicas=0), RebalanceOptions(downtime=True)):
         assert client.rebalance.start("t_OFFLINE", options).status == "IN_PROGRESS"
 
 
-def test_a_lost_reply_is_not_sent_again(make: Make) -> None:
+def test_after_a_lost_reply_nothing_is_resent(make: Make) -> None:
     client, server = make(answer(503, "gone"))
     with pytest.raises(OutcomeUnknownError):
         client.rebalance.start("t_OFFLINE")
     assert len(server.requests) == 1
 
 
-def test_segments_count_when_ideal_state_and_view_have_them_where_the_target_wants_them() -> None:
+def test_segments_count_once_ideal_state_and_view_match_the_target() -> None:
     assert moved(TARGET, IDEAL, IDEAL) == (1, 3)
     assert moved(TARGET, TARGET, IDEAL) == (1, 3)
     assert moved(TARGET, TARGET, TARGET) == (3, 3)
@@ -150,7 +150,7 @@ def _views(ideal: object, seen: object, status: str | None = None) -> Callable[[
     return answers
 
 
-def test_the_wait_ends_with_the_views_and_the_job(make: Make) -> None:
+def test_the_wait_ends_once_the_views_match_and_the_job_is_done(make: Make) -> None:
     client, server = make()
     server.answers = _views(TARGET, TARGET, "DONE")
     shown: list[tuple[int, int]] = []
@@ -158,30 +158,30 @@ def test_the_wait_ends_with_the_views_and_the_job(make: Make) -> None:
     client.rebalance.wait(started, 10, seen=lambda done, total: shown.append((done, total)))
     assert shown == [(3, 3)]
     server.answers = _views(TARGET, TARGET, "IN_PROGRESS")
-    with pytest.raises(WaitTimeoutError, match="the job goes on"):
+    with pytest.raises(WaitTimeoutError, match="the job is still running"):
         client.rebalance.wait(started, 10)
 
 
-def test_a_job_that_was_stopped_is_applied_in_part(make: Make) -> None:
+def test_a_stopped_job_is_partly_applied(make: Make) -> None:
     client, server = make()
     server.answers = _views(TARGET, IDEAL, "CANCELLED")
     started = StartedRebalance("t_OFFLINE", "job", "IN_PROGRESS", "", TARGET)
-    with pytest.raises(AppliedError, match="CANCELLED with 1 of 3 segments in their places: stopped by hand"):
+    with pytest.raises(AppliedError, match="CANCELLED with 1 of 3 segments in place: stopped by hand"):
         client.rebalance.wait(started, 10)
 
 
-def test_without_a_job_the_end_is_believed_after_some_seconds(make: Make) -> None:
+def test_without_a_job_the_wait_ends_a_few_seconds_later(make: Make) -> None:
     client, server = make()
     server.answers = _views(TARGET, TARGET)
     started = StartedRebalance("t_OFFLINE", None, "IN_PROGRESS", "", TARGET)
     before = client.clock.monotonic()
     client.rebalance.wait(started, 10)
     assert client.clock.monotonic() - before >= 2.5
-    with pytest.raises(WaitTimeoutError, match="Pinot does not know yet"):
+    with pytest.raises(WaitTimeoutError, match="Pinot has not noticed yet"):
         client.rebalance.wait(started, 1)
 
 
-def test_the_status_of_versions_that_do_not_count(make: Make) -> None:
+def test_the_status_from_versions_without_counts(make: Make) -> None:
     stats = {"status": "DONE", "timeToFinishInSeconds": 4, "completionStatusMsg": "Finished"}
     client, _ = make(V15, answer(200, {"tableRebalanceProgressStats": stats}))
     found = client.rebalance.status("job")

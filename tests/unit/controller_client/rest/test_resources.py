@@ -1,4 +1,4 @@
-"""What single resource groups send, and how they read answers that mean something else than they say."""
+"""What single resource groups send, and how they read Pinot's misleading responses."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def test_the_schema_of_a_table_has_its_name_or_the_one_in_its_config(make: Make)
     missing = answer(404, {"error": "Schema not found"})
     client, server = make(missing, answer(200, {"schemaName": "s"}), answer(200, {"schemaName": "t"}))
     assert client.schemas.of_table(named).schema_name == "s"
-    # Pinot takes that of the table's own name where both are there.
+    # If both exist, Pinot uses the one with the table's name.
     assert client.schemas.of_table(named).schema_name == "t"
     assert [seen.path for seen in server.requests] == ["/schemas/t", "/schemas/s", "/schemas/t"]
     client, _ = make(missing, missing)
-    with pytest.raises(NotFoundError, match="no schema t or s for the table t_OFFLINE"):
+    with pytest.raises(NotFoundError, match="the table t_OFFLINE has no schema: t or s does not exist"):
         client.schemas.of_table(named)
 
 
-def test_an_unknown_table_is_answered_with_an_empty_document(make: Make) -> None:
+def test_an_empty_document_means_an_unknown_table(make: Make) -> None:
     client, _ = make(
         answer(200, {}), answer(200, {}), answer(200, TABLE), answer(200, TABLE), answer(200, TABLE)
     )
@@ -75,7 +75,7 @@ def test_lists_with_a_type_have_the_type_in_every_version(make: Make) -> None:
     assert [seen.target for seen in server.requests] == ["/tables?type=offline", "/version"]
 
 
-def test_lists_are_of_all_databases(make: Make) -> None:
+def test_lists_cover_all_databases(make: Make) -> None:
     client, server = make(
         answer(200, {"tables": ["a"]}),
         V15,
@@ -99,22 +99,20 @@ def test_lists_are_of_all_databases(make: Make) -> None:
     ]
 
 
-def test_who_may_not_list_databases_sees_the_default_one(
+def test_without_permission_to_list_databases_the_default_one_is_listed(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     client, _ = make(
         answer(200, {"tables": ["a"]}), V15, answer(403, {"code": 403, "error": "Permission is denied"})
     )
     assert client.tables.list("realtime") == ["a_REALTIME"]
-    assert "tables of databases other than the default one are left out" in caplog.text
+    assert "tables of databases other than the default one are not listed" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("version", "target"), [(V11, "/tables/t_OFFLINE"), (V15, "/tables/t_OFFLINE?validationTypesToSkip=TASK")]
 )
-def test_a_task_config_is_set_by_reading_and_writing_the_whole(
-    make: Make, version: Step, target: str
-) -> None:
+def test_a_task_config_is_set_by_rewriting_the_table_config(make: Make, version: Step, target: str) -> None:
     task = {"taskTypeConfigsMap": {"T": {"schedule": "x"}}}
     after = {"OFFLINE": {**TABLE["OFFLINE"], "task": task}}
     client, server = make(answer(200, TABLE), version, answer(200, {"status": "ok"}), answer(200, after))
@@ -124,14 +122,14 @@ def test_a_task_config_is_set_by_reading_and_writing_the_whole(
     assert put.json() == after["OFFLINE"]
 
 
-def test_a_task_config_that_somebody_else_wrote_is_a_conflict(make: Make) -> None:
+def test_a_task_config_written_by_someone_else_is_a_conflict(make: Make) -> None:
     client, _ = make(answer(200, TABLE), V11, answer(200, {}), answer(200, TABLE))
-    with pytest.raises(ConflictError, match="somebody else"):
+    with pytest.raises(ConflictError, match="someone else"):
         client.tables.set_task_config("t_OFFLINE", "T", {"a": "b"})
 
 
 @pytest.mark.parametrize(
-    ("place", "uri"),
+    ("folder", "uri"),
     [
         ("/var/pinot/data", "file:///var/pinot/data"),
         ("s3://bucket/pinot/", "s3://bucket/pinot"),
@@ -140,13 +138,13 @@ def test_a_task_config_that_somebody_else_wrote_is_a_conflict(make: Make) -> Non
         ("  ", None),
     ],
 )
-def test_the_deep_store_as_a_uri(make: Make, place: str | None, uri: str | None) -> None:
-    config = {} if place is None else {"controller.data.dir": place}
+def test_the_deep_store_as_a_uri(make: Make, folder: str | None, uri: str | None) -> None:
+    config = {} if folder is None else {"controller.data.dir": folder}
     client, _ = make(answer(200, {"pinotConfig": config}))
     assert client.cluster.deep_store_uri() == uri
 
 
-def test_the_controllers_configuration_comes_without_secrets(make: Make) -> None:
+def test_the_controllers_configuration_is_returned_without_secrets(make: Make) -> None:
     document = {
         "pinotConfig": {
             "controller.port": 9000,
@@ -177,7 +175,7 @@ def test_brokers_are_listed_once(make: Make) -> None:
     ]
 
 
-def test_the_version_is_asked_once(make: Make) -> None:
+def test_the_version_is_requested_once(make: Make) -> None:
     client, server = make(V11)
     client.cluster.version()
     with pytest.raises(UnsupportedError, match=r"Pinot 1\.1\.0 or later"):
@@ -185,7 +183,7 @@ def test_the_version_is_asked_once(make: Make) -> None:
     assert len(server.requests) == 1
 
 
-def test_health_asks_for_plain_text(make: Make) -> None:
+def test_health_requests_plain_text(make: Make) -> None:
     client, server = make(answer(200, "OK"), answer(503, "no"))
     assert client.cluster.healthy()
     assert server.requests[0].headers["Accept"] == "text/plain"
@@ -217,7 +215,7 @@ def test_a_push_by_address(make: Make) -> None:
         client.segments.upload_uri("t_OFFLINE", "file:///tmp/s.tar.gz")
 
 
-def test_deleting_nothing_asks_nothing(make: Make) -> None:
+def test_deleting_nothing_sends_nothing(make: Make) -> None:
     client, server = make()
     client.segments.delete("t_OFFLINE", [])
     assert server.requests == []
@@ -230,7 +228,7 @@ def test_deleting_nothing_asks_nothing(make: Make) -> None:
         (V15, "/segments/t_OFFLINE/zkmetadata", {"s": {"segment.crc": "1"}}, {}),
     ],
 )
-def test_segments_are_gone_when_the_property_store_has_forgotten_them(
+def test_segments_are_gone_once_the_property_store_has_deleted_them(
     make: Make, version: Step, path: str, there: object, gone: object
 ) -> None:
     views = [answer(200, {"OFFLINE": {}}), answer(200, {"OFFLINE": {}})]
@@ -239,7 +237,7 @@ def test_segments_are_gone_when_the_property_store_has_forgotten_them(
     assert [seen.path for seen in server.requests if seen.path.startswith("/segments")] == [path, path]
 
 
-def test_an_empty_answer_is_no_task(make: Make) -> None:
+def test_an_empty_response_means_no_task(make: Make) -> None:
     client, _ = make(answer(204), answer(204), answer(200, "[]"), answer(200, '"COMPLETED"'))
     with pytest.raises(NotFoundError, match="there is no task Task_x_1"):
         client.tasks.state("Task_x_1")
@@ -248,13 +246,13 @@ def test_an_empty_answer_is_no_task(make: Make) -> None:
     assert client.tasks.state("Task_x_1") == "COMPLETED"
 
 
-def test_a_queue_of_which_there_is_no_word_yet_has_not_started(make: Make) -> None:
+def test_a_queue_without_a_state_has_not_started(make: Make) -> None:
     silence = answer(500, 'Cannot invoke "x": the return value of "y.getWorkflowContext(String)" is null')
     client, _ = make(silence, answer(200, '["x"]'))
     assert client.tasks.queue_state("x") == "NOT_STARTED"
 
 
-def test_an_empty_answer_is_no_lineage(make: Make) -> None:
+def test_an_empty_response_means_no_lineage(make: Make) -> None:
     client, _ = make(V11, answer(200))
     assert client.lineage.list("t_OFFLINE") == []
 
@@ -268,7 +266,7 @@ Caused by: java.io.EOFException: Unexpected end of ZLIB input stream
 """
 
 
-def test_why_a_segment_does_not_load_is_the_exception_and_its_last_cause(make: Make) -> None:
+def test_a_load_error_is_the_exception_and_its_last_cause(make: Make) -> None:
     def info(segment: str, **states: object) -> dict[str, object]:
         return {"segmentName": segment, "serverState": states}
 

@@ -1,4 +1,4 @@
-"""The size of a table out of Pinot's answer and its ideal state."""
+"""The size of a table, from Pinot's response and the ideal state."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ IDEAL = {
 }
 
 
-def test_what_no_server_has_reported_is_named() -> None:
+def test_segments_without_a_report_are_listed() -> None:
     size = TableSize.from_json("t_OFFLINE", ANSWER, IDEAL)
     assert (size.reported_bytes, size.estimated_bytes) == (130, 160)
-    # Pinot's answer leaves out d, which s1 should have, and s3 of b: both answered without them.
+    # Pinot's response omits d, which s1 should have, and b on s3: both servers answered without them.
     assert size.missing == ("c", "d")
     assert size.silent_servers == ("s1", "s2", "s3")
     assert size.segment_bytes() == {"a": 30, "b": 100}
 
 
-def test_sums_of_servers_are_of_what_they_have_reported() -> None:
+def test_sums_by_server_include_only_reports() -> None:
     size = TableSize.from_json("t_OFFLINE", ANSWER, IDEAL)
     assert size.by_server() == {"s1": (2, 130), "s2": (0, 0), "s3": (0, 0)}
 
 
-def test_an_empty_table_and_one_that_nobody_reports() -> None:
+def test_an_empty_table_and_one_without_reports() -> None:
     empty = TableSize.from_json("t_OFFLINE", {"offlineSegments": {"reportedSizeInBytes": 0}}, {})
     assert (empty.reported_bytes, empty.segments, empty.missing) == (0, (), ())
     silent = TableSize.from_json("t_REALTIME", {"realtimeSegments": {"reportedSizeInBytes": -1}}, IDEAL)

@@ -55,7 +55,7 @@ def make() -> Iterator[Make]:
             config = ControllerConfig(
                 server.url,
                 auth=BasicAuth("admin", Secret(PASSWORD)),
-                # Short where it is waited out, and long enough for an answer on a busy machine.
+                # Short where the test waits for it, but long enough for a response on a busy machine.
                 read_timeout_s=1 if silence in script else 60,
                 retry=RetryPolicy(attempts=3),
                 **settings,  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ def make() -> Iterator[Make]:
     ],
 )
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
-def test_a_peer_that_echoes_the_credentials_shows_them_in_no_error(
+def test_credentials_echoed_by_the_peer_appear_in_no_error(
     make: Make, body: object, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     encoded = base64.b64encode(f"admin:{PASSWORD}".encode()).decode()
@@ -91,7 +91,7 @@ def test_a_peer_that_echoes_the_credentials_shows_them_in_no_error(
     for name, value in forms.items():
         text = text.replace(name, value)
     if status == 200:
-        text = "{" + text  # no JSON
+        text = "{" + text  # not JSON
     caplog.set_level(logging.DEBUG)
     transport, _, _ = make(*[answer(status, text)] * 3)
     with pytest.raises(PinotPluginError) as caught:
@@ -109,20 +109,20 @@ def test_a_header_that_cannot_be_sent_is_not_quoted(make: Make) -> None:
     assert server.requests == []
 
 
-def test_an_answer_too_deep_to_be_read_is_an_error_of_ours(make: Make) -> None:
+def test_a_response_nested_too_deeply_is_an_error_of_this_project(make: Make) -> None:
     transport, _, _ = make(answer(200, "[" * 200_000), answer(400, "[" * 200_000))
     for _ in range(2):
         with pytest.raises(PinotPluginError):
             transport.get_json("/x")
 
 
-def test_the_next_controller_is_asked_when_one_is_away() -> None:
+def test_if_a_controller_is_down_the_next_is_tried() -> None:
     with ScriptedServer(answer(200, {"a": 1}), answer(200, {}), answer(200, {})) as there:
         clock = FakeClock()
         config = ControllerConfig(f"http://127.0.0.1:{closed_port()}, {there.url}/")
         transport = Transport(config, clock=clock)
         assert transport.get_json("/x") == {"a": 1}
-        # Of what may change something not a byte was sent to the first one either.
+        # For a change, too, not a byte was sent to the first one.
         transport.request("POST", "/y")
         transport.request("GET", "/z")
         assert [seen.path for seen in there.requests] == ["/x", "/y", "/z"]
@@ -131,7 +131,7 @@ def test_the_next_controller_is_asked_when_one_is_away() -> None:
         transport.close()
 
 
-def test_a_change_whose_reply_is_lost_goes_to_no_other_controller() -> None:
+def test_a_change_whose_reply_is_lost_is_not_sent_to_another_controller() -> None:
     with ScriptedServer(hang_up) as first, ScriptedServer(answer(200, {})) as second:
         transport = Transport(ControllerConfig(f"{first.url},{second.url}"), clock=FakeClock())
         with pytest.raises(OutcomeUnknownError):
@@ -140,7 +140,7 @@ def test_a_change_whose_reply_is_lost_goes_to_no_other_controller() -> None:
         transport.close()
 
 
-def test_the_next_controller_is_asked_when_the_certificate_of_one_is_not_trusted() -> None:
+def test_if_a_certificate_is_not_trusted_the_next_controller_is_tried() -> None:
     def untrusted() -> str:
         raise UnreachableError("TLS failed: certificate verify failed", where="GET https://one/x")
 
@@ -154,7 +154,7 @@ def test_the_next_controller_is_asked_when_the_certificate_of_one_is_not_trusted
 
 
 def test_after_a_lost_reply_the_next_call_goes_to_the_next_controller() -> None:
-    """It would wait again for one that hangs."""
+    """Otherwise it would wait again for a controller that hangs."""
     with ScriptedServer(hang_up) as first, ScriptedServer(answer(200, {})) as second:
         transport = Transport(ControllerConfig(f"{first.url},{second.url}"), clock=FakeClock())
         with pytest.raises(OutcomeUnknownError, match="unknown") as caught:
@@ -165,7 +165,7 @@ def test_after_a_lost_reply_the_next_call_goes_to_the_next_controller() -> None:
         transport.close()
 
 
-def test_when_all_controllers_are_away_each_is_named() -> None:
+def test_if_all_controllers_are_down_each_is_named() -> None:
     urls = [f"http://127.0.0.1:{closed_port()}" for _ in range(3)]
     transport = Transport(ControllerConfig(",".join(urls)), clock=FakeClock())
     with pytest.raises(UnreachableError) as caught:
@@ -270,7 +270,7 @@ def test_a_500_of_a_read_is_not_repeated(make: Make) -> None:
     assert len(server.requests) == 1
 
 
-def test_retry_after_in_seconds_goes_before_the_own_wait(make: Make) -> None:
+def test_retry_after_in_seconds_overrides_the_policys_wait(make: Make) -> None:
     transport, _, clock = make(answer(503, "busy", {"Retry-After": "7"}), answer(200, {}))
     transport.get_json("/x")
     assert clock.sleeps == [7.0]
@@ -285,7 +285,7 @@ def test_retry_after_as_a_date(make: Make) -> None:
 
 
 @pytest.mark.parametrize("value", ["soon", "-1", ""])
-def test_a_retry_after_that_cannot_be_read_is_ignored(make: Make, value: str) -> None:
+def test_an_invalid_retry_after_is_ignored(make: Make, value: str) -> None:
     transport, _, clock = make(answer(503, "busy", {"Retry-After": value}), answer(200, {}))
     transport.get_json("/x")
     assert 0 < clock.sleeps[0] < 1
@@ -332,7 +332,7 @@ def test_no_credentials_in_the_log_of_retries(make: Make, caplog: pytest.LogCapt
     assert PASSWORD not in caplog.text
 
 
-def test_errors_cross_process_borders(make: Make) -> None:
+def test_errors_cross_process_boundaries(make: Make) -> None:
     transport, _, _ = make(answer(409, {"error": "exists already"}))
     with pytest.raises(ConflictError) as caught:
         transport.request("POST", "/x")
@@ -342,21 +342,21 @@ def test_errors_cross_process_borders(make: Make) -> None:
     assert again.http_status == 409
 
 
-def test_a_page_in_html_is_told_as_text(make: Make) -> None:
+def test_an_html_page_is_reported_as_text(make: Make) -> None:
     page = "<html><title>Grizzly</title><style>b{}</style><body><b>Request failed.</b></body></html>"
     transport, _, _ = make(answer(500, page))
     with pytest.raises(RejectedError, match=r"^Grizzly Request failed\."):
         transport.request("POST", "/x")
 
 
-def test_an_answer_that_is_no_json_names_the_place(make: Make) -> None:
+def test_a_response_that_is_not_json_names_the_address(make: Make) -> None:
     transport, server, _ = make(answer(200, "hello"))
     with pytest.raises(PinotPluginError, match="not JSON") as caught:
         transport.get_json("/x")
     assert caught.value.where == f"{server.url}/x"
 
 
-def test_an_empty_answer_is_none(make: Make) -> None:
+def test_an_empty_response_is_none(make: Make) -> None:
     transport, _, _ = make(answer(200))
     assert transport.get_json("/segments/t/lineage") is None
 
@@ -368,7 +368,7 @@ def test_a_redirected_change_is_refused_and_not_turned_into_a_get(make: Make) ->
     assert len(server.requests) == 1
 
 
-def test_none_is_left_out_of_the_query(make: Make) -> None:
+def test_none_is_omitted_from_the_query(make: Make) -> None:
     transport, server, _ = make(answer(200, {}))
     transport.get_json("/x", params={"a": "1", "b": None})
     assert server.requests[0].target == "/x?a=1"
@@ -388,7 +388,7 @@ def test_a_file_is_sent_as_a_form_with_its_length(make: Make) -> None:
     assert end == b"--\r\n"
 
 
-def test_a_download_that_breaks_off_starts_again(make: Make) -> None:
+def test_an_interrupted_download_restarts(make: Make) -> None:
     transport, server, _ = make(truncate, answer(200, b"whole file"))
     target = io.BytesIO(b"before")
     target.seek(6)
@@ -408,6 +408,6 @@ def test_parts_of_a_path_are_quoted() -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", ".", "..", "../x", "a/b", "a\x1bb", "a\x00", "a\x9f", "a\udcff"])
-def test_what_is_no_name_makes_no_path(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="is not a valid name"):
         path_of("tables", name)

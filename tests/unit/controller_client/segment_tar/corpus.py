@@ -1,7 +1,7 @@
-"""Segments that Pinot wrote, and tars of any kind.
+"""Segments written by Pinot, and helpers to make any kind of tar.
 
-The tars in ``pinot_0_11`` and ``pinot_1_5`` come from Pinot's own classes of those versions: a segment of 60
-rows was built, then loaded with another table config or schema, as a server does, and packed.
+The tars in ``pinot_0_11`` and ``pinot_1_5`` were made with Pinot's own classes of those versions: a segment
+of 60 rows was built, then loaded with a different table config or schema, as a server does, and packed.
 ``tests/contract/test_server_changes.py`` does the same with the version that CI has.
 """
 
@@ -24,7 +24,7 @@ __all__ = [
     "files_of",
     "header",
     "pack",
-    "with_sum",
+    "with_checksum",
     "write_gzip",
 ]
 
@@ -56,24 +56,24 @@ SEGMENTS: Mapping[Path, Proof | None] = {
         "pinot_1_5/encoding_changed": None,
     }.items()
 }
-"""Each tar, and by what it is proven to be the segment that was built."""
+"""Each tar, and what proves that it is the segment that was built."""
 
 
 def expected_of(path: Path) -> ExpectedSegment:
-    """What the segment's record says: servers leave creation.meta as it was built."""
+    """Return what the segment's record says: servers do not change creation.meta."""
     label = read_content(path, LIMITS).label
     return ExpectedSegment("seg", label.crc, label.data_crc)
 
 
 def files_of(path: Path) -> dict[str, bytes]:
-    """The files of a tar, by Python's own reader."""
+    """Return the files of a tar, read with Python's own reader."""
     with tarfile.open(path, "r:gz") as tar:
         found = {member.name: tar.extractfile(member) for member in tar if member.isfile()}
         return {name.partition("/")[2]: file.read() for name, file in found.items() if file}
 
 
 def pack(files: Mapping[str, bytes], *, top: str = "seg", tar_format: int = tarfile.GNU_FORMAT) -> bytes:
-    """Pack files as Pinot does: each folder before its files; no gzip yet."""
+    """Pack files as Pinot does: each folder before its files; not yet compressed."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w", format=tar_format) as tar:
         folders = {top, *(f"{top}/{path.rpartition('/')[0]}" for path in files if "/" in path)}
@@ -94,20 +94,20 @@ def add(
 
 
 def header(name: str, size: bytes, kind: bytes = tarfile.REGTYPE) -> bytes:
-    """An entry's header whose size says anything (12 bytes), with the right sum."""
+    """Return an entry's header with the given size field (12 bytes) and the right checksum."""
     entry = tarfile.TarInfo(name)
     entry.type = kind
-    return with_sum(bytearray(entry.tobuf(tarfile.GNU_FORMAT)[:124] + size + entry.tobuf()[136:512]))
+    return with_checksum(bytearray(entry.tobuf(tarfile.GNU_FORMAT)[:124] + size + entry.tobuf()[136:512]))
 
 
-def with_sum(block: bytearray) -> bytes:
-    """Put the right sum into a header."""
+def with_checksum(block: bytearray) -> bytes:
+    """Put the right checksum into a header."""
     block[148:156] = b" " * 8
     block[148:156] = b"%06o\0 " % sum(block)
     return bytes(block)
 
 
 def write_gzip(path: Path, raw: bytes) -> Path:
-    """Write a tar as tar.gz."""
+    """Compress a tar and write it."""
     path.write_bytes(gzip.compress(raw, compresslevel=1, mtime=0))
     return path

@@ -1,9 +1,9 @@
-"""Judges tars that were changed at random, within narrow limits on memory and CPU time, and counts.
+"""Judges randomly changed tars within tight limits on memory and CPU time, and counts the outcomes.
 
     python -m tests.unit.controller_client.segment_tar.fuzz_program COUNT SEED
 
-The last line is a JSON document. A copy that is accepted must have the files of the segment as it was
-committed, byte for byte; of creation.meta only the sums are proven.
+The last line of output is a JSON document. An accepted copy must have exactly the files of the segment as it
+was committed; of creation.meta only the checksums are proven.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIMITS = TarLimits(max_tar_bytes=4 * _MIB, max_unpacked_bytes=16 * _MIB)
 
 
 def committed_files(path: Path, folder: Path) -> dict[str, bytes]:
-    """The files of a segment without what a server has added."""
+    """Return the files of a segment without what a server has added."""
     tar = folder / "committed.tar.gz"
     tar.write_bytes(path.read_bytes())
     verdict = judge_copy(tar, expected_of(path), LIMITS)
@@ -38,7 +38,7 @@ def committed_files(path: Path, folder: Path) -> dict[str, bytes]:
 
 
 def rows_of(files: dict[str, bytes]) -> dict[str, bytes]:
-    """What the data crc covers."""
+    """Return what the data crc covers."""
     entries = parse_index_map(files["v3/index_map"])
     found = {
         entry.name: files["v3/columns.psf"][entry.start + 8 : entry.start + entry.size_bytes]
@@ -48,7 +48,7 @@ def rows_of(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def outcome_of(path: Path, packed: bytes, wanted: dict[str, bytes], folder: Path) -> str:
-    """Judge, repack and unpack a tar: ``refused``, ``right``, or what is wrong."""
+    """Judge, repack and unpack a tar; return ``refused``, ``right``, or what is wrong."""
     tar = folder / "s.tar.gz"
     tar.write_bytes(packed)
     try:
@@ -75,7 +75,7 @@ def outcome_of(path: Path, packed: bytes, wanted: dict[str, bytes], folder: Path
 
 
 def main(count: int, seed: int) -> None:
-    """Change, judge, count."""
+    """Change tars, judge them, and count the outcomes."""
     memory = _MEMORY_BYTES + resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 * 4
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     most_cpu_s = int(60 + count * _CPU_S_EACH)

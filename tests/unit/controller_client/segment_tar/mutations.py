@@ -1,4 +1,4 @@
-"""Segments' tars changed at random, in their bytes, gzip, headers, structure and content; by a seed."""
+"""Seeded random changes to segments' tars: their bytes, gzip, headers, structure and content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tests.unit.controller_client.segment_tar.corpus import add, pack, with_sum
+from tests.unit.controller_client.segment_tar.corpus import add, pack, with_checksum
 
 __all__ = ["MUTATIONS", "Subject"]
 
@@ -19,12 +19,12 @@ _BLOCK = 512
 
 @dataclass(frozen=True)
 class Subject:
-    """What is changed.
+    """A tar to be changed.
 
     Attributes:
         files: The files of a segment.
-        raw: They as a tar.
-        packed: That as a tar.gz.
+        raw: The files as a tar.
+        packed: The tar as a tar.gz.
     """
 
     files: Mapping[str, bytes]
@@ -40,7 +40,7 @@ def _gzipped(raw: bytes) -> bytes:
 
 
 def _damaged(rng: random.Random, data: bytes) -> bytes:
-    """Flip, overwrite, insert, remove, repeat or cut."""
+    """Flip, overwrite, insert, remove, repeat or truncate."""
     at = rng.randrange(len(data) + 1)
     size = min(rng.choice((1, 1, 2, 8, 100, 1000)), len(data) - at)
     match rng.randrange(6):
@@ -61,15 +61,15 @@ def _damaged(rng: random.Random, data: bytes) -> bytes:
             return data[:at]
 
 
-def _bytes_of_the_gzip(rng: random.Random, subject: Subject) -> bytes:
+def _gzip_bytes(rng: random.Random, subject: Subject) -> bytes:
     return _damaged(rng, subject.packed)
 
 
-def _bytes_of_the_tar(rng: random.Random, subject: Subject) -> bytes:
+def _tar_bytes(rng: random.Random, subject: Subject) -> bytes:
     return _gzipped(_damaged(rng, subject.raw))
 
 
-def _bytes_of_a_file(rng: random.Random, subject: Subject) -> bytes:
+def _file_bytes(rng: random.Random, subject: Subject) -> bytes:
     path = rng.choice(sorted(subject.files))
     return _gzipped(pack({**subject.files, path: _damaged(rng, subject.files[path])}))
 
@@ -87,7 +87,7 @@ def _gzip(rng: random.Random, subject: Subject) -> bytes:
         case 3:
             at = len(packed) - 1 - rng.randrange(8)
             return packed[:at] + bytes([packed[at] ^ 1 << rng.randrange(8)]) + packed[at + 1 :]
-        case 4:  # the sum of less, or of more
+        case 4:  # the checksum of other data
             other = _gzipped(raw[:cut])
             return packed[:-8] + other[-8:]
         case 5:
@@ -105,7 +105,7 @@ def _gzip(rng: random.Random, subject: Subject) -> bytes:
 
 
 def _header(rng: random.Random, subject: Subject) -> bytes:
-    """Change one header, and mostly put its sum right."""
+    """Change one header, and usually correct its checksum."""
     raw = bytearray(subject.raw)
     starts = _headers(subject.raw)
     start = rng.choice(starts)
@@ -133,7 +133,7 @@ def _header(rng: random.Random, subject: Subject) -> bytes:
         case _:
             at = rng.randrange(124, 136)
             block[at] = rng.randrange(256)
-    raw[start : start + _BLOCK] = with_sum(block) if rng.randrange(4) else block
+    raw[start : start + _BLOCK] = with_checksum(block) if rng.randrange(4) else block
     return _gzipped(bytes(raw))
 
 
@@ -148,7 +148,7 @@ def _structure(rng: random.Random, subject: Subject) -> bytes:
     match rng.randrange(10):
         case 0:
             del files[path]
-        # The sum says nothing of names, and only version 3 says how long its files are.
+        # The crc does not cover names, and only version 3 records the sizes of its files.
         case 1 if "v3/columns.psf" in files:
             files[path], files[other] = files[other], files[path]
         case 2:
@@ -160,10 +160,10 @@ def _structure(rng: random.Random, subject: Subject) -> bytes:
                 )
             ] = b"x" * 9
         case 4 if "v3/columns.psf" in files:
-            # The same bytes in the same order, cut elsewhere.
+            # The same bytes in the same order, split elsewhere.
             names = sorted(name for name in files if not name.endswith("creation.meta"))
-            place = rng.randrange(len(names) - 1)
-            first, second = names[place], names[place + 1]
+            position = rng.randrange(len(names) - 1)
+            first, second = names[position], names[position + 1]
             size = rng.randrange(min(200, len(files[first])) + 1)
             kept = len(files[first]) - size
             files[first], files[second] = files[first][:kept], files[first][kept:] + files[second]
@@ -198,9 +198,9 @@ def _with_more(rng: random.Random, files: Mapping[str, bytes], path: str) -> byt
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    _bytes_of_the_gzip,
-    _bytes_of_the_tar,
-    _bytes_of_a_file,
+    _gzip_bytes,
+    _tar_bytes,
+    _file_bytes,
     _gzip,
     _header,
     _structure,

@@ -1,4 +1,4 @@
-"""Tars that were changed at random are refused or right, never wrong, and take little memory and CPU time."""
+"""Randomly changed tars are refused or right, never wrong, and take little memory and CPU time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _REPOSITORY = Path(__file__).parents[4]
 
 def test_changed_tars_are_refused_or_right(full: bool) -> None:
     count = 5000 if full else 400
-    # The limits are the process' own, so it is a child.
+    # The limits apply to a whole process, so it is a child process.
     program = [
         sys.executable,
         "-m",
@@ -26,7 +26,7 @@ def test_changed_tars_are_refused_or_right(full: bool) -> None:
     assert report["wrong"] == []
     outcomes = report["outcomes"]
     assert sum(outcomes.values()) == count
-    # Each way is taken: some changes do no harm, and some leave the rows as they are.
+    # Every outcome occurs: some changes are harmless, and some do not affect the rows.
     assert outcomes["refused"] > count / 2
     assert outcomes["right"] > count / 10
     assert outcomes["right rows"] > 0

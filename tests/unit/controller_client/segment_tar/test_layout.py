@@ -14,13 +14,13 @@ from controller_client.segment_tar.layout import (
     parse_index_map,
 )
 
-# Dots, and what Java sorts elsewhere than Python: a character beyond 16 bits, and one near their end.
+# Dots, and characters that Java sorts differently than Python: one beyond 16 bits, and one near their end.
 names = st.text(st.sampled_from("ab.$ é\U0001f600\uffee"), min_size=1, max_size=6)
 kinds = st.sampled_from(["dictionary", "forward_index", "inverted_index", "nullvalue_vector"])
 
 
 @given(st.dictionaries(st.tuples(names, kinds), st.integers(8, 10**15), max_size=8))
-def test_an_index_map_is_read_as_it_is_written(sizes: dict[tuple[str, str], int]) -> None:
+def test_an_index_map_is_parsed_as_it_was_written(sizes: dict[tuple[str, str], int]) -> None:
     entries, start = [], 0
     for (column, kind), size in sizes.items():
         entries.append(IndexEntry(column, kind, start, size))
@@ -42,13 +42,13 @@ def test_an_index_map_is_read_as_it_is_written(sizes: dict[tuple[str, str], int]
         b"\xff\xfe\n",
     ],
 )
-def test_an_index_map_that_is_none(raw: bytes) -> None:
+def test_invalid_index_maps(raw: bytes) -> None:
     with pytest.raises(DataError):
         parse_index_map(raw)
 
 
-def test_pinots_order_is_that_of_a_java_hash_map() -> None:
-    """As Pinot 0.11.0 has written it for these names: index_map of pinot_0_11/as_built."""
+def test_the_order_of_pinot_0_11_is_that_of_a_java_hash_map() -> None:
+    """Pinot 0.11.0 wrote this order for these names: see the index_map of pinot_0_11/as_built."""
     columns = ["a", "a.b", "b", "m", "x", "ts"]
     stored = [IndexEntry(name, "forward_index", 0, 8) for name in sorted(columns)]
     assert [entry.column for entry in order_of_0_11(stored, columns)] == ["a", "b", "a.b", "x", "m", "ts"]
@@ -67,7 +67,7 @@ segment.index.version = v3
 """
 
 
-def test_what_a_reload_adds_to_the_properties_is_taken_away() -> None:
+def test_what_a_reload_adds_to_the_properties_is_removed() -> None:
     properties = Properties(RELOADED)
     assert properties.generated == {"new", "more"}
     assert properties.columns() == ["a"]
@@ -85,11 +85,11 @@ def test_columns_of_all_roles_are_columns() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\\b", "a\0b", "a\nb", "x" * 241, "é" * 121])
-def test_a_name_that_is_no_file_name(name: str) -> None:
+def test_names_that_cannot_be_file_names(name: str) -> None:
     with pytest.raises(DataError):
         file_name_of(name)
 
 
 @pytest.mark.parametrize("name", ["t__0__1__20260101T0000Z", ".hidden", "a b", "é", "x" * 240])
-def test_a_name_that_can_be_one(name: str) -> None:
+def test_names_that_can_be_file_names(name: str) -> None:
     assert file_name_of(name) == name

@@ -1,4 +1,4 @@
-"""Which copies are proven, on tars that Pinot's own servers would give."""
+"""Which copies are proven, with tars as Pinot's own servers deliver them."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ def test_what_servers_add_does_not_hide_what_was_committed(path: Path, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["columns_and_indexes_added", "columns_left_index_removed"])
-def test_what_is_left_of_a_changed_copy_is_the_segment_as_it_was_built(name: str, tmp_path: Path) -> None:
+def test_a_changed_copy_repacks_to_the_segment_as_it_was_built(name: str, tmp_path: Path) -> None:
     tar = tmp_path / "s.tar.gz"
     shutil.copy(OLD / f"{name}.tar.gz", tar)
     verdict = judge_copy(tar, expected_of(tar), LIMITS)
     assert {"column c", "c.forward_index"} <= set(verdict.committed.left_out(verdict.content))
     repack(tar, verdict.content, verdict.committed, "seg", LIMITS)
     built, left = files_of(AS_BUILT), files_of(tar)
-    # All but the time at which it was built.
+    # Everything but the build time.
     assert {**left, "v3/creation.meta": built["v3/creation.meta"]} == built
     assert left["v3/creation.meta"][:8] == built["v3/creation.meta"][:8]
 
 
 @pytest.mark.parametrize("name", ["as_built", "indexes_added", "columns_and_indexes_added"])
-def test_a_flipped_bit_is_found_wherever_rows_are(name: str, tmp_path: Path) -> None:
+def test_a_flipped_bit_is_detected_anywhere_in_the_rows(name: str, tmp_path: Path) -> None:
     path = OLD / f"{name}.tar.gz"
     expected, files = expected_of(path), files_of(path)
     rows = sum(entry.size_bytes for entry in judge_copy(path, expected, LIMITS).committed.entries or ())
@@ -77,13 +77,13 @@ def test_a_flipped_bit_is_found_wherever_rows_are(name: str, tmp_path: Path) -> 
         assert judge_copy(tar, expected, LIMITS).proof is None
 
 
-def test_another_segment_is_named_as_that(tmp_path: Path) -> None:
+def test_another_segment_is_recognized_as_such(tmp_path: Path) -> None:
     expected = expected_of(AS_BUILT)
     verdict = judge_copy(AS_BUILT, replace(expected, crc=5), LIMITS)
     assert (verdict.proof, verdict.is_labelled) == (None, False)
     assert verdict.reason == f"its tar has crc {expected.crc}, not 5"
     assert judge_copy(AS_BUILT, ExpectedSegment("seg", None), LIMITS).proof is None
-    # The label is right, the rows are another segment's.
+    # The label is right, but the rows are another segment's.
     foreign = files_of(_HERE / "pinot_1_5" / "as_built.tar.gz")
     foreign["v3/creation.meta"] = files_of(AS_BUILT)["v3/creation.meta"]
     verdict = judge_copy(write_gzip(tmp_path / "s.tar.gz", pack(foreign)), expected, LIMITS)
@@ -105,17 +105,17 @@ def test_another_segment_is_named_as_that(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_segment(change: dict[str, bytes | None], tmp_path: Path) -> None:
+def test_tars_that_are_not_segments(change: dict[str, bytes | None], tmp_path: Path) -> None:
     files = {**files_of(AS_BUILT), **change}
     tar = write_gzip(
         tmp_path / "s.tar.gz", pack({path: data for path, data in files.items() if data is not None})
     )
-    with pytest.raises(DataError, match="does not hold a segment"):
+    with pytest.raises(DataError, match="does not contain a segment"):
         judge_copy(tar, expected_of(AS_BUILT), LIMITS)
 
 
-def test_files_that_no_sum_covers_are_left_out(tmp_path: Path) -> None:
-    """The sum leaves out files of HDFS; servers of upsert tables and others keep files of their own."""
+def test_files_that_the_crc_does_not_cover_are_left_out(tmp_path: Path) -> None:
+    """The crc ignores HDFS's checksum files; servers, e.g. of upsert tables, keep files of their own."""
     local = {
         "v3/.columns.psf.crc": b"x" * 99,
         "pinotPlugins.upsert": bytes(32),
@@ -130,8 +130,8 @@ def test_files_that_no_sum_covers_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [AS_BUILT, _HERE / "pinot_1_5" / "as_built.tar.gz"], ids=["0.11", "1.5"])
-def test_null_vectors_of_columns_that_are_gone_are_left_out(path: Path, tmp_path: Path) -> None:
-    """Pinot 1.3 leaves them when a reload removes the column; they stand among the others, by their names."""
+def test_null_vectors_of_removed_columns_are_left_out(path: Path, tmp_path: Path) -> None:
+    """Pinot 1.3 leaves them behind when a reload removes the column; they are sorted in among the others."""
     files = files_of(path)
     first, *others = parse_index_map(files["v3/index_map"])
     vector = IndexEntry("gone", "nullvalue_vector", 0, 23)
@@ -149,14 +149,14 @@ def test_null_vectors_of_columns_that_are_gone_are_left_out(path: Path, tmp_path
     assert files_of(tar) == files
 
 
-def test_a_data_crc_says_nothing_of_another_segment(tmp_path: Path) -> None:
+def test_a_data_crc_proves_nothing_about_another_segment(tmp_path: Path) -> None:
     path = _HERE / "pinot_1_5" / "committed_index_removed.tar.gz"
     expected = expected_of(path)
     assert judge_copy(path, expected, LIMITS).proof is Proof.DATA
     assert judge_copy(path, replace(expected, segment="other"), LIMITS).proof is None
     assert judge_copy(path, replace(expected, data_crc=5), LIMITS).proof is None
     assert judge_copy(path, replace(expected, data_crc=None), LIMITS).proof is None
-    # Replicas that built it themselves may have another crc, if the record says that the data's counts.
+    # Replicas that built it themselves may have a different crc, if the record says that the data crc counts.
     other = replace(expected, crc=5)
     assert judge_copy(path, other, LIMITS).proof is None
     assert judge_copy(path, replace(other, by_data_crc=True), LIMITS).proof is Proof.DATA
@@ -172,10 +172,10 @@ def test_two_servers_with_the_same_rows_share_a_digest(tmp_path: Path) -> None:
 
     assert digest(AS_BUILT) == digest(OLD / "columns_and_indexes_added.tar.gz")
     files = files_of(AS_BUILT)
-    places = dict(line.split(" = ") for line in files["v3/index_map"].decode().splitlines())
+    positions = dict(line.split(" = ") for line in files["v3/index_map"].decode().splitlines())
     for column in ("a", "x"):
         damaged = bytearray(files["v3/columns.psf"])
-        damaged[int(places[f"{column}.forward_index.startOffset"]) + 20] ^= 1
+        damaged[int(positions[f"{column}.forward_index.startOffset"]) + 20] ^= 1
         tar = write_gzip(tmp_path / f"{column}.tar.gz", pack({**files, "v3/columns.psf": bytes(damaged)}))
         assert digest(tar) != digest(AS_BUILT)
         assert digest(tar, column) == digest(AS_BUILT, column)

@@ -1,4 +1,4 @@
-"""Tars that are broken, hostile, or only written by another program."""
+"""Tars that are damaged, malicious, or just written by another program."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_tars_of_all_common_kinds_are_read(tmp_path: Path, tar_format: int, long
     assert read(tar) == files
 
 
-def test_what_the_reader_of_an_entry_leaves_is_passed_over(tmp_path: Path) -> None:
+def test_unread_content_of_an_entry_is_skipped(tmp_path: Path) -> None:
     tar = write_gzip(tmp_path / "s.tar.gz", pack({"a": b"x" * 2_000_000, "b": b"y" * 700}))
     found = []
     for entry in read_tar(tar, LIMITS):
@@ -63,7 +63,7 @@ def test_what_the_reader_of_an_entry_leaves_is_passed_over(tmp_path: Path) -> No
 
 
 def _with(*entries: tuple[str, bytes, str]) -> bytes:
-    """A segment's tar with more entries: name, kind, where a link leads."""
+    """Return a segment's tar with additional entries: name, kind, target of a link."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as tar:
         add(tar, "seg", kind=tarfile.DIRTYPE)
@@ -105,7 +105,7 @@ FILE = tarfile.REGTYPE
     ],
     ids=lambda entry: f"{entry[0][:20]!r} {entry[1].decode()}",
 )
-def test_entries_that_no_segment_has(tmp_path: Path, entry: tuple[str, bytes, str]) -> None:
+def test_entries_that_do_not_belong_in_a_segment(tmp_path: Path, entry: tuple[str, bytes, str]) -> None:
     refused(write_gzip(tmp_path / "s.tar.gz", _with(entry)))
 
 
@@ -165,7 +165,7 @@ def test_sizes_and_headers_that_would_take_time_or_memory(tmp_path: Path, raw: b
         tracemalloc.stop()
 
 
-def test_a_tar_that_unpacks_to_much_more_than_it_has(tmp_path: Path) -> None:
+def test_a_tar_that_unpacks_to_many_times_its_size(tmp_path: Path) -> None:
     path = tmp_path / "s.tar.gz"
     with path.open("wb") as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=9) as stream:
         stream.write(header("seg", bytes(12), tarfile.DIRTYPE) + header("seg/a", _base_256(300 << 20)))
@@ -195,7 +195,7 @@ def test_more_entries_than_any_segment_has(tmp_path: Path) -> None:
     assert "too long" in refused(write_gzip(tmp_path / "t.tar.gz", names + END))
 
 
-def test_a_tar_larger_than_it_may_be_is_not_read(tmp_path: Path) -> None:
+def test_a_tar_over_the_size_limit_is_not_read(tmp_path: Path) -> None:
     size = AS_BUILT.stat().st_size
     limits = TarLimits(max_tar_bytes=size - 1)
     assert "more than" in refused(AS_BUILT, limits)
@@ -210,16 +210,16 @@ def _flip(raw: bytes) -> bytes:
     return bytes(damaged)
 
 
-_SPOILT: dict[str, Callable[[bytes], bytes]] = {
+_DAMAGED: dict[str, Callable[[bytes], bytes]] = {
     "nothing": lambda _raw: b"",
     "no gzip": lambda _raw: b"no gzip at all",
     "no tar": lambda _raw: gzip.compress(b"no tar" * 200),
     "zeros": lambda _raw: gzip.compress(END),
     "half": lambda raw: raw[: len(raw) // 2],
-    "a byte less": lambda raw: raw[:-1],
-    "no sum": lambda raw: raw[:-8],
+    "one byte missing": lambda raw: raw[:-1],
+    "no checksum": lambda raw: raw[:-8],
     "a bit flipped": _flip,
-    "wrong sum": lambda raw: raw[:-8] + bytes([raw[-8] ^ 1]) + raw[-7:],
+    "wrong checksum": lambda raw: raw[:-8] + bytes([raw[-8] ^ 1]) + raw[-7:],
     "wrong length": lambda raw: raw[:-4] + bytes([raw[-4] ^ 1]) + raw[-3:],
     "trailing garbage": lambda raw: raw + b"x",
     "trailing zero": lambda raw: raw + b"\0",
@@ -227,24 +227,24 @@ _SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "two members": lambda raw: (
         gzip.compress(gzip.decompress(raw)[:600]) + gzip.compress(gzip.decompress(raw)[600:])
     ),
-    "something behind the end": lambda raw: gzip.compress(gzip.decompress(raw) + b"x"),
+    "something after the end": lambda raw: gzip.compress(gzip.decompress(raw) + b"x"),
     "no end": lambda raw: gzip.compress(gzip.decompress(raw).rstrip(b"\0")),
     "endless end": lambda raw: gzip.compress(gzip.decompress(raw) + bytes(2 << 20)),
-    "wrong sum of a header": lambda raw: gzip.compress(b"S" + gzip.decompress(raw)[1:]),
+    "wrong checksum of a header": lambda raw: gzip.compress(b"S" + gzip.decompress(raw)[1:]),
 }
 
 
-@pytest.mark.parametrize("how", _SPOILT)
-def test_tars_that_are_not_whole(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("how", _DAMAGED)
+def test_damaged_tars(tmp_path: Path, how: str) -> None:
     path = tmp_path / "s.tar.gz"
-    path.write_bytes(_SPOILT[how](AS_BUILT.read_bytes()))
+    path.write_bytes(_DAMAGED[how](AS_BUILT.read_bytes()))
     refused(path)
     with pytest.raises(DataError):
         judge_copy(path, expected_of(AS_BUILT), LIMITS)
 
 
 def test_a_gzip_of_many_empty_blocks_is_read_to_its_end(tmp_path: Path) -> None:
-    """Nothing comes out of most pieces that go in."""
+    """Most pieces of input produce no output."""
     raw = pack(files_of(AS_BUILT))
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     parts = []
@@ -256,13 +256,13 @@ def test_a_gzip_of_many_empty_blocks_is_read_to_its_end(tmp_path: Path) -> None:
     assert read(path) == files_of(AS_BUILT)
 
 
-def test_sizes_around_the_reader_s_own_pieces(tmp_path: Path) -> None:
+def test_sizes_around_the_piece_size_of_the_reader(tmp_path: Path) -> None:
     random_bytes = random.Random(1).randbytes(3 << 20)
     for size in (1 << 20, (1 << 20) - _BLOCK, (1 << 20) - 2 * _BLOCK, (2 << 20) - 3 * _BLOCK, 1 << 18):
         files = {"a": bytes(size), "b": random_bytes[:size]}
         assert read(write_gzip(tmp_path / "s.tar.gz", pack(files))) == files
 
 
-def test_the_disk_s_own_errors_are_not_the_tar_s(tmp_path: Path) -> None:
+def test_errors_of_the_disk_are_not_reported_as_errors_of_the_tar(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "none.tar.gz")

@@ -16,7 +16,7 @@ def everything(folder: Path) -> set[str]:
     return {str(each.relative_to(folder)) for each in folder.rglob("*")}
 
 
-def test_the_folder_has_the_segments_name_not_the_tars(tmp_path: Path) -> None:
+def test_the_folder_is_named_after_the_segment_not_the_tar(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
     tar = write_gzip(tmp_path / "s.tar.gz", pack({"authorized_keys": b"mine"}, top=".ssh"))
@@ -24,7 +24,7 @@ def test_the_folder_has_the_segments_name_not_the_tars(tmp_path: Path) -> None:
     assert everything(home) == {".ssh", "s", "s/authorized_keys"}
 
 
-def test_nothing_is_unpacked_over_what_is_there(tmp_path: Path) -> None:
+def test_existing_files_and_folders_are_never_overwritten(tmp_path: Path) -> None:
     out = tmp_path / "out"
     for name in ("empty", "full"):
         (out / name).mkdir(parents=True)
@@ -34,12 +34,12 @@ def test_nothing_is_unpacked_over_what_is_there(tmp_path: Path) -> None:
     for name in ("empty", "full", "file"):
         with pytest.raises(ConfigError, match="already"):
             unpack_tar(AS_BUILT, out, name)
-    with pytest.raises(DataError, match="name of a file"):
+    with pytest.raises(DataError, match="file name"):
         unpack_tar(AS_BUILT, out, "../out2")
     assert everything(out) == before
 
 
-def test_a_tar_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+def test_a_refused_tar_leaves_nothing_behind(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     cut = tmp_path / "cut.tar.gz"
@@ -52,7 +52,7 @@ def test_a_tar_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
-def test_errors_of_the_disk_are_those_of_this_machine(tmp_path: Path, code: int) -> None:
+def test_errors_of_the_disk_are_reported_as_this_machines(tmp_path: Path, code: int) -> None:
     with pytest.raises(SetupError) as error, on_this_disk(tmp_path / "x"):
         raise OSError(code, "No space left on device" if code == errno.ENOSPC else "Permission denied")
     assert str(tmp_path / "x") in error.value.message
@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         unpack_tar(AS_BUILT, tmp_path / "none", "s")
 
 
-def test_what_was_packed_under_another_name_gets_the_segments(tmp_path: Path) -> None:
+def test_repacking_renames_the_top_folder_to_the_segment(tmp_path: Path) -> None:
     tar = write_gzip(tmp_path / "s.tar.gz", pack(files_of(AS_BUILT), top="other"))
     verdict = judge_copy(tar, expected_of(AS_BUILT), LIMITS)
     assert (verdict.content.plain_name, verdict.committed.is_all_of(verdict.content)) == ("other", True)
@@ -73,7 +73,7 @@ def test_what_was_packed_under_another_name_gets_the_segments(tmp_path: Path) ->
     assert files_of(tar) == files_of(AS_BUILT)
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_tars_can_be_read_and_are_reproducible(tmp_path: Path) -> None:
     folder = unpack_tar(AS_BUILT, tmp_path, "seg")
     assert write_tar(tmp_path / "a.tar.gz", "seg", folder) == (tmp_path / "a.tar.gz").stat().st_size
     write_tar(tmp_path / "b.tar.gz", "seg", folder)

@@ -1,4 +1,4 @@
-"""What is asked again while a partition has no leader, and what is not."""
+"""Which requests are retried while a partition has no leader, and which are not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from controller_client.stream.leaders import ask_leader
 from tests.unit.fake_clock import FakeClock
 
 
-class Asked:
-    """Kafka's answers, one per call; the last one stays."""
+class Responses:
+    """Kafka's responses, one per call; the last one repeats."""
 
     def __init__(self, *answers: int | str) -> None:
         self._answers = answers
@@ -25,27 +25,29 @@ class Asked:
         return answer
 
 
-def ask(asked: Asked) -> str:
-    return ask_leader(asked, lambda reason: SourceError(f"no: {reason}"), what="asking", clock=FakeClock())
+def ask(responses: Responses) -> str:
+    return ask_leader(
+        responses, lambda reason: SourceError(f"no: {reason}"), what="the test's request", clock=FakeClock()
+    )
 
 
 @pytest.mark.parametrize("code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE])
-def test_an_election_is_waited_for(code: int) -> None:
-    asked = Asked(code, code, code, "here")
-    assert ask(asked) == "here"
-    assert asked.calls == 4
+def test_an_election_is_awaited(code: int) -> None:
+    responses = Responses(code, code, code, "here")
+    assert ask(responses) == "here"
+    assert responses.calls == 4
 
 
-def test_a_partition_without_a_leader_is_given_up_in_the_end() -> None:
-    asked = Asked(KafkaError.NOT_LEADER_FOR_PARTITION)
+def test_a_partition_that_never_gets_a_leader_is_an_error() -> None:
+    responses = Responses(KafkaError.NOT_LEADER_FOR_PARTITION)
     with pytest.raises(SourceError, match="no: Broker: Not leader") as caught:
-        ask(asked)
-    assert asked.calls > 5
+        ask(responses)
+    assert responses.calls > 5
     assert isinstance(caught.value.__cause__, KafkaException)
 
 
-def test_a_refusal_is_not_asked_again() -> None:
-    asked = Asked(KafkaError.TOPIC_AUTHORIZATION_FAILED, "here")
+def test_a_refusal_is_not_retried() -> None:
+    responses = Responses(KafkaError.TOPIC_AUTHORIZATION_FAILED, "here")
     with pytest.raises(SourceError, match=r"no: .*authorization"):
-        ask(asked)
-    assert asked.calls == 1
+        ask(responses)
+    assert responses.calls == 1

@@ -1,4 +1,4 @@
-"""What the client keeps of the queries that it rewrites."""
+"""The client's caches for the queries that it rewrites."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_names_of_old_queries_are_not_kept() -> None:
         assert len(vars(queries)["_tables"]) == 1
 
 
-def test_a_query_is_cut_into_tokens_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
+def test_a_query_is_tokenized_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenized: list[str] = []
 
     class Counted:
-        def match(self, sql: str, place: int) -> re.Match[str] | None:
-            if not place:
-                begun.append(sql)
-            return real.match(sql, place)
+        def match(self, sql: str, position: int) -> re.Match[str] | None:
+            if not position:
+                tokenized.append(sql)
+            return real.match(sql, position)
 
     real = sql_text._TOKEN
     monkeypatch.setattr(sql_text, "_TOKEN", Counted())
@@ -53,10 +53,10 @@ def test_a_query_is_cut_into_tokens_once(monkeypatch: pytest.MonkeyPatch) -> Non
         UpsertQueries(broker, store) as queries,
     ):
         queries.query(sql)
-    assert begun == [sql]
+    assert tokenized == [sql]
 
 
-def test_a_table_that_was_dropped_is_not_read_without_a_version() -> None:
+def test_a_dropped_table_is_not_read_without_a_version() -> None:
     planned = plan()
     store = registered(planned.schema.to_json(), planned.table.to_json())
     clock = FakeClock()
@@ -69,17 +69,17 @@ def test_a_table_that_was_dropped_is_not_read_without_a_version() -> None:
         UpsertQueries(broker, store, mark_ttl_s=1.0, clock=clock) as queries,
     ):
         with pytest.raises(PinotPluginError):
-            queries.query("select count(*) from t")  # no version is whole
+            queries.query("select count(*) from t")  # no version is complete
         store.connection.delete(f"/{store.cluster_name}/PROPERTYSTORE{table_config_path(TABLE)}")
         clock.sleep(2.0)
-        # Brokers answer for it until they have heard of the drop: with rows of all versions.
+        # Until brokers notice the drop, they would return rows of all versions.
         for name in ("t", "T_realtime"):
             with pytest.raises(RefusedQueryError, match="dropped"):
                 queries.query(f"select count(*) from {name}")
         assert queries.query("select count(*) from another").versions == {}
 
 
-def test_a_drop_is_noticed_while_the_names_of_tables_are_kept() -> None:
+def test_a_drop_is_noticed_while_table_names_are_cached() -> None:
     planned = plan()
     store = registered(planned.schema.to_json(), planned.table.to_json())
     clock = FakeClock()
@@ -91,7 +91,7 @@ def test_a_drop_is_noticed_while_the_names_of_tables_are_kept() -> None:
         with pytest.raises(PinotPluginError):
             queries.query("select count(*) from t")
         clock.sleep(2.0)
-        queries.query("select count(*) from another")  # reads all names, and nothing of the table
+        queries.query("select count(*) from another")  # reads all names, but not the table
         store.connection.delete(f"/{store.cluster_name}/PROPERTYSTORE{table_config_path(TABLE)}")
         with pytest.raises(RefusedQueryError, match="dropped"):
             queries.query("select count(*) from t")

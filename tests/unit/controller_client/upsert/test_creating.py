@@ -59,7 +59,7 @@ def plan(change: Change | None = None, key: str = "user", timestamp: str = "at")
     )
 
 
-def test_what_is_added() -> None:
+def test_columns_indexes_and_settings_are_added() -> None:
     planned = plan()
     own = {field.name: (field.data_type, field.default_null_value) for field in planned.schema.fields[-5:]}
     assert {name: own[name] for name in SYSTEM_COLUMNS} == dict.fromkeys(SYSTEM_COLUMNS, ("LONG", -1))
@@ -73,7 +73,7 @@ def test_what_is_added() -> None:
     )
 
 
-def test_planned_twice_is_the_same() -> None:
+def test_planning_is_idempotent() -> None:
     once = plan()
     twice = plan_upsert_table(once.schema, once.table, primary_key=["user"], timestamp_column="at")
     assert twice == once
@@ -106,17 +106,17 @@ _DERIVED = {"transformConfigs": [{"columnName": "user", "transformFunction": "up
         (index("sortedColumn", ["user"]), "sortedColumn"),
         (
             top("ingestionConfig", {"complexTypeConfig": {"fieldsToUnnest": ["a"]}}),
-            "several rows of a message",
+            "several rows from a message",
         ),
         (index("loadMode", "HEAP"), "loadMode is HEAP"),
         (index("enableDefaultStarTree", True), "star-tree"),
         (index("starTreeIndexConfigs", [{}]), "star-tree"),
-        (index("aggregateMetrics", True), "one row of several messages"),
+        (index("aggregateMetrics", True), "several messages into one row"),
         (top("ingestionConfig", _DERIVED), "the key user comes from a transform"),
         (top("segmentsConfig", {"schemaName": "t"}), "retention"),
     ],
 )
-def test_tables_that_cannot_be_one(change: Change, text: str) -> None:
+def test_tables_that_cannot_be_upsert_tables(change: Change, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         plan(change)
 
@@ -132,19 +132,19 @@ def test_tables_that_cannot_be_one(change: Change, text: str) -> None:
         ("user", "day", "1:DAYS:EPOCH"),
     ],
 )
-def test_columns_that_do_not_fit(key: str, timestamp: str, text: str) -> None:
+def test_unsuitable_columns(key: str, timestamp: str, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         plan(key=key, timestamp=timestamp)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         plan(index("sortedColumn", ["user"]), key="nope")
     assert "sortedColumn" in str(caught.value)
     assert "nope" in str(caught.value)
 
 
-def test_a_filter_is_warned_of() -> None:
+def test_a_filter_gives_a_warning() -> None:
     change = top("ingestionConfig", {"filterConfig": {"filterFunction": "strcmp(user, 'x')"}})
     assert "replaces" in plan(change).warnings[0]
     assert plan().warnings == ()

@@ -1,4 +1,4 @@
-"""What a table's config does to messages that the key coordinator does not see."""
+"""Changes that a table's config makes to messages and that the key coordinator does not see."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def transform(column: str) -> dict[str, Any]:
     return {"transformConfigs": [{"columnName": column, "transformFunction": "upper(x)"}]}
 
 
-def test_an_ordinary_table_has_none() -> None:
+def test_an_ordinary_table_has_no_findings() -> None:
     none = IngestionFindings((), ())
     assert found() == none
     assert check_ingestion(schema_of(), table_of({}, _PLAIN, {"schema": "{}"}), settings_of()) == none
@@ -104,11 +104,11 @@ def test_an_ordinary_table_has_none() -> None:
     [
         (transform("user"), "the key user comes from a transform"),
         (transform("at"), "the timestamp at comes from a transform"),
-        ({"rowTimeValueCheck": True, "continueOnError": True}, "a default into the timestamp at"),
-        ({"complexTypeConfig": {"fieldsToUnnest": ["a"]}}, "several rows of a message"),
-        ({"complexTypeConfig": {"prefixesToRename": {"before.": ""}}}, "the key user comes out of"),
-        ({"complexTypeConfig": {"prefixesToRename": {"person": "us"}}}, "the key user comes out of"),
-        ({"complexTypeConfig": {"delimiter": "se"}}, "the key user comes out of"),
+        ({"rowTimeValueCheck": True, "continueOnError": True}, "replaces the timestamp at with a default"),
+        ({"complexTypeConfig": {"fieldsToUnnest": ["a"]}}, "several rows from a message"),
+        ({"complexTypeConfig": {"prefixesToRename": {"before.": ""}}}, "the key user comes from"),
+        ({"complexTypeConfig": {"prefixesToRename": {"person": "us"}}}, "the key user comes from"),
+        ({"complexTypeConfig": {"delimiter": "se"}}, "the key user comes from"),
         (
             {"enrichmentConfigs": [{"properties": {"fieldToFunctionMap": {"user": "upper(user)"}}}]},
             "the key user is named in ingestionConfig.enrichmentConfigs",
@@ -119,30 +119,30 @@ def test_an_ordinary_table_has_none() -> None:
         ),
     ],
 )
-def test_another_key_or_time_is_refused(ingestion: Mapping[str, Any], text: str) -> None:
+def test_settings_that_change_the_key_or_time_are_refused(ingestion: Mapping[str, Any], text: str) -> None:
     assert any(text in each for each in found(ingestion).refusals)
 
 
 @pytest.mark.parametrize(
     ("ingestion", "text"),
     [
-        ({"filterConfig": {"filterFunction": "strcmp(user, 'x')"}}, "filterConfig: a row that it drops"),
+        ({"filterConfig": {"filterFunction": "strcmp(user, 'x')"}}, "filterConfig: a dropped row"),
         (transform("note"), "transforms of note"),
         ({"continueOnError": True}, "queries never see it"),
-        ({"rowTimeValueCheck": True}, "rowTimeValueCheck: a row that it drops"),
+        ({"rowTimeValueCheck": True}, "rowTimeValueCheck: a dropped row"),
         ({"complexTypeConfig": {"prefixesToRename": {"other.": "x."}}}, "ingestionConfig.complexTypeConfig"),
         ({"enrichmentConfigs": [{"properties": {"fields": ["note"]}}]}, "ingestionConfig.enrichmentConfigs"),
         ({"schemaConformingTransformerV2Config": {"a": 1}}, "schemaConformingTransformerV2Config"),
     ],
 )
-def test_what_may_be_wrong_is_warned_of(ingestion: Mapping[str, Any], text: str) -> None:
+def test_settings_that_may_be_wrong_give_a_warning(ingestion: Mapping[str, Any], text: str) -> None:
     findings = found(ingestion)
     assert findings.refusals == ()
     assert [text in each for each in findings.warnings] == [True]
 
 
-def test_transforms_are_warned_of_whatever_is_done_on_errors() -> None:
-    # Pinot 0.11 takes continueOnError, and does nothing with it.
+def test_transforms_give_a_warning_whatever_is_done_on_errors() -> None:
+    # Pinot 0.11 accepts continueOnError but ignores it.
     warnings = found({**transform("note"), "continueOnError": True}).warnings
     assert ["transforms of note" in each for each in warnings] == [True, False]
 
@@ -168,24 +168,22 @@ def test_columns_of_the_schema() -> None:
 @pytest.mark.parametrize("name", ["__key", "__header$id", "__metadata$offset"])
 def test_a_key_of_the_kafka_record_is_refused(name: str) -> None:
     findings = check_ingestion(schema_of(key=name), table_of({}), settings_of(name))
-    assert "is of the Kafka record" in findings.refusals[0]
+    assert "comes from the Kafka record" in findings.refusals[0]
 
 
 @pytest.mark.parametrize(
     ("decoder", "properties", "text"),
     [
-        ("org.apache.pinot.plugin.ProtoBufMessageDecoder", {}, "ProtoBufMessageDecoder cannot be read"),
-        ("", {}, "\\(none\\) cannot be read"),
+        ("org.apache.pinot.plugin.ProtoBufMessageDecoder", {}, "the decoder ProtoBufMessageDecoder"),
+        ("", {}, "cannot read messages of the decoder \\(none\\)"),
         (_JSON, {"recordExtractorClass": "x.Y"}, "recordExtractorClass"),
-        (_PLAIN, {"leading.bytes.to.strip": "5"}, "strips no bytes"),
+        (_PLAIN, {"leading.bytes.to.strip": "5"}, "does not strip bytes"),
         (_PLAIN, {"enableLogicalTypes": "true"}, "logical types"),
         (_CONFLUENT, {"enableLogicalTypes": "TRUE"}, "logical types"),
     ],
 )
-def test_decoders_that_read_something_else_are_refused(
-    decoder: str, properties: dict[str, str], text: str
-) -> None:
-    # By create, and by what a key coordinator starts with.
+def test_unsupported_decoders_are_refused(decoder: str, properties: dict[str, str], text: str) -> None:
+    # By create, and by the checks at a key coordinator's start.
     table = table_of({}, decoder, properties)
     with pytest.raises(ConfigError, match=text):
         plan_upsert_table(schema_of(), table, primary_key=["user"], timestamp_column="at")
@@ -193,9 +191,9 @@ def test_decoders_that_read_something_else_are_refused(
         check_requirements(schema_of(), table, settings_of())
 
 
-def test_unknown_properties_of_a_decoder_are_warned_of_without_their_values() -> None:
+def test_a_warning_names_unknown_decoder_properties_without_their_values() -> None:
     properties = {"schema.registry.ssl.truststore.password": "secret"}
     findings = found(None, None, _CONFLUENT, properties)
     assert findings.refusals == ()
-    assert "schema.registry.ssl.truststore.password is not known" in findings.warnings[0]
+    assert "schema.registry.ssl.truststore.password is not supported" in findings.warnings[0]
     assert "secret" not in findings.warnings[0]

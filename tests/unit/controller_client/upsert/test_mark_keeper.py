@@ -1,4 +1,4 @@
-"""At which version a table can be answered, by what its servers tell and its broker queries."""
+"""The version to query a table at, given its servers' reports and the segments its broker queries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mark(version: int | None, segment: str | None = None, *, created: int = CREA
 
 
 class Broker:
-    """A broker that queries some segments; those of the table are in the ideal state."""
+    """A broker that queries some segments; ``wanted`` are those in the ideal state."""
 
     def __init__(self) -> None:
         self.keeper = MarkKeeper()
@@ -43,7 +43,7 @@ class Broker:
         return kept.version, set(kept.segments)
 
 
-def test_a_version_grows_with_what_the_broker_queries_and_stays_while_a_server_is_silent() -> None:
+def test_a_version_advances_with_the_queried_segments_and_stays_while_a_server_is_silent() -> None:
     broker = Broker()
     with pytest.raises(NoMarkError, match="has not reported"):
         broker.take(mark(None))
@@ -56,10 +56,10 @@ def test_a_version_grows_with_what_the_broker_queries_and_stays_while_a_server_i
     assert broker.take(mark(None))[0] == 0
     broker.routed = {"t__1", "t__2"}
     assert broker.take(mark(5, "t__2"))[0] == 5
-    assert broker.take(mark(3, "t__9"))[0] == 3  # the servers say that they are there: it is as right
+    assert broker.take(mark(3, "t__9"))[0] == 3  # the servers report it: just as correct
 
 
-def test_a_version_waits_for_a_new_segment_and_keeps_those_that_it_had() -> None:
+def test_a_version_waits_for_a_new_segment_and_keeps_its_segments() -> None:
     broker = Broker()
     broker.wanted = broker.routed = {"a", "b"}
     assert broker.take(mark(1)) == (1, {"a", "b"})
@@ -69,14 +69,14 @@ def test_a_version_waits_for_a_new_segment_and_keeps_those_that_it_had() -> None
     assert broker.take(mark(2)) == (2, {"a", "b", "new"})
 
 
-def test_segments_that_no_server_has_any_more_stay_needed() -> None:
+def test_segments_that_no_server_has_are_still_required() -> None:
     broker = Broker()
     broker.wanted = broker.routed = {"a", "b"}
     assert broker.take(mark(1)) == (1, {"a", "b"})
-    # The server of b is away, so that only the other one holds the mark.
+    # The server of b is down, so only the other one determines the mark.
     broker.routed = {"a"}
     assert broker.take(mark(7)) == (1, {"a", "b"})
-    # All are.
+    # All servers are down.
     broker.routed = set()
     assert broker.take(TableMark(TABLE, CREATED, {})) == (1, {"a", "b"})
     other = Broker()
@@ -88,7 +88,7 @@ def test_segments_that_no_server_has_any_more_stay_needed() -> None:
     assert broker.take(mark(8)) == (8, {"a"})
 
 
-def test_nothing_is_kept_of_a_table_that_was_deleted() -> None:
+def test_the_version_of_a_deleted_table_is_discarded() -> None:
     broker = Broker()
     broker.wanted = broker.routed = {"a"}
     assert broker.take(mark(5)) == (5, {"a"})
@@ -99,13 +99,13 @@ def test_nothing_is_kept_of_a_table_that_was_deleted() -> None:
     assert broker.take(mark(2, created=CREATED + 2)) == (2, {"a"})
 
 
-def test_segments_without_rows_are_not_needed() -> None:
+def test_segments_without_rows_are_not_required() -> None:
     broker = Broker()
     broker.wanted, broker.routed, broker.empty = {"a", "b"}, {"a"}, {"b"}
     assert broker.take(mark(1)) == (1, {"a"})
 
 
-def test_what_zookeeper_says_of_segments() -> None:
+def test_segments_are_read_from_zookeeper() -> None:
     store, zookeeper = memory_store()
     assert read_wanted(store, TABLE) == frozenset()
     states = {

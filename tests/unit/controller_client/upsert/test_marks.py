@@ -24,7 +24,7 @@ def server(zookeeper: MemoryZooKeeper, name: str, session: str = "s", **config: 
 
 
 def make_table(store: PropertyStore) -> None:
-    """Make it, or make it again."""
+    """Create the table, or recreate it."""
     path = table_config_path(TABLE)
     if created_of(store) is not None:
         store.delete(path)
@@ -39,7 +39,9 @@ def view(zookeeper: MemoryZooKeeper, **states: str) -> None:
     put(zookeeper, f"EXTERNALVIEW/{TABLE}", mapFields={"t__0__0__x": states})
 
 
-def tell(store: PropertyStore, name: str, mark: int, session: str = "s", segment: str | None = None) -> None:
+def report(
+    store: PropertyStore, name: str, mark: int, session: str = "s", segment: str | None = None
+) -> None:
     progress = {0: PartitionProgress(segment, 7, mark)}
     created = created_of(store)
     if created is None:
@@ -49,24 +51,24 @@ def tell(store: PropertyStore, name: str, mark: int, session: str = "s", segment
     write_server(store, TABLE, ServerRecord(name, session, mark, 1000 + mark, progress, created=created))
 
 
-def test_the_least_of_all_that_serve() -> None:
+def test_the_mark_is_the_lowest_of_all_serving_servers() -> None:
     store, zookeeper = memory_store()
     view(zookeeper, A="ONLINE", B="CONSUMING")
-    for name, mark in (("A", 1200), ("B", 900), ("C", 5)):  # C serves nothing of the table
+    for name, mark in (("A", 1200), ("B", 900), ("C", 5)):  # C serves no segment of the table
         server(zookeeper, name)
-        tell(store, name, mark, segment=f"t__{name}")
+        report(store, name, mark, segment=f"t__{name}")
     found = read_mark(store, TABLE)
     assert (found.version, found.at_ms, found.holders, found.silent) == (900, 1900, ("B",), ())
     assert found.segments == {"t__A", "t__B"}
 
 
-def test_a_server_that_has_told_nothing_holds_the_mark() -> None:
+def test_a_server_without_a_report_holds_the_mark_back() -> None:
     store, zookeeper = memory_store()
     view(zookeeper, A="ONLINE", B="ONLINE")
     server(zookeeper, "A")
     server(zookeeper, "B", session="new")
-    tell(store, "A", 10)
-    tell(store, "B", 12, session="old")
+    report(store, "A", 10)
+    report(store, "B", 12, session="old")
     found = read_mark(store, TABLE)
     assert (found.version, found.silent, found.holders, found.at_ms) == (-1, ("B",), ("B",), 0)
     with pytest.raises(NoMarkError, match="B has not reported"):
@@ -76,35 +78,35 @@ def test_a_server_that_has_told_nothing_holds_the_mark() -> None:
 @pytest.mark.parametrize(
     "config", [{"shutdownInProgress": "true"}, {"queriesDisabled": "TRUE"}, {"HELIX_ENABLED": "false"}]
 )
-def test_servers_that_brokers_pass_over_do_not_count(config: dict[str, str]) -> None:
+def test_servers_that_brokers_skip_do_not_count(config: dict[str, str]) -> None:
     store, zookeeper = memory_store()
     view(zookeeper, A="ONLINE", B="ONLINE", C="OFFLINE", D="ONLINE")
     server(zookeeper, "A", shutdownInProgress="false")
     server(zookeeper, "B", **config)
     server(zookeeper, "C")
-    tell(store, "A", 10)
-    tell(store, "D", 1)  # not connected
+    report(store, "A", 10)
+    report(store, "D", 1)  # not connected
     found = read_mark(store, TABLE)
     assert (found.version, set(found.servers), found.holders) == (10, {"A"}, ())
 
 
-def test_a_table_without_servers_has_none() -> None:
+def test_a_table_without_servers_has_no_mark() -> None:
     store, _ = memory_store()
     assert read_mark(store, TABLE) == TableMark(TABLE, None, {})
     with pytest.raises(NoMarkError, match="it has no live server"):
         read_mark(store, TABLE).required()
 
 
-def test_what_was_told_of_a_table_that_was_deleted_does_not_count() -> None:
+def test_reports_about_a_deleted_table_do_not_count() -> None:
     store, zookeeper = memory_store()
     view(zookeeper, A="ONLINE")
     server(zookeeper, "A")
-    tell(store, "A", 10)
+    report(store, "A", 10)
     assert read_mark(store, TABLE).version == 10
     make_table(store)
     found = read_mark(store, TABLE)
     assert (found.version, found.silent, found.created) == (-1, ("A",), created_of(store))
-    tell(store, "A", 2)
+    report(store, "A", 2)
     assert read_mark(store, TABLE).version == 2
 
 
@@ -112,6 +114,6 @@ def test_no_version_completed_yet() -> None:
     store, zookeeper = memory_store()
     view(zookeeper, A="ONLINE")
     server(zookeeper, "A")
-    tell(store, "A", -1)
+    report(store, "A", -1)
     with pytest.raises(NoMarkError, match="completed no version yet"):
         read_mark(store, TABLE).required()

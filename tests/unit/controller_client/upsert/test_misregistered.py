@@ -1,4 +1,4 @@
-"""Tables that look like upsert tables and were registered as plain ones."""
+"""Tables that look like upsert tables but were registered as plain ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_they_are_refused(custom: dict[str, str], columns: tuple[str, ...], text
     assert "pinotctl upsert create" in str(caught.value)
 
 
-def test_plain_tables_and_upsert_tables_are_not() -> None:
+def test_plain_tables_and_upsert_tables_are_accepted() -> None:
     schema, table = documents()
     assert find_table(registered(schema, table), "t") is None
     table["metadata"] = {"customConfigs": {"updateSemantic": "append"}}

@@ -18,7 +18,7 @@ def read(schema: dict[str, Any], table: dict[str, Any]) -> GivenSettings:
     return read_original_form(Schema.from_json(schema), TableConfig.from_json(table))
 
 
-def test_they_make_the_same_table() -> None:
+def test_they_give_the_same_table() -> None:
     schema, table = documents()
     schema |= {"updateSemantic": "upsert", "primaryKey": "user"}
     schema["dimensionFieldSpecs"] += [
@@ -37,7 +37,7 @@ def test_they_make_the_same_table() -> None:
     )
     usual = plan(lambda _schema, table: table["segmentsConfig"].update({"timeColumnName": "at"}))
     assert planned == usual
-    # What was made of them is taken once more.
+    # The result is accepted as input again.
     again = read(planned.schema.to_json(), planned.table.to_json())
     assert again.key_or(None) == UpsertSettings.of(planned.table).primary_key
 
@@ -47,11 +47,11 @@ def test_they_make_the_same_table() -> None:
     [
         ({"updateSemantic": "append"}, {}, "user", "updateSemantic is append"),
         ({"primaryKey": "user"}, {"primaryKey": "tags"}, None, "different keys: tags and user"),
-        ({"primaryKey": "user"}, {}, "tags", "the key is tags, and the files name user"),
-        ({}, {}, None, "no key is named"),
+        ({"primaryKey": "user"}, {}, "tags", "the given key is tags, but the files name user"),
+        ({}, {}, None, "has no key"),
     ],
 )
-def test_what_contradicts_itself(
+def test_contradictions_are_refused(
     schema: dict[str, Any], table: dict[str, Any], key: str | None, text: str
 ) -> None:
     first, second = documents()
@@ -59,8 +59,8 @@ def test_what_contradicts_itself(
         read(first | schema, second | table).key_or(key)
 
 
-def test_without_a_time_column_the_timestamp_is_to_be_named() -> None:
+def test_without_a_time_column_the_timestamp_is_required() -> None:
     given = read(*documents())
     assert given.timestamp_or("at") == "at"
-    with pytest.raises(ConfigError, match="no timestamp is named"):
+    with pytest.raises(ConfigError, match="has no timestamp"):
         given.timestamp_or(None)

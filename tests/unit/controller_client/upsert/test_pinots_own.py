@@ -1,4 +1,4 @@
-"""An upsert table that has got Pinot's own upsert or dedup too."""
+"""An upsert table that also has Pinot's own upsert or dedup."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLE = TableName("t_REALTIME")
         ({"dedupConfig": {"hashFunction": "MD5"}}, True),
     ],
 )
-def test_its_rows_have_no_one_version(parts: dict[str, Any], refused: bool) -> None:
+def test_its_queries_are_refused(parts: dict[str, Any], refused: bool) -> None:
     document = {**plan().table.to_json(), **parts}
     fields = {
         key: json.dumps(value) if isinstance(value, dict | list) else str(value)

@@ -61,7 +61,7 @@ def done(sql: str) -> str:
         ("select 1", "select 1"),
     ],
 )
-def test_the_rest_of_the_text_stays(sql: str, expected: str) -> None:
+def test_the_rest_of_the_query_stays(sql: str, expected: str) -> None:
     assert done(sql) == expected
 
 
@@ -70,7 +70,7 @@ def test_the_query_in_a_string_is_rewritten_too() -> None:
     inner = rewrite("select idset(k) from u where c = 'x'", version_of).replace("'", "''")
     assert rewrite(text, version_of) == f"select a from other where in_subquery(k, '{inner}') = 1"
     both = "select a from u where inPartitionedSubquery(k, 'select idset(k) from u') = 1"
-    # Servers compile that one: they know no table without its type.
+    # Servers compile the inner query: they know tables only by name with type.
     inner = "select idset(k) from u_REALTIME WHERE #"
     assert done(both) == f"select a from u where (inPartitionedSubquery(k, '{inner}') = 1) AND #"
 
@@ -106,7 +106,7 @@ def test_the_query_that_servers_compile_names_its_table_with_type(inner: str, ex
         "select count(*) from other where in_subquery(a, 'select idset(a) from u as x') = 1",
     ],
 )
-def test_what_is_not_understood_is_refused(sql: str) -> None:
+def test_a_query_that_cannot_be_parsed_is_refused(sql: str) -> None:
     with pytest.raises(RefusedQueryError, match="upsert table u"):
         rewrite(sql, version_of)
     assert rewrite(sql.replace("u", "v"), version_of) == sql.replace("u", "v")
@@ -115,17 +115,17 @@ def test_what_is_not_understood_is_refused(sql: str) -> None:
 @pytest.mark.parametrize(
     "sql", ["select 'a from u", 'select "a from u', "select (1 from u", "select 1) from u", "select /* 1"]
 )
-def test_what_does_not_end_is_refused(sql: str) -> None:
+def test_an_unterminated_query_is_refused(sql: str) -> None:
     with pytest.raises(QueryError):
         rewrite(sql, version_of)
 
 
 def test_a_comment_does_not_nest() -> None:
-    """As Pinot takes comments out; nesting would hide a part of the query from one of the two."""
+    """As in Pinot; with nesting, one of the two would overlook a part of the query."""
     assert done("select a /* /* */ from u -- */") == "select a /* /* */ from u WHERE # -- */"
 
 
-def test_the_version_of_a_table_may_refuse() -> None:
+def test_version_of_may_refuse() -> None:
     def refuse(name: str) -> int | None:
         raise RefusedQueryError(f"no {name}")
 
@@ -133,7 +133,7 @@ def test_the_version_of_a_table_may_refuse() -> None:
         rewrite("select a from u", refuse)
 
 
-def test_words_that_are_no_table_are_not_asked_for() -> None:
+def test_version_of_is_not_called_for_words_that_are_not_tables() -> None:
     asked = []
 
     def version_of(name: str) -> int | None:
@@ -143,7 +143,7 @@ def test_words_that_are_no_table_are_not_asked_for() -> None:
     words = ", ".join(f"c{number}" for number in range(100))
     sql = f"select {words}, x.a from t as x join v on x.a = v.a"
     assert rewrite(sql, version_of, exists=lambda name: name == "w") == sql
-    assert asked == ["t"], "what comes after FROM"
+    assert asked == ["t"], "only the word after FROM"
     with pytest.raises(RefusedQueryError, match="upsert table v"):
         rewrite(sql, version_of, exists=lambda name: name == "v")
     assert asked == ["t", "t", "v"]

@@ -28,7 +28,7 @@ def status(coordinator: CoordinatorRecord | None, **servers: ServerRecord | None
     return UpsertStatus(TableMark(TableName("t_REALTIME"), CREATED, servers), state, now_ms=20_000)
 
 
-def test_lag_and_who_holds_the_mark() -> None:
+def test_lag_and_which_server_holds_the_mark_back() -> None:
     fast = ServerRecord("A", "s", 9, 19_000, PROGRESS, created=CREATED)
     slow = ServerRecord("B", "s", 7, 12_500, created=CREATED)
     found = status(CoordinatorRecord(1, 0, 10, 19_900, 1234), A=fast, B=slow)
@@ -39,7 +39,7 @@ def test_lag_and_who_holds_the_mark() -> None:
         ("B", 7, None, None, None, None, True),
     ]
     text = "\n".join(found.lines())
-    for part in ("at version 7", "3 versions and 7.5 s behind", "held by B", "1,234 keys"):
+    for part in ("at version 7", "3 versions and 7.5 s behind", "held back by B", "1,234 keys"):
         assert part in text
     assert found.to_json()["partitions"][0]["segment"] == "t__0__3__x"
 
@@ -51,7 +51,7 @@ def test_nothing_is_behind() -> None:
     assert "behind" not in "\n".join(found.lines())
 
 
-def test_a_server_that_told_nothing() -> None:
+def test_a_server_without_a_report() -> None:
     found = status(None, A=ServerRecord("A", "s", 9, 1, created=CREATED), B=None)
     assert (found.is_well, found.lag_versions, found.lag_s) == (False, None, None)
     text = "\n".join(found.lines())
@@ -60,7 +60,7 @@ def test_a_server_that_told_nothing() -> None:
     assert found.rows()[1] == ("B", None, None, None, None, None, True)
 
 
-def test_a_key_coordinator_that_is_starting_is_not_one_that_was_never_started() -> None:
+def test_a_starting_key_coordinator_differs_from_one_never_started() -> None:
     store, zookeeper = memory_store()
     table = TableName("t_REALTIME")
 
@@ -81,7 +81,7 @@ def test_a_key_coordinator_that_is_starting_is_not_one_that_was_never_started() 
     # Its process is gone.
     del zookeeper.znodes[f"{lock}/a__lock__0000000001"]
     phase, line = state()
-    assert (phase, "it does not run now" in line) == (CoordinatorPhase.STOPPED, True)
+    assert (phase, "it is not running" in line) == (CoordinatorPhase.STOPPED, True)
     del zookeeper.znodes[f"/c/PINOT_PLUGINS/upsert/{table}/coordinator"]
     phase, line = state()
-    assert (phase, "has sent no version" in line) == (CoordinatorPhase.STOPPED, True)
+    assert (phase, "has not sent a version" in line) == (CoordinatorPhase.STOPPED, True)

@@ -1,4 +1,4 @@
-"""An answer counts only if its broker queries all segments that it needs."""
+"""A result counts only if the broker queries all segments that it must cover."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_segments_that_the_broker_does_not_query(routed: set[str], text: str) ->
         check(routed, {"a", "b", "new"})
 
 
-def test_a_table_that_is_gone_has_no_answer() -> None:
+def test_a_result_of_a_deleted_table_is_refused() -> None:
     with pytest.raises(PartialResultError, match="t_REALTIME was deleted while it was queried"):
         check({"a"}, set())
 
 
-def test_all_are_queried_or_deleted() -> None:
+def test_a_result_is_accepted_if_all_segments_are_queried_or_deleted() -> None:
     check({"a", "b", "new"}, {"a", "b", "new"})
     check({"a"}, {"a"})

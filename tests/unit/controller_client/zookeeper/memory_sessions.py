@@ -1,4 +1,4 @@
-"""ZooKeeper's sessions and ephemeral znodes in memory: several clients of one server, on one clock."""
+"""ZooKeeper's sessions and ephemeral znodes in memory: several clients of a server, on one clock."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class _Node:
 
 
 class Server:
-    """What ZooKeeper does with sessions: one that was silent for its time ends, and its znodes with it.
+    """ZooKeeper's handling of sessions: a session without heartbeats expires, and its znodes are deleted.
 
     Attributes:
-        nodes: By path.
-        deleted: Paths of the znodes that went, in their order.
-        clients: Who is told of what goes.
+        nodes: The znodes by path.
+        deleted: Paths of the deleted znodes, in order of deletion.
+        clients: The clients to notify of deleted znodes.
     """
 
     def __init__(self, clock: FakeClock) -> None:
@@ -62,16 +62,16 @@ class Server:
                     watcher(event)
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, and end the sessions that were silent for too long."""
+        """Advance the time, and expire sessions without heartbeats."""
         self.clock.advance(seconds)
         sessions = {id(node.session): node.session for node in self.nodes.values()}
         for session in sessions.values():
             if self.clock.monotonic() - session.heard_s >= SESSION_S:
-                # Whoever was silent for so long is stopped or cut off, and hears nothing of it.
+                # Such a client is paused or disconnected, so it is not notified.
                 self.end(session, untold=session)
 
     def end(self, session: _Session, untold: _Session | None = None) -> None:
-        """End a session: its znodes go."""
+        """End a session and delete its znodes."""
         for path in [path for path, node in self.nodes.items() if node.session is session]:
             self.delete(path, untold)
         for client in self.clients:
@@ -90,14 +90,14 @@ class _Created:
 
 
 class Client(ZooKeeperConnection):
-    """One process' connection.
+    """A process's connection.
 
     Attributes:
-        is_connected: False: cut off; calls take their time and fail.
-        answers_after_s: How long it takes to look.
+        is_connected: False: disconnected; calls fail after a while.
+        answers_after_s: How long a read takes.
         loses_reply: The reply to the next write is lost.
-        session: None: it has none yet, or has given it up.
-        expired: ZooKeeper has ended the session, and the client does not know yet.
+        session: None: it has none yet, or has closed it.
+        expired: ZooKeeper has ended the session, but the client does not know yet.
     """
 
     def __init__(self, server: Server) -> None:
@@ -182,7 +182,7 @@ class Client(ZooKeeperConnection):
 
 
 class MemberStore(PropertyStore):
-    """The property store of one process."""
+    """The property store of a process."""
 
     def __init__(self, server: Server) -> None:
         super().__init__("127.0.0.1:1", "c", clock=server.clock)

@@ -15,7 +15,7 @@ def test_paths(path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["", "a", "//", "/a//b", "/a/../b", "/..", "/a/.", "/a\x00", "/a\x1b", "/a\x9f", "/a\udcff"]
 )
-def test_what_is_no_path_is_not_asked_for(path: str) -> None:
+def test_an_invalid_path_is_refused(path: str) -> None:
     with pytest.raises(ConfigError, match="not a path in ZooKeeper"):
         check_path(path)
     connection = ZooKeeperConnection("127.0.0.1:1")
@@ -29,6 +29,6 @@ def test_what_is_no_path_is_not_asked_for(path: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "a:b", "a:1/..", "a:1,b:99999"])
-def test_what_is_no_address_is_refused_at_once(address: str) -> None:
+def test_an_invalid_address_is_refused_at_once(address: str) -> None:
     with pytest.raises(ConfigError):
         ZooKeeperConnection(address)

@@ -1,4 +1,4 @@
-"""What kazoo is given of an access to ZooKeeper."""
+"""Kazoo's options for an access to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 _PASSWORD = Secret("s3cret")
 
 
-def test_an_open_zookeeper_gets_nothing() -> None:
+def test_an_open_zookeeper_needs_no_options() -> None:
     assert client_options(ZooKeeperAccess()) == {"default_acl": None}
 
 
@@ -60,12 +60,12 @@ def test_tls_checks_the_host_name_with_the_certificate(tmp_path: Path) -> None:
         client_options(ZooKeeperAccess(tls=Tls(ca_file=str(tmp_path / "none.pem"))))
 
 
-def test_a_client_certificate_with_its_key_in_the_same_file_is_shown(tmp_path: Path) -> None:
+def test_a_client_certificate_with_its_key_in_the_same_file_is_sent(tmp_path: Path) -> None:
     pem = tmp_path / "client.pem"
     client = trustme.CA().issue_cert("client@pinot.example")
     client.private_key_and_cert_chain_pem.write_to_path(pem)
     options = client_options(ZooKeeperAccess(tls=Tls(client_cert_file=str(pem))))
-    # kazoo takes none of the two where one is missing.
+    # kazoo uses neither of the two if one is missing.
     assert (options["certfile"], options["keyfile"]) == (str(pem), str(pem))
 
 

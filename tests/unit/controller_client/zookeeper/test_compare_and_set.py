@@ -1,4 +1,4 @@
-"""The loop of compare-and-set: nothing is lost beside others, nothing is written twice, and it ends."""
+"""The compare-and-set loop: no update is lost, nothing is written twice, and it ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POLICY = RetryPolicy(attempts=20, deadline_s=1000.0, first_wait_s=0.01, max_wait
 
 
 def adding(name: str, zookeeper: MemoryZooKeeper, clock: FakeClock | None = None) -> Changed:
-    """Put a name into the list ``names`` of the record."""
+    """Add a name to the list ``names`` of the record."""
 
     def change(present: ZNRecord | None) -> ZNRecord:
         names = present.list_fields.get("names", []) if present else []
@@ -43,7 +43,7 @@ def names_in(zookeeper: MemoryZooKeeper) -> list[str]:
 
 
 class FaultyZooKeeper(MemoryZooKeeper):
-    """Each write meets the next of the faults that are given; when they are used up all is well."""
+    """Each write meets the next of the given faults; after the last one, writes succeed."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__()
@@ -102,15 +102,15 @@ def test_a_change_is_applied_once_whatever_happens_to_its_writes(faults: list[st
     names = names_in(zookeeper)
     assert names.count("ours") == 1
     assert changed.was_needed
-    assert changed.there.record.list_fields["names"] == names
-    assert changed.there.version == zookeeper.znodes[PATH][1]
+    assert changed.current.record.list_fields["names"] == names
+    assert changed.current.version == zookeeper.znodes[PATH][1]
     assert zookeeper.own_writes == 1
     met = faults[: len(faults) - len(zookeeper.faults)]
-    # None of the others' changes is lost.
+    # None of the other clients' changes is lost.
     assert len([name for name in names if name.startswith("other")]) == sum("other" in each for each in met)
 
 
-def test_what_is_as_wanted_is_not_written() -> None:
+def test_an_up_to_date_record_is_not_written() -> None:
     zookeeper = FaultyZooKeeper([])
     adding("a", zookeeper)
     before = dict(zookeeper.znodes)
@@ -119,9 +119,9 @@ def test_what_is_as_wanted_is_not_written() -> None:
     assert zookeeper.znodes == before
 
 
-def test_somebody_who_always_writes_first_ends_it_with_growing_pauses() -> None:
+def test_a_writer_that_is_always_first_ends_the_loop_after_growing_pauses() -> None:
     zookeeper, clock = FaultyZooKeeper(["other"] * 100), FakeClock()
-    with pytest.raises(ConflictError, match="others changed the record") as caught:
+    with pytest.raises(ConflictError, match="other clients kept changing the record") as caught:
         adding("ours", zookeeper, clock)
     assert isinstance(caught.value, NotAppliedError)
     assert "ours" not in names_in(zookeeper)
@@ -131,19 +131,19 @@ def test_somebody_who_always_writes_first_ends_it_with_growing_pauses() -> None:
     assert sum(clock.sleeps[-5:]) > sum(clock.sleeps[:5])
 
 
-def test_an_unknown_outcome_is_not_forgotten_when_zookeeper_goes_away_then() -> None:
+def test_an_unknown_outcome_is_reported_even_if_zookeeper_then_becomes_unreachable() -> None:
     with pytest.raises(OutcomeUnknownError):
         adding("ours", FaultyZooKeeper(["lost after, and away"]))
 
 
-def test_a_zookeeper_that_is_away_from_the_start_applies_nothing() -> None:
+def test_with_zookeeper_unreachable_from_the_start_nothing_is_applied() -> None:
     zookeeper = FaultyZooKeeper([])
     zookeeper.is_away = True
     with pytest.raises(UnreachableError):
         adding("ours", zookeeper)
 
 
-def test_an_error_of_the_change_ends_it() -> None:
+def test_an_error_of_the_change_ends_the_loop() -> None:
     zookeeper = FaultyZooKeeper([])
 
     def refuse(_present: ZNRecord | None) -> ZNRecord:
@@ -154,11 +154,11 @@ def test_an_error_of_the_change_ends_it() -> None:
     assert zookeeper.znodes == {}
 
 
-def test_a_record_is_deleted_at_the_version_that_was_read() -> None:
+def test_a_record_is_deleted_only_at_the_version_read() -> None:
     zookeeper = FaultyZooKeeper([])
     adding("a", zookeeper)
     changed = change_record(zookeeper, PATH, lambda _present: None, clock=FakeClock(), rng=random.Random(0))
     assert zookeeper.znodes == {}
     assert changed.found is None
     with pytest.raises(LookupError):
-        changed.there  # noqa: B018 - it raises
+        changed.current  # noqa: B018 - it raises

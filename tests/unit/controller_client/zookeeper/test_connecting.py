@@ -1,4 +1,4 @@
-"""How often a connection to ZooKeeper is tried."""
+"""The pauses between attempts to connect to ZooKeeper."""
 
 from kazoo.retry import ForceRetryError
 
@@ -6,7 +6,7 @@ from controller_client.zookeeper.session import KazooSession
 from tests.unit.fake_clock import FakeClock
 
 
-def test_a_server_that_was_away_for_long_is_found_soon() -> None:
+def test_after_a_long_outage_the_server_is_found_soon() -> None:
     client = KazooSession("127.0.0.1:1", None, 10.0, FakeClock())._make_client()
     retry = client._conn_retry.copy()
     pauses: list[float] = []

@@ -1,4 +1,4 @@
-"""kazoo's log on its most detailed level."""
+"""kazoo's log at its most detailed level."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kazoo.protocol.states import ZnodeStat
 from controller_client.zookeeper import ZooKeeperConnection
 
 
-def test_what_znodes_hold_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_contents_of_znodes_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     ZooKeeperConnection("127.0.0.1:1")
     caplog.set_level(1)
     caplog.set_level(1, logger="kazoo")
     log = KazooClient("127.0.0.1:1").logger
     stat = ZnodeStat(*range(11))
     secret = b"hush"
-    # As kazoo's connection writes them.
+    # As kazoo's connection logs them.
     log.debug("Sending request(xid=%s): %s", 1, Create("/a", secret, (), 0))
     log.debug("Sending request(xid=%s): %s", 2, Transaction([SetData("/a", secret, 3)]))
     log.debug("Sending request(xid=%s): %s", 3, Auth(0, "digest", "me:hush"))

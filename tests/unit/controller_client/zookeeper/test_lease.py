@@ -1,4 +1,4 @@
-"""Who holds a lease, on ZooKeeper's sessions in memory: each process' thread is a call of ``step``."""
+"""The holder of a lease, with ZooKeeper's sessions in memory: a process's thread is a call of ``step``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.fake_clock import FakeClock
 
 
 class World:
-    """Processes that stand in line for one lease."""
+    """Processes in line for a lease."""
 
     def __init__(self, count: int) -> None:
         self.clock = FakeClock()
@@ -27,7 +27,7 @@ class World:
         self.server.clients = [each.store.client for each in self.members]
 
     def pass_time(self, seconds: float, *working: Member) -> None:
-        """Let time pass, in which some processes do what they do."""
+        """Advance the time while some processes run."""
         ends_s = self.clock.monotonic() + seconds
         while self.clock.monotonic() < ends_s:
             self.server.pass_time(0.5)
@@ -35,12 +35,12 @@ class World:
                 each.step()
 
     def holders(self) -> list[Member]:
-        return [each for each in self.members if each.lease.held]
+        return [each for each in self.members if each.lease.is_holder]
 
 
 @dataclass
 class Member:
-    """One process."""
+    """A process."""
 
     world: World
     name: str
@@ -53,12 +53,12 @@ class Member:
         )
 
     def step(self) -> None:
-        """Whatever ZooKeeper does, the process goes on."""
+        """Run a step; the process continues whatever ZooKeeper does."""
         with suppress(PinotPluginError):
             self.lease.step()
 
 
-def test_the_first_holds_and_the_next_waits_and_says_for_whom() -> None:
+def test_the_first_holds_and_the_next_waits_and_names_the_holder() -> None:
     world = World(2)
     first, second = world.members
     first.step()
@@ -73,7 +73,7 @@ def test_the_first_holds_and_the_next_waits_and_says_for_whom() -> None:
         second.lease.guard()
 
 
-def test_a_release_gives_it_to_the_next_at_once_and_for_good() -> None:
+def test_a_release_passes_the_lease_on_at_once_and_for_good() -> None:
     world = World(2)
     first, second = world.members
     first.step()
@@ -82,7 +82,7 @@ def test_a_release_gives_it_to_the_next_at_once_and_for_good() -> None:
     first.lease.release()
     assert first.lease.state is LeaseState.RELEASED
     second.step()
-    assert second.lease.held
+    assert second.lease.is_holder
     assert second.lease.number > was
     assert second.notes[-1] == "this job takes over"
     first.step()
@@ -90,19 +90,19 @@ def test_a_release_gives_it_to_the_next_at_once_and_for_good() -> None:
     assert len(world.server.nodes) == 1
 
 
-def test_a_killed_holder_is_followed_when_its_session_has_ended_and_not_before() -> None:
+def test_a_killed_holder_is_replaced_only_after_the_end_of_its_session() -> None:
     world = World(2)
     first, second = world.members
     first.step()
     world.pass_time(2.0, second)
     world.pass_time(SESSION_S - 2.5, second)
-    assert not second.lease.held
-    assert not first.lease.held, "it has no proof of its session any more"
+    assert not second.lease.is_holder
+    assert not first.lease.is_holder, "its session is no longer verified"
     world.pass_time(0.5, second)
-    assert second.lease.held
+    assert second.lease.is_holder
 
 
-def test_of_many_that_wait_one_is_woken() -> None:
+def test_of_many_waiting_processes_one_is_woken() -> None:
     world = World(4)
     for each in world.members:
         each.step()
@@ -112,7 +112,7 @@ def test_of_many_that_wait_one_is_woken() -> None:
     assert [each.lease._wake.is_set() for each in world.members] == [True, True, False, False]
 
 
-def test_one_that_waits_and_dies_is_left_out() -> None:
+def test_a_waiting_process_that_dies_is_skipped() -> None:
     world = World(3)
     first, _, third = world.members
     for each in world.members:
@@ -123,13 +123,13 @@ def test_one_that_waits_and_dies_is_left_out() -> None:
     assert world.holders() == [third]
 
 
-def test_a_process_that_was_stopped_for_long_has_lost_it_before_it_does_anything() -> None:
+def test_a_process_paused_for_long_has_lost_the_lease_before_it_does_anything() -> None:
     world = World(1)
     (only,) = world.members
     only.step()
     was = only.lease.guard()
     world.clock.advance(SESSION_S * 2 / 3)
-    assert not only.lease.held
+    assert not only.lease.is_holder
     with pytest.raises(LeaseLostError):
         only.lease.guard()
     for _ in range(2):
@@ -139,7 +139,7 @@ def test_a_process_that_was_stopped_for_long_has_lost_it_before_it_does_anything
     assert was.path in world.server.deleted, "what the former holder still sends is refused"
 
 
-def test_a_short_cut_loses_nothing() -> None:
+def test_a_short_disconnection_loses_nothing() -> None:
     world = World(2)
     first, second = world.members
     first.step()
@@ -147,14 +147,14 @@ def test_a_short_cut_loses_nothing() -> None:
     number = first.lease.number
     first.store.client.cut()
     world.pass_time(2.0, *world.members)
-    assert first.lease.held
+    assert first.lease.is_holder
     first.store.client.heal()
     world.pass_time(10.0, *world.members)
     assert world.holders() == [first]
     assert first.lease.number == number
 
 
-def test_a_proof_that_was_slow_is_renewed_at_once() -> None:
+def test_a_slow_verification_is_repeated_at_once() -> None:
     world = World(1)
     (only,) = world.members
     only.step()
@@ -163,15 +163,15 @@ def test_a_proof_that_was_slow_is_renewed_at_once() -> None:
     assert not only.lease._wake.is_set()
     only.store.client.answers_after_s = 3.5
     only.step()
-    assert only.lease.held
+    assert only.lease.is_holder
     assert only.lease._wake.is_set()
     only.store.client.answers_after_s = 0.0
     only.step()
     world.clock.advance(1.0)
-    assert only.lease.held
+    assert only.lease.is_holder
 
 
-def test_a_long_cut_loses_it_before_the_next_has_it_and_it_stands_in_line_again() -> None:
+def test_a_long_disconnection_loses_the_lease_before_the_next_gets_it() -> None:
     world = World(2)
     first, second = world.members
     first.step()
@@ -179,7 +179,7 @@ def test_a_long_cut_loses_it_before_the_next_has_it_and_it_stands_in_line_again(
     first.store.client.cut()
     world.pass_time(4.5, *world.members)
     assert world.holders() == []
-    assert first.notes[-1] == "this job has lost its lease, and begins nothing until it has it again"
+    assert first.notes[-1] == "this job has lost its lease and starts nothing until it has it again"
     world.pass_time(2.5, *world.members)
     assert world.holders() == [second]
     first.store.client.heal()
@@ -190,7 +190,7 @@ def test_a_long_cut_loses_it_before_the_next_has_it_and_it_stands_in_line_again(
     assert world.holders() == [first]
 
 
-def test_a_znode_that_is_deleted_by_hand_ends_the_term_at_once() -> None:
+def test_deleting_the_znode_by_hand_ends_the_term_at_once() -> None:
     world = World(1)
     (only,) = world.members
     only.step()
@@ -198,7 +198,7 @@ def test_a_znode_that_is_deleted_by_hand_ends_the_term_at_once() -> None:
     assert only.lease.state is LeaseState.LOST
 
 
-def test_a_lost_reply_leaves_one_place_in_line() -> None:
+def test_a_lost_reply_leaves_one_entry_in_line() -> None:
     world = World(2)
     first, second = world.members
     first.store.client.loses_reply = True
@@ -217,10 +217,10 @@ def test_the_thread_takes_over_by_itself_and_ends() -> None:
     took = threading.Event()
     second.lease._note = lambda note: took.set() if "takes over" in note else None
     with first.lease, second.lease:
-        assert first.lease.held
+        assert first.lease.is_holder
         first.lease.release()
         assert took.wait(10)
-        assert second.lease.held
+        assert second.lease.is_holder
     for each in world.members:
         each.lease._thread.join(10)
         assert not each.lease._thread.is_alive()
@@ -239,7 +239,7 @@ _EVENTS = st.one_of(
 
 
 @given(st.lists(_EVENTS, min_size=5, max_size=60))
-def test_there_are_never_two_holders_and_in_the_end_there_is_one(events: list[tuple[str, float]]) -> None:
+def test_there_are_never_two_holders_and_finally_there_is_one(events: list[tuple[str, float]]) -> None:
     world = World(3)
     numbers: list[int] = []
     for event, which in events:
@@ -256,7 +256,7 @@ def test_there_are_never_two_holders_and_in_the_end_there_is_one(events: list[tu
                 case "heal":
                     client.heal()
                 case "expire" if client.session is not None:
-                    # As by an administrator: a client that is connected is told at once.
+                    # As by an administrator: a connected client is notified at once.
                     world.server.end(client.session)
                 case "lose reply":
                     client.loses_reply = True
@@ -272,11 +272,11 @@ def test_there_are_never_two_holders_and_in_the_end_there_is_one(events: list[tu
     assert len(world.holders()) == 1
 
 
-def test_a_session_that_zookeeper_keeps_for_less_than_was_asked_for_is_proven_the_sooner() -> None:
+def test_a_session_timeout_granted_shorter_is_verified_more_often() -> None:
     world = World(1)
     (only,) = world.members
     only.store.client._session.session_timeout_s = SESSION_S / 2
     only.step()
-    assert only.lease.held
+    assert only.lease.is_holder
     world.clock.advance(SESSION_S / 3)
-    assert not only.lease.held
+    assert not only.lease.is_holder

@@ -1,4 +1,4 @@
-"""When a lock counts as lost, without ZooKeeper: the listener is called as kazoo's thread calls it."""
+"""When a lock counts as lost; without ZooKeeper, calling the listener as kazoo's thread does."""
 
 import pytest
 from kazoo.protocol.states import KazooState
@@ -21,7 +21,7 @@ def lock(clock: FakeClock) -> TableLock:
     return TableLock(store, TableName("t_OFFLINE"), "FileIngestionTask", "me", clock=clock)
 
 
-def test_a_short_cut_loses_nothing(lock: TableLock, clock: FakeClock) -> None:
+def test_a_short_disconnection_loses_nothing(lock: TableLock, clock: FakeClock) -> None:
     lock._on_state(KazooState.SUSPENDED)
     clock.advance(3.0)
     assert not lock.lost
@@ -30,7 +30,7 @@ def test_a_short_cut_loses_nothing(lock: TableLock, clock: FakeClock) -> None:
     assert not lock.lost
 
 
-def test_a_cut_after_which_zookeeper_may_have_given_the_lock_away_loses_it_for_good(
+def test_a_disconnection_that_may_have_cost_the_lock_loses_it_for_good(
     lock: TableLock, clock: FakeClock
 ) -> None:
     lock._on_state(KazooState.SUSPENDED)
@@ -40,7 +40,7 @@ def test_a_cut_after_which_zookeeper_may_have_given_the_lock_away_loses_it_for_g
     assert lock.lost
 
 
-def test_a_long_cut_that_nobody_asked_about_meanwhile_still_loses_it(
+def test_a_long_disconnection_loses_it_even_if_not_checked_meanwhile(
     lock: TableLock, clock: FakeClock
 ) -> None:
     lock._on_state(KazooState.SUSPENDED)
@@ -55,7 +55,7 @@ def test_an_expired_session_loses_it_at_once(lock: TableLock) -> None:
     assert lock.lost
 
 
-def test_the_holder_reads_as_who_where_and_since_when() -> None:
+def test_the_holder_is_shown_with_host_process_and_time() -> None:
     assert (
         str(LockHolder("scheduler", "h1", 42, 0.0))
         == "scheduler (host h1, pid 42, since 1970-01-01 00:00:00Z)"
@@ -71,7 +71,7 @@ def test_a_holder_of_a_later_release_has_no_name() -> None:
     assert LockHolder.from_json(later, "/x") == LockHolder("o", "h", 1, 0.0)
 
 
-def test_who_does_not_wait_for_a_lock_that_is_held_writes_nothing() -> None:
+def test_without_waiting_for_a_held_lock_nothing_is_written() -> None:
     store, zookeeper = memory_store()
     lock = TableLock(store, TableName("t_OFFLINE"), "FileIngestionTask", "me")
     zookeeper.create(f"{lock.path}/x__lock__0000000001", LockHolder("o", "h", 1, 0.0).to_json().encode())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from controller_client.errors import DataError
 from controller_client.zookeeper import RECORD_LIMIT_BYTES, ZNRecord
 
-# As read from the znode of a server of Pinot 0.11.0.
+# Read from a server's znode of Pinot 0.11.0.
 WRITTEN_BY_HELIX = b"""{
   "id" : "Server_127.0.0.1_7003",
   "simpleFields" : {
@@ -26,7 +26,7 @@ WRITTEN_BY_HELIX = b"""{
   }
 }"""
 
-# File names that are no UTF-8 bring unpaired surrogates, so they are drawn as well.
+# File names that are not UTF-8 contain unpaired surrogates, so these are drawn as well.
 texts = st.text(st.characters(), max_size=20)
 records = st.builds(
     ZNRecord,
@@ -74,7 +74,7 @@ def test_the_field_enable_compression_decides(value: str | None, compressed: boo
     assert ZNRecord("a", fields).to_bytes().startswith(b"\x1f\x8b") is compressed
 
 
-def test_a_record_over_the_limit_is_compressed_by_itself() -> None:
+def test_a_record_over_the_limit_is_compressed_automatically() -> None:
     big = ZNRecord("big", {"x": "a" * (RECORD_LIMIT_BYTES + 1)})
     data = big.to_bytes()
     assert data.startswith(b"\x1f\x8b")
@@ -82,12 +82,12 @@ def test_a_record_over_the_limit_is_compressed_by_itself() -> None:
 
 
 def test_the_same_record_gives_the_same_bytes() -> None:
-    # A lost reply is settled by comparing bytes, so no time stamp may get into the gzip header.
+    # A lost reply is settled by comparing bytes, so the gzip header must not have a timestamp.
     data = ZNRecord("a", {"enableCompression": "true"}).to_bytes()
     assert data[4:8] == bytes(4)
 
 
-def test_a_record_that_nobody_would_take_is_refused_before_it_is_sent() -> None:
+def test_a_record_that_is_too_large_is_refused_before_it_is_sent() -> None:
     big = ZNRecord("big", {"x": "a" * RECORD_LIMIT_BYTES})
     with pytest.raises(DataError, match=r"record big has 1,0\d\d,\d\d\d bytes, not compressed") as caught:
         big.to_bytes(compress=False)

@@ -1,4 +1,4 @@
-"""What kazoo's refusals and lost replies become: this project's errors, by whether the write was applied."""
+"""How kazoo's refusals and lost replies map to this project's errors, by outcome of the write."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ CALLS: dict[str, Callable[[ZooKeeperConnection], Any]] = {
     "line": lambda connection: Line(connection, "/a", b"").enter(),
 }
 _EXPECTED: list[tuple[type[KazooException], type[PinotPluginError], str]] = [
-    (NoAuthError, AuthError, "refuses the access"),
+    (NoAuthError, AuthError, "refused access"),
     (InvalidACLError, RejectedError, "InvalidACLError"),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(("refusal", "error", "words"), _EXPECTED)
-def test_what_zookeeper_refuses_is_an_error_of_this_project(
+def test_refusals_by_zookeeper_are_errors_of_this_project(
     server: WireServer,
     connection: ZooKeeperConnection,
     call: str,
@@ -68,14 +68,14 @@ def test_what_zookeeper_refuses_is_an_error_of_this_project(
     assert "/a" in str(caught.value.where)
 
 
-def test_a_lock_that_acls_refuse_is_an_error_of_the_access(server: WireServer) -> None:
+def test_a_lock_refused_by_acls_is_an_auth_error(server: WireServer) -> None:
     server.refuses = NoAuthError
     store = PropertyStore(server.address, "c", access=ZooKeeperAccess())
-    with closing(store), pytest.raises(AuthError, match="refuses the access"):
+    with closing(store), pytest.raises(AuthError, match="refused access"):
         ClusterLock(store, "job", "a job", "me").acquire(0.0)
 
 
-def test_of_a_delete_whose_reply_is_lost_nobody_says_that_it_was_not_applied(
+def test_a_delete_whose_reply_is_lost_is_not_reported_as_not_applied(
     server: WireServer, connection: ZooKeeperConnection
 ) -> None:
     connection.exists("/a")
@@ -84,14 +84,14 @@ def test_of_a_delete_whose_reply_is_lost_nobody_says_that_it_was_not_applied(
         connection.delete("/a")
 
 
-def test_a_delete_after_a_lost_reply_is_done_where_the_znode_is_gone(server: WireServer) -> None:
+def test_after_a_lost_reply_a_delete_is_done_if_the_znode_is_gone(server: WireServer) -> None:
     with closing(ZooKeeperConnection(server.address, access=ZooKeeperAccess())) as connection:
         connection.exists("/a")
         server.cuts_at = DELETE
         connection.delete("/a")
 
 
-def test_refused_transactions_were_not_applied(server: WireServer, connection: ZooKeeperConnection) -> None:
+def test_refused_transactions_are_not_applied(server: WireServer, connection: ZooKeeperConnection) -> None:
     server.refuses = RolledBackError
     with pytest.raises(NotAppliedError):
         CALLS["commit"](connection)

@@ -1,4 +1,4 @@
-"""A client that ZooKeeper does not accept, and for how long a session is kept: kazoo's own, over sockets."""
+"""A client that ZooKeeper does not accept, and the session timeout: with real kazoo over sockets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_client.zookeeper import ZooKeeperConnection
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from tests.unit.controller_client.zookeeper.wire_server import WireServer, wire_server
 
-# The scheme, for which the server needs no library; SASL that is refused ends kazoo's client likewise.
+# The scheme digest needs no library in the server; refused SASL ends kazoo's client in the same way.
 USER = ZooKeeperAccess(auth=AuthKind.DIGEST, username="pinot", password=Secret("s3cret"))
 
 
@@ -28,7 +28,7 @@ def connect(server: WireServer, access: ZooKeeperAccess = USER) -> closing[ZooKe
     return closing(ZooKeeperConnection(server.address, access=access, timeout_s=10.0, session_timeout_s=30.0))
 
 
-def test_who_is_not_accepted_is_told_so_each_time_and_comes_in_once_it_is(server: WireServer) -> None:
+def test_a_rejected_client_gets_an_error_each_time_until_it_is_accepted(server: WireServer) -> None:
     server.accepts = False
     with connect(server) as connection:
         for _ in range(3):
@@ -38,8 +38,8 @@ def test_who_is_not_accepted_is_told_so_each_time_and_comes_in_once_it_is(server
         assert not connection.exists("/a")
 
 
-def test_a_refusal_when_the_connection_is_made_again_is_not_for_good(server: WireServer) -> None:
-    """With SASL kazoo takes a server that dies in the middle of it for one that refuses, too."""
+def test_a_refusal_on_reconnecting_is_not_permanent(server: WireServer) -> None:
+    """With SASL, kazoo also treats a server that dies during the exchange as refusing."""
     with connect(server) as connection:
         assert not connection.exists("/a")
         incarnation = connection.incarnation
@@ -52,12 +52,12 @@ def test_a_refusal_when_the_connection_is_made_again_is_not_for_good(server: Wir
         assert connection.incarnation > incarnation, "its watches are gone, which is to be seen"
 
 
-def test_one_that_takes_connections_and_does_not_answer_may_want_tls() -> None:
+def test_a_server_that_accepts_connections_without_answering_may_expect_tls() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
             closing(ZooKeeperConnection(address, access=ZooKeeperAccess(), timeout_s=0.1)) as connection,
-            pytest.raises(UnreachableError, match=r"takes connections, but does not answer.*TLS"),
+            pytest.raises(UnreachableError, match=r"accepts connections but does not answer.*TLS"),
         ):
             connection.exists("/a")
 
@@ -67,7 +67,7 @@ def _ask_until_it_fails(connection: ZooKeeperConnection) -> None:
         connection.exists("/a")
 
 
-def test_a_session_lasts_for_as_long_as_zookeeper_grants(server: WireServer) -> None:
+def test_the_session_timeout_is_the_one_granted(server: WireServer) -> None:
     with connect(server, ZooKeeperAccess()) as connection:
         assert connection.session_timeout_s == 30.0, "what is asked for, until there is an answer"
         connection.exists("/a")

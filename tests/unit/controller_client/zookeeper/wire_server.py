@@ -1,4 +1,4 @@
-"""As much of a ZooKeeper as opens kazoo's sessions and asks who comes, over real sockets; without znodes."""
+"""A minimal ZooKeeper over real sockets: opens kazoo's sessions and authenticates; has no znodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 __all__ = ["DELETE", "WireServer", "wire_server"]
 
 DELETE = 2
-"""The kind of a request."""
+"""The type of a request."""
 
 _AUTH_FAILED = -115
 _SASL, _SYNC, _MULTI, _CLOSE = 102, 9, 14, -11
@@ -21,7 +21,7 @@ _AUTH_XID = -4
 
 
 class WireServer:
-    """Answers each connection in a thread of its own.
+    """Serves each connection in its own thread.
 
     Attributes:
         granted_ms: For how long it keeps a session, whatever a client asks for.
@@ -44,13 +44,13 @@ class WireServer:
         self._thread.start()
 
     def cut(self) -> None:
-        """Cut all connections."""
+        """Close all connections."""
         for line in self._open:
             with suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Listen no more, and cut all connections."""
+        """Stop listening, and close all connections."""
         self._listen_no_more()
         self._thread.join(10)
         self.cut()
@@ -88,7 +88,7 @@ class WireServer:
                 elif kind == _SYNC:
                     _send(line, struct.pack(">iqi", xid, 1, 0) + request[8:])
                 elif kind == _MULTI:
-                    # An error in place of each result, then the end of the list.
+                    # An error instead of each result, then the end of the list.
                     result = struct.pack(">i?ii", -1, False, self.refuses.code, self.refuses.code)
                     _send(
                         line, struct.pack(">iqi", xid, 1, 0) + 2 * result + struct.pack(">i?i", -1, True, -1)
@@ -99,7 +99,7 @@ class WireServer:
 
 @contextmanager
 def wire_server() -> Iterator[WireServer]:
-    """Start one, and end it."""
+    """Start a server, and stop it at the end."""
     server = WireServer()
     try:
         yield server

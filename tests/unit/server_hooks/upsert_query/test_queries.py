@@ -325,7 +325,7 @@ def test_a_table_that_becomes_one_or_gets_an_offline_half(world: World) -> None:
     [
         ("u_OFFLINE", {}, "", "offline table"),
         ("u", {"useMultistageEngine": "true"}, "", "multi-stage"),
-        ("u", {"enableNullHandling": "TRUE"}, "", "taken for nulls"),
+        ("u", {"enableNullHandling": "TRUE"}, "", "read as nulls"),
         ("u", {"asOfVersion": "-1"}, "", "asOfVersion is '-1'"),
         ("u", {"asOfVersion": "1", "asOfTimestamp": "1"}, "", "several of"),
         ("u", {"asOfVersion": "4"}, "", "not complete on all servers yet: its mark is 3"),
@@ -406,7 +406,7 @@ def test_a_table_of_a_database(by_option: World) -> None:
     ("sql", "options", "text"),
     [
         ("select * from u_OFFLINE", {}, "offline table"),
-        ("select * from u join u2 on u.k = u2.k", {"asOfVersion": "2"}, "each has versions of its own"),
+        ("select * from u join u2 on u.k = u2.k", {"asOfVersion": "2"}, "each table has its own versions"),
         ("select * from u", {"asOfVersion": "4"}, "not complete on all servers yet: its mark is 3"),
         ("select * from u", {"asOfVersion": "x"}, "asOfVersion is 'x'"),
     ],
@@ -421,10 +421,10 @@ def test_servers_that_take_versions_otherwise_are_not_asked(by_option: World, wo
     assert by_option.versions("select * from u") == "u_REALTIME:3"
     by_option.tell(4, by_option=False)
     by_option.knowledge.refresh()
-    with pytest.raises(NoMarkError, match="A by a condition of the SQL, and the query names it by option"):
+    with pytest.raises(NoMarkError, match="A by an SQL condition; the query contains it as an option"):
         by_option.versions("select * from u2, u")
     by_option.tell(5)
     assert by_option.versions("select * from u") == "u_REALTIME:5"
     world.tell(4, by_option=True)
-    with pytest.raises(NoMarkError, match="A by a query option, and the query by a condition"):
+    with pytest.raises(NoMarkError, match="A by a query option; the query contains it as a condition"):
         world.version()
