@@ -1,4 +1,4 @@
-"""The pause and resume of single partitions on the command line."""
+"""Pause and resume of single partitions on the command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pause_partitions_of(
             control, partitions, reason=reason, comment=comment, wait=wait, timeout_s=timeout_s
         )
         if not began:
-            cli.out.note(f"{control.table}: partitions {named} were paused already.")
+            cli.out.note(f"{control.table}: partitions {named} were already paused.")
         if wait:
             cli.out.note(f"{control.table}: partitions {named} are paused: no server consumes them.")
         return {**record, "changed": began, "paused": wait}
@@ -63,10 +63,11 @@ def resume_partitions_of(
         record = {"partitions": list(partitions), "changed": False, "dry_run": dry_run}
         if dry_run:
             paused = sorted(control.ideal().flags.paused_partitions & set(partitions))
-            cli.out.note(f"{control.table}: of partitions {named}, {paused or 'none'} would be resumed.")
+            shown = ", ".join(map(str, paused)) or "none"
+            cli.out.note(f"{control.table}: of partitions {named}, {shown} would be resumed.")
             return {**record, "would_resume": paused}
         changed = resume_partitions(control, partitions, wait=wait, timeout_s=timeout_s)
-        done = "consume again" if changed else "were not paused"
+        done = "are resumed" if changed else "were not paused"
         cli.out.note(f"{control.table}: partitions {named} {done}.")
         return {**record, "changed": changed}
 

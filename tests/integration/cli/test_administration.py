@@ -265,7 +265,7 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
     with asked() as asking:
         asking.send_signal(signal.SIGINT)
         _, told = asking.communicate(timeout=120)
-        assert "The servers are told to end the query." in told
+        assert "Asked the servers to end the query." in told
         assert asking.returncode == 130
 
 
