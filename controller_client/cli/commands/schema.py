@@ -15,6 +15,7 @@ from controller_client.cli.commands.schema_reload import (
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import schema_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
+from controller_client.common.counted_text import counted_text
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema
@@ -77,14 +78,14 @@ def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None
     name, schemas = wanted.schema_name, cli.client().schemas
     record = {"schema": name, "fields": len(wanted.fields), "changed": not dry_run, "dry_run": dry_run}
     there = name in schemas.list()
-    verb = "replaced" if there else "created"
+    what = f"the schema {name} with {counted_text(len(wanted.fields), 'field')}"
     if dry_run:
         if there and not override:
             raise ConflictError(f"the schema {name} already exists", remedy="pass --override to replace it")
-        cli.out.result(f"The schema {name} with {len(wanted.fields)} fields would be {verb}.", record)
+        cli.out.result(f"Would {'replace' if there else 'create'} {what}.", record)
         return
     schemas.create(wanted, override=override)
-    cli.out.result(f"The schema {name} is {verb}.", record)
+    cli.out.result(f"{'Replaced' if there else 'Created'} {what}.", record)
 
 
 @schema.command()
@@ -112,7 +113,7 @@ def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry
     if not dry_run:
         cli.client().schemas.update(wanted)
     cli.out.result(
-        f"The schema {wanted.schema_name} {'would be' if dry_run else 'is'} replaced: "
+        f"{'Would replace' if dry_run else 'Replaced'} the schema {wanted.schema_name}: "
         f"new fields {added}, dropped fields {dropped}.",
         {
             "schema": wanted.schema_name,
@@ -145,8 +146,8 @@ def delete(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
         raise ConflictError(f"the table {name} uses the schema {name}", remedy="delete the table first")
     record = {"schema": name, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.result(f"The schema {name} would be deleted.", record)
+        cli.out.result(f"Would delete the schema {name}.", record)
         return
     confirm(f"Delete the schema {name} at {cli.client().config.url}?", yes=yes)
     cli.client().schemas.delete(name)
-    cli.out.result(f"The schema {name} is deleted.", record)
+    cli.out.result(f"Deleted the schema {name}.", record)

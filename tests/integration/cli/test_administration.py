@@ -302,7 +302,7 @@ def test_users(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinot:
             "changed": True,
             "dry_run": False,
         }
-        assert "does not look at users" in shown[-1].stderr
+        assert "does not use these users" in shown[-1].stderr
         before = _hash(pinot, name)
         assert before.startswith("$2")
         shown += [run("user", "list", *JSON), run("user", "list"), run(*create, code=1)]

@@ -130,7 +130,7 @@ def test_rebalance_shows_asks_and_does_it(run: Run, filled: Numbers) -> None:
         assert not before[move["segment"]] & set(move["added"])
     assert sum(server["added"] for server in plan["servers"]) == 2
     refused = run("table", "rebalance", filled.name, code=1, stdin="n\n")
-    assert "2 of 2 segments change servers: 2 replicas to fetch" in refused.stderr
+    assert "2 of 2 segments to move: 2 replicas to fetch" in refused.stderr
     assert servers_of(run, filled.name) == before, "moved without a yes"
 
     done = run("table", "rebalance", filled.name, "--yes", *JSON)
@@ -179,9 +179,9 @@ def test_cancel_of_a_rebalance(run: Run, filled: Numbers) -> None:
 def test_off_and_on(run: Run, filled: Numbers, pinot: PinotCluster) -> None:
     assert rows(run("table", "disable", filled.name, "--dry-run", *JSON))["enabled"]
     run("table", "disable", filled.name, code=1, stdin="n\n")
-    assert "on already" in run("table", "enable", filled.name).stderr
+    assert "already enabled" in run("table", "enable", filled.name).stderr
     assert rows(run("table", "disable", filled.name, "--yes", *JSON))["changed"]
-    assert "off already" in run("table", "disable", filled.name, "--yes").stderr
+    assert "already disabled" in run("table", "disable", filled.name, "--yes").stderr
     wait_for(lambda: _states(run, filled.name) == {"OFFLINE"}, "the servers to unload all segments")
     assert rows(run("table", "enable", filled.name, *JSON))["changed"]
     run("segment", "wait", filled.name)
@@ -209,7 +209,7 @@ def test_brokers_are_rebuilt(run: Run, filled: Numbers, pinot: PinotCluster) -> 
 
 
 def test_what_consumes_nothing(run: Run, filled: Numbers) -> None:
-    assert "consumes nothing" in run("table", "consuming", filled.name, code=2).stderr
+    assert "does not consume a stream" in run("table", "consuming", filled.name, code=2).stderr
 
 
 def test_copy_to_another_cluster(run: Run, filled: Numbers, pinot: PinotCluster, tmp_path: Path) -> None:

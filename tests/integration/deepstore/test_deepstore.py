@@ -49,7 +49,7 @@ def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
         try:
             assert process.stderr is not None
             lines = [process.stderr.readline(), process.stderr.readline()]
-            assert "metrics are at" in lines[1], lines
+            assert "Metrics are at" in lines[1], lines
             yield f"http://127.0.0.1:{port}/metrics"
         finally:
             process.terminate()
@@ -113,7 +113,7 @@ def test_an_outage_of_the_store(
     table.delete_object(gone)
     assert audit(table.table) == {"object_gone": {gone}}
     fetched = run("segment", "fetch", table.name, gone, "--to", tmp_path)
-    assert "Passed over store" in fetched.output
+    assert "Skipped store" in fetched.output
     assert "from Server_" in fetched.output
     assert content_crc(tmp_path / f"{gone}.tar.gz", TarLimits()) == table.committed()[gone].crc
     with watching(pinot, table) as metrics_url:
@@ -249,4 +249,4 @@ def test_enable(make_table: MakeTable, run: Run) -> None:
     assert scheme not in table.client.tables.get(table.table).to_json()["segmentsConfig"]
     run("deepstore", "enable", table.name, "--yes")
     assert table.client.tables.get(table.table).to_json()["segmentsConfig"][scheme] == "http"
-    assert "set already" in run("deepstore", "enable", table.name, "--yes").output
+    assert "already configured" in run("deepstore", "enable", table.name, "--yes").output

@@ -49,7 +49,7 @@ def test_servers_alone_then_a_store_then_no_peers(make_table: MakeTable, run: Ru
     assert _config(table)["segmentsConfig"][_SCHEME] == "http"
     run("deepstore", "disable", table.name, "--yes")
     assert _SCHEME not in _config(table)["segmentsConfig"]
-    assert "set already" in run("deepstore", "disable", table.name, "--yes").output
+    assert "already configured" in run("deepstore", "disable", table.name, "--yes").output
 
     # The segment that was begun before, and the one after it.
     table.fill(2)

@@ -33,7 +33,7 @@ def drift(ctx: click.Context, cli: CliContext, folder: Path) -> None:  # noqa: D
     rows = [row for each in found for row in _rows(each)]
     cli.out.table(("object", "field", "applied", "cluster", "plan"), rows)
     changed = counted_text(len(found), "object")
-    cli.out.note(f"Changed since the owner {read.settings.owner} applied: {changed}.")
+    cli.out.note(f"Changed since the last apply by {read.settings.owner}: {changed}.")
     ctx.exit(DIFFERENCES if found else 0)
 
 
