@@ -154,6 +154,7 @@ cli = RootGroup(
                 [setting.flag],
                 metavar="FILE" if setting.flag.endswith("-file") else "TEXT",
                 help=f"{setting.help}  [env var: {setting.env}"
+                f"{' (the secret itself)' if setting.secret else ''}"
                 f"{f'; default: {setting.default}' if setting.default else ''}]",
             )
             for setting in SETTINGS

@@ -104,14 +104,14 @@ def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:
         "smallest",
     )
     would = run(*words, "--dry-run").stderr.splitlines()
-    assert would[0] == f"1. The new stream {new.name} can be read: 1 partitions."
-    assert would[1].startswith(f"2. Would pause {table.table} and change stream.kafka.topic.name")
+    assert would[0] == f"1. The new stream {new.name} can be read: 1 partition."
+    assert would[1] == f"2. Would pause {table.table} and change its stream config: stream.kafka.topic.name."
     assert run(*words).stderr.splitlines()[-1] == f"{table.table} is consuming from the new stream."
     table.produce(20, topic=new)
     table.wait_rows()
     assert "2. Resume and wait until every partition consumes." in run("recover", table.name).stderr
     assert "Every partition" in run("recreate", table.name).stderr
-    assert "commit the 1 consuming segments" in run("reset", table.name).stderr.lower()
+    assert "commit 1 consuming segment" in run("reset", table.name).stderr.lower()
     assert "contains no offsets" in run("drain", table.name, "--until", "smallest", code=2).stderr
     drained = run("drain", table.name, "--output", "json")
     assert "the table stays paused" in drained.stderr

@@ -28,9 +28,7 @@ def test_rows_that_the_stream_dropped_are_told_with_their_offsets(make_stream_ta
     assert [each.lost for each in control.status().partitions] == [(40, 50), None]
     result = resume(control, timeout_s=300)
     assert result.jumps == (OffsetJump(0, "40", "50"),)
-    assert str(result.jumps[0]) == (
-        "partition 0 continued at offset 50: the 10 offsets 40 to 49 are not in the table"
-    )
+    assert str(result.jumps[0]) == "partition 0 resumed at offset 50; 10 offsets not in the table: 40 to 49"
     table.wait_rows()
 
 
@@ -80,7 +78,7 @@ def test_a_topic_made_anew_is_not_read_from_the_old_offset(make_stream_table: Ma
     wait_for(made_anew, "the old topic to be gone")
     table.produce(10)
     assert [each.ahead for each in control.status().partitions] == [True, True]
-    with pytest.raises(RejectedError, match=r"partition 0 ends at 10, but the table continues at 40"):
+    with pytest.raises(RejectedError, match=r"partition 0 ends at 10, but the table would resume at 40"):
         resume(control, timeout_s=300)
     assert control.status().state is TableState.PAUSED
     resume(control, consume_from=ConsumeFrom.SMALLEST, timeout_s=300)

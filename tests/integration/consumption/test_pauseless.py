@@ -79,7 +79,7 @@ def test_a_segment_whose_server_dies_before_it_is_built(
         # Pinot's own answer is that all is paused, as nothing consumes by its ideal state.
         assert not control.client.consumption.pause_status(table.table).consuming_segments
         wait_for(lambda: segment not in control.servers_consume(), "the server to be gone")
-        with pytest.raises(WaitTimeoutError, match=f"consumed, but not built yet: partition 0 .{segment}"):
+        with pytest.raises(WaitTimeoutError, match=f"consumed, but not yet built: partition 0 .{segment}"):
             pause(control, timeout_s=3)
         status = control.status()
         assert status.state is TableState.PAUSING

@@ -77,7 +77,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
     again = change_stream(control, change, consume_from=None, timeout_s=300, report=said.append)
-    assert again == ResumeResult(changed=False), "has these values already"
+    assert again == ResumeResult(changed=False), "already has these values"
     assert "old-secret" not in str(table.client.tables.get(table.table).to_json()), "kept for an undo alone"
     assert not [line for line in said if "-secret" in line]
 
@@ -96,7 +96,7 @@ def test_a_stream_that_is_not_there_is_put_back(make_stream_table: MakeTable) ->
             timeout_s=10,
             report=lambda _line: None,
         )
-    assert "the old stream is back" in str(caught.value)
+    assert "so the old one was restored" in str(caught.value)
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
     config = str(table.client.tables.get(table.table).to_json())
@@ -121,7 +121,7 @@ def test_a_stream_that_cannot_be_decoded_is_put_back(make_stream_table: MakeTabl
             timeout_s=60,
             report=said.append,
         )
-    assert "the old stream is back" in str(caught.value)
+    assert "so the old one was restored" in str(caught.value)
     config = str(table.client.tables.get(table.table).to_json())
     assert ("old-secret" in config, "new-secret" in config) == (True, False)
     assert control.status().state is TableState.CONSUMING
@@ -146,7 +146,7 @@ def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> Non
     resume(control, timeout_s=300)
     with pytest.raises(WaitTimeoutError, match="partition 0 at 500 of 501"):
         drain(control, until={0: 501}, timeout_s=0.5, report=said.append)
-    with pytest.raises(ConflictError, match="the recipe drain is under way"):
+    with pytest.raises(ConflictError, match="the recipe drain is in progress"):
         change_stream(
             control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, report=said.append
         )
