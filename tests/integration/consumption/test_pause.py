@@ -134,7 +134,7 @@ def test_a_resume_while_it_pauses_wins(make_stream_table: MakeTable, pinot: Pino
             resume(table.control(), timeout_s=300)
         finally:
             clock.goes_on.set()
-        with pytest.raises(ConflictError, match="somebody else resumed .* while it was being paused"):
+        with pytest.raises(ConflictError, match=r"somebody else resumed .* while it was being paused"):
             pausing.result()
     table.produce(20)
     table.wait_rows()
