@@ -103,7 +103,7 @@ def session_timeout_option(command: _Command) -> _Command:
         default=6.0,
         show_default=True,
         help="Seconds without a heartbeat after which ZooKeeper ends this process' session and a standby"
-        " takes over. ZooKeeper limits it to between 2 and 20 of its ticks (by default 2 s each).",
+        " takes over. ZooKeeper limits it to between 2 and 20 of its ticks, which usually take 2 s.",
     )(command)
 
 
