@@ -1,4 +1,4 @@
-"""pinotctl consumption, as a user types it."""
+"""The commands of pinotctl consumption."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(pinot: PinotCluster) -> Run:
     return invoke
 
 
-def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> None:
+def test_several_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> None:
     tables = [make_stream_table(partitions=2), make_stream_table(partitions=1)]
     for table in tables:
         table.produce(20)
@@ -120,7 +120,7 @@ def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:
     assert len(report["steps"]) == len(drained.stderr.splitlines())
 
 
-def test_the_operations_on_a_table_that_consumes(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+def test_operations_on_a_consuming_table(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=2)
     table.produce(20)
     table.wait_rows()
@@ -139,4 +139,4 @@ def test_the_operations_on_a_table_that_consumes(make_stream_table: MakeTable, p
     assert run("table", "size", table.name)["missing_segments"] == sorted(each["segment"] for each in found)
     plan = run("table", "rebalance", table.name, "--include-consuming", "--dry-run")
     assert plan["moves"] == []
-    assert plan["segments"] >= 2  # since Pinot 1.0 the reload has them committed, and others consume
+    assert plan["segments"] >= 2  # since Pinot 1.0 the reload commits them, and new segments consume
