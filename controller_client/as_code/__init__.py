@@ -1,4 +1,4 @@
-"""The cluster as code: a folder of files, compared with a cluster and applied to it."""
+"""The cluster as code: a folder of files that is compared with a cluster and applied to it."""
 
 from controller_client.as_code.applying import Applier, ApplyObserver, ApplyReport
 from controller_client.as_code.drift import DriftedObject, find_drift

@@ -1,4 +1,4 @@
-"""Carrying out a plan, step by step; killed at any moment, the next apply ends where this one should have."""
+"""Apply a plan, step by step; if an apply is killed at any point, the next one finishes its work."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from controller_client.as_code.plan import Action, Plan, Step
 from controller_client.as_code.planning import Planned, make_plan
 from controller_client.as_code.references import References, hide
 from controller_client.as_code.writing import ObjectWriter
+from controller_client.common.counted_text import counted_text
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.resuming import resume
 from controller_client.consumption.table_control import TableControl
@@ -24,28 +25,28 @@ __all__ = ["Applier", "ApplyObserver", "ApplyReport"]
 
 @dataclass(frozen=True)
 class ApplyReport:
-    """What an apply did.
+    """The result of an apply.
 
     Attributes:
-        plan: The plan that was carried out, as it was made when the apply began.
+        plan: The plan that was applied, as it was computed when the apply started.
     """
 
     plan: Plan
 
     @property
     def done(self) -> int:
-        """Number of its steps, all of which were carried out."""
+        """Number of the plan's steps, all of which were applied."""
         return len(self.plan.steps)
 
 
 class ApplyObserver(Protocol):
-    """Is called while steps are carried out, in the thread of the apply."""
+    """Receives the progress of an apply, in its thread."""
 
     def began(self, step: Step, number: int, total: int) -> None:
-        """A step begins."""
+        """Called when a step starts."""
 
     def reloading(self, step: Step, done: int, total: int) -> None:
-        """So many of all replicas of a table's segments are loaded again."""
+        """Called during a reload, with the number of reloaded segment replicas of a table."""
 
 
 class Applier:
@@ -54,13 +55,13 @@ class Applier:
     Args:
         client: Client of the controller.
         store: The cluster's property store, connected.
-        folder: What is wanted.
-        references: Where its references are looked up.
+        folder: The wanted state.
+        references: Resolves the folder's references.
         prune: Delete what the folder's owner applied and what no longer has a file.
-        keep_unset: Leave a field unchanged if the variable or file that it refers to is missing.
+        keep_unset: Leave a field unchanged if a variable or file that it refers to is missing.
         timeout_s: Seconds to wait for each reload, pause and resume.
-        lock_wait_s: Seconds to wait for another apply to end.
-        observer: Is called as steps begin and reloads go on.
+        lock_wait_s: Seconds to wait for another apply to finish.
+        observer: Called when steps start and as reloads progress.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Applier:
         self._pending: set[ObjectRef] = set()
 
     def plan(self) -> Planned:
-        """Return what would be done now; see :func:`.make_plan`."""
+        """Return the plan as of now; see :func:`.make_plan`."""
         return make_plan(
             self._client,
             self._store,
@@ -96,20 +97,20 @@ class Applier:
         )
 
     def apply(self, approved: Plan) -> ApplyReport:
-        """Carry out a plan.
+        """Apply a plan.
 
-        The plan is made again, under a lock that lets one apply at a time into a cluster. It has to be the
-        approved one, or what is left of it.
+        The plan is computed again, under a lock that allows one apply per cluster at a time. The new plan
+        must be the approved one, or what remains of it.
 
         Args:
-            approved: What was shown and agreed to.
+            approved: The plan that was shown and approved.
 
         Raises:
-            ConflictError: The cluster or the files have changed since the plan was made; the error names
-                what. Nothing was applied.
+            ConflictError: The cluster or the files have changed since the plan was made; the error names the
+                changes. Nothing was applied.
             LockHeldError: Another apply is running.
-            RejectedError: The cluster refuses a step; those before it are applied.
-            WaitTimeoutError: A reload, pause or resume did not end in time; the next apply goes on with it.
+            RejectedError: The cluster refuses a step; the steps before it were applied.
+            WaitTimeoutError: A reload, pause or resume did not finish in time; the next apply continues it.
             OutcomeUnknownError: It is unknown whether a step was applied; run the apply again.
         """
         with ClusterLock(self._store, "as_code", "the cluster's configuration", process_name()) as lock:
@@ -124,16 +125,16 @@ class Applier:
             for number, step in enumerate(steps, 1):
                 if lock.lost:
                     raise OutcomeUnknownError(
-                        "the connection to ZooKeeper was lost, so another apply may have begun",
-                        remedy="run it again: what is done is not done twice",
+                        "the connection to ZooKeeper was lost, so another apply may have started",
+                        remedy="run it again: finished steps are not repeated",
                     )
                 if self._observer is not None:
                     self._observer.began(step, number, len(steps))
-                self._carry_out(step, planned)
+                self._apply_step(step, planned)
             self._adopt(planned)
         return ApplyReport(planned.plan)
 
-    def _carry_out(self, step: Step, planned: Planned) -> None:
+    def _apply_step(self, step: Step, planned: Planned) -> None:
         ref = step.ref
         if step.action in (Action.CREATE, Action.UPDATE):
             self._write(step, planned)
@@ -160,18 +161,18 @@ class Applier:
         try:
             self._writer.write(planned.targets[step.ref])
         except NotAppliedError:
-            # Certainly nothing was changed, so nothing has to be loaded again for it.
+            # Nothing was changed for certain, so nothing has to be reloaded.
             for table in newly:
                 self._inventory.done(table, RELOAD)
             raise
         self._pending.update(newly)
 
     def _to_reload(self, step: Step, planned: Planned) -> list[ObjectRef]:
-        """Return the tables that a step makes it necessary to reload."""
+        """Return the tables that must be reloaded after a step."""
         reloads = [each.ref for each in planned.plan.steps if each.action is Action.RELOAD]
         if step.ref.kind is Kind.TABLE:
             return [each for each in reloads if each == step.ref]
-        # Of a schema: each may be one of its tables; one reload too many does no harm.
+        # After a schema change, any of them may be one of its tables; an unneeded reload does no harm.
         return reloads if step.ref.kind is Kind.SCHEMA and step.action is Action.UPDATE else []
 
     def _reload(self, step: Step) -> None:
@@ -198,7 +199,7 @@ class Applier:
         )
 
     def _adopt(self, planned: Planned) -> None:
-        """Record the objects that were as the files have them: they are this owner's from now on."""
+        """Record the objects that already match the files: they belong to this owner from now on."""
         for ref, target in planned.targets.items():
             entry = planned.inventory.get(ref)
             shown = hide(target.document, target.shown)
@@ -209,19 +210,20 @@ class Applier:
 def _require_approved(approved: Plan, now: Plan) -> None:
     if approved.owner != now.owner or approved.controller != now.controller:
         raise ConflictError(
-            f"the plan {approved.id} is of the owner {approved.owner} for {approved.controller}",
+            f"plan {approved.id} belongs to the owner {approved.owner} and {approved.controller}",
             expected=f"a plan of {now.owner} for {now.controller}",
         )
     if now.refused:
         reasons = "\n  ".join(f"{step.object}: {step.refusal}" for step in now.refused)
         raise RejectedError(
-            f"the cluster would refuse {len(now.refused)} of {len(now.steps)} steps:\n  {reasons}"
+            f"the cluster would refuse {len(now.refused)} of {counted_text(len(now.steps), 'step')}:\n"
+            f"  {reasons}"
         )
     known = {step.key for step in approved.steps}
     new = [step for step in now.steps if step.key not in known]
     if new:
         raise ConflictError(
-            f"the cluster or the files have changed since the plan {approved.id} was made: "
+            f"the cluster or the files have changed since plan {approved.id} was made: "
             + ", ".join(f"{step.action} {step.object}" for step in new[:10]),
-            remedy="make the plan again, look at it, and apply that one",
+            remedy="make a new plan, review it, and apply that",
         )

@@ -1,4 +1,4 @@
-"""What was changed in a cluster since it was applied, by others than the apply."""
+"""What others have changed in a cluster since the last apply."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["DriftedObject", "find_drift"]
 
 @dataclass(frozen=True)
 class DriftedObject:
-    """An object that is not as it was applied.
+    """An object that differs from what was applied.
 
     Attributes:
         ref: The object.
         is_gone: Whether it was deleted.
-        fields: What was changed; the old value is the applied one. Secrets are not compared.
+        fields: The changed fields; the old value is the applied one. Secrets are not compared.
         plan: Id of the plan that applied it.
-        at_ms: When that was, epoch milliseconds.
+        at_ms: When it was applied, in epoch milliseconds.
     """
 
     ref: ObjectRef
@@ -40,12 +40,12 @@ class DriftedObject:
 
 
 def find_drift(client: RestClient, store: PropertyStore, folder: Folder) -> list[DriftedObject]:
-    """Compare a cluster with what the folder's owner has applied last; the files themselves do not count.
+    """Compare a cluster with what the folder's owner last applied; the files themselves are not compared.
 
     Args:
         client: Client of the controller.
         store: The cluster's property store, connected.
-        folder: For its owner, and for the fields that it leaves to others.
+        folder: Defines the owner and the unmanaged fields.
     """
     entries = Inventory(store, folder.settings.owner).entries()
     live = read_cluster(client)
@@ -64,13 +64,13 @@ def _drifted(
         return None
     if live is None:
         return DriftedObject(ref, True, (), entry.plan, entry.at_ms)
-    # References stand in the applied document in the place of secrets, and so they do in this.
+    # The applied document has references instead of secrets, and so must this one.
     present = hide(live, entry.applied)
     applied = copy_fields(present, entry.applied, folder.settings.pointers(ref.kind))
     if applied == present:
         return None
-    # After an upgrade the cluster's own defaults may be others: they are no drift. What this version cannot
-    # read differs as it is.
+    # After an upgrade, the cluster's own defaults may have changed: that is not drift. What this version
+    # cannot read is compared unchanged.
     with suppress(RejectedError):
         applied = normal_form(client, ref, applied).document
     fields = tuple(changes(applied, present))

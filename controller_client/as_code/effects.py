@@ -1,7 +1,7 @@
-"""What a changed field does to the data that a table has: one table of rules, by JSON pointer.
+"""What a changed field does to a table's data: one table of rules, by JSON pointer.
 
-The first rule whose pattern is the beginning of a field's pointer counts. A field that no rule knows is
-*unknown*: plans say so instead of guessing.
+The first rule whose pattern is a prefix of the field's pointer applies. A field without a rule is *unknown*:
+plans report that instead of guessing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["KNOWN_FIELDS", "Effect", "FieldEffect", "table_effect"]
 
 
 class Effect(StrEnum):
-    """What has to happen to the data before a change is in force for all of it."""
+    """What must happen before a change takes effect for all data."""
 
     NOTHING = "nothing"
     NEW_SEGMENTS = "new_segments"
@@ -32,7 +32,7 @@ class Effect(StrEnum):
 
     @property
     def weight(self) -> int:
-        """The greater, the more it takes."""
+        """Greater for effects that require more work."""
         return list(Effect).index(self)
 
 
@@ -42,7 +42,7 @@ class FieldEffect:
 
     Attributes:
         effect: The effect.
-        reason: Why, or what follows; a clause without a full stop.
+        reason: The reason or the consequence; a clause without a period.
     """
 
     effect: Effect
@@ -57,9 +57,9 @@ def _rules(effect: Effect, reason: str, *patterns: str) -> list[tuple[Pointer, F
     return [(parse_pointer(pattern), FieldEffect(effect, reason)) for pattern in patterns]
 
 
-_INDEXES_RELOADED = "servers make or remove the index when they load segments again"
-_NEXT_SEGMENTS = "segments that are there stay as they are; those made from now on have it"
-_ROWS_STAY = "rows that are there keep what they were given; to change them, ingest them again"
+_INDEXES_RELOADED = "servers build or remove the index when they reload segments"
+_NEXT_SEGMENTS = "existing segments stay as they are; new ones have it"
+_ROWS_STAY = "existing rows keep their values; to change them, ingest them again"
 
 _ENCODING = _pointers(
     "/tableIndexConfig/noDictionaryColumns",
@@ -93,29 +93,29 @@ _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
     ),
     *_rules(
         Effect.RELOAD,
-        "servers hold segments in that way once they load them again",
+        "servers use the setting once they reload the segments",
         "/tableIndexConfig/loadMode",
         "/tableIndexConfig/onHeapDictionaryColumns",
         "/tableIndexConfig/segmentFormatVersion",
     ),
     *_rules(
         Effect.RE_INGEST,
-        "a segment's rows are in the order in which it was built",
+        "a segment keeps the order of rows with which it was built",
         "/tableIndexConfig/sortedColumn",
     ),
     *_rules(
         Effect.RE_INGEST,
-        "a segment is of the partitions for which it was built",
+        "a segment keeps the partitioning with which it was built",
         "/tableIndexConfig/segmentPartitionConfig",
     ),
     *_rules(
         Effect.RE_INGEST,
-        "which values were null is known of segments that were built with it",
+        "only segments that were built with it record which values are null",
         "/tableIndexConfig/nullHandlingEnabled",
     ),
     *_rules(
         Effect.NEW_SEGMENTS,
-        "consuming segments begin with it; 'pinotctl consumption reset' begins new ones now",
+        "consuming segments use it from their start; 'pinotctl consumption reset' starts new ones now",
         "/tableIndexConfig/streamConfigs",
         "/ingestionConfig/streamIngestionConfig",
         "/tableIndexConfig/aggregateMetrics",
@@ -154,7 +154,7 @@ _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
     ),
     *_rules(
         Effect.RE_INGEST,
-        "a segment's range of time is that of the column for which it was built",
+        "a segment keeps the time range of the column with which it was built",
         "/segmentsConfig/timeColumnName",
         "/segmentsConfig/timeType",
     ),
@@ -169,7 +169,7 @@ _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
     ),
     *_rules(
         Effect.NOTHING,
-        "rows that come from now on",
+        "applies to rows that arrive from now on",
         "/ingestionConfig/continueOnError",
         "/ingestionConfig/retryOnSegmentBuildPrecheckFailure",
         "/ingestionConfig/rowTimeValueCheck",
@@ -188,12 +188,12 @@ _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
     ),
     *_rules(
         Effect.NOTHING,
-        "brokers are assigned again by the apply",
+        "the apply reassigns the brokers",
         "/tenants/broker",
     ),
     *_rules(
         Effect.NOTHING,
-        "it says how the cluster works with the table, not what is in it",
+        "it controls how the cluster handles the table, not what is stored",
         "/task",
         "/quota",
         "/query",
@@ -209,15 +209,15 @@ _TABLE_RULES: list[tuple[Pointer, FieldEffect]] = [
     ),
     *_rules(
         Effect.RELOAD,
-        "columns are those of the other schema once segments are loaded again",
+        "segments get the columns of the new schema when they are reloaded",
         "/segmentsConfig/schemaName",
     ),
 ]
 
 KNOWN_FIELDS = frozenset(key for pattern in (*_ENCODING, *_STAR_TREE, *dict(_TABLE_RULES)) for key in pattern)
-"""Names of fields that a table config may have; more than any one version has, and not all of them."""
+"""Names of fields in table configs: more than any single version has, but not all of them."""
 
-_UNKNOWN = FieldEffect(Effect.UNKNOWN, "what this field does to data is not known here")
+_UNKNOWN = FieldEffect(Effect.UNKNOWN, "this version of pinotctl does not know what the field does to data")
 
 
 def table_effect(change: FieldChange, new: Mapping[str, object], capabilities: Capabilities) -> FieldEffect:
@@ -225,18 +225,18 @@ def table_effect(change: FieldChange, new: Mapping[str, object], capabilities: C
 
     Args:
         change: The field.
-        new: The whole config that is wanted.
-        capabilities: What the cluster's version can.
+        new: The complete wanted config.
+        capabilities: What the cluster's version supports.
     """
     pointer = change.pointer
     if any(_begins(pointer, each) for each in _ENCODING):
         if capabilities.has(Capability.RELOAD_ENCODING):
-            return FieldEffect(Effect.RELOAD, "servers encode the column anew when they load segments again")
+            return FieldEffect(Effect.RELOAD, "servers re-encode the column when they reload segments")
         return FieldEffect(Effect.RE_INGEST, "this version encodes a column only when it builds a segment")
     if any(_begins(pointer, each) for each in _STAR_TREE):
         return _star_tree(new)
     if not change.old and not change.new:
-        return FieldEffect(Effect.NOTHING, "one is empty and the other is not there")
+        return FieldEffect(Effect.NOTHING, "an empty value is the same as none")
     return next((effect for pattern, effect in _TABLE_RULES if _begins(pointer, pattern)), _UNKNOWN)
 
 

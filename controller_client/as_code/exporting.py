@@ -1,4 +1,4 @@
-"""Writing what a cluster has into a folder, secrets as references."""
+"""Export a cluster to a folder, with references instead of secrets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["ExportReport", "export_cluster"]
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What an export wrote.
+    """The result of an export.
 
     Attributes:
         objects: Number of objects.
         written: Files that are new or were changed, relative to the folder.
-        variables: Variables that the files refer to in the place of secrets, with the object of each.
+        variables: Variables that the files refer to instead of secrets, with the object of each.
     """
 
     objects: int
@@ -42,20 +42,20 @@ def export_cluster(
     tables: Collection[str] = (),
     as_json: bool = False,
 ) -> ExportReport:
-    """Write a cluster's objects into a folder; a secret becomes a reference to a variable.
+    """Write a cluster's objects to a folder; secrets become references to variables.
 
-    In a folder that has files already, a file that says what the cluster has stays as it is, and in the
-    others the references stay.
+    If the folder already has files, those that match the cluster stay unchanged, and the others keep their
+    references.
 
     Args:
         client: Client of the controller.
-        path: The folder; made where it is missing.
-        owner: Whose objects these are, for a new folder; default: ``default``.
-        tables: Only these tables, by raw name, with their schemas and consumption; none: all objects.
+        path: The folder; created if it does not exist.
+        owner: Owner of the objects, for a new folder; default: ``default``.
+        tables: Only these tables, by raw name, with their schemas and consumption; if empty, all objects.
         as_json: Write JSON instead of YAML.
 
     Raises:
-        ConfigError: The folder's files cannot be read, or are about the same objects in another format.
+        ConfigError: The folder's files cannot be read, or describe the same objects in another format.
     """
     live = read_tables(client, tables) if tables else read_cluster(client)
     known: Mapping[ObjectRef, Document] = {}
@@ -85,15 +85,15 @@ def export_cluster(
 def _without_difference(
     client: RestClient, folder: Folder, live: Mapping[ObjectRef, Document]
 ) -> set[ObjectRef]:
-    """Return the objects whose files say what the cluster has: these files stay as somebody wrote them."""
-    there = replace(folder, documents={ref: each for ref, each in folder.documents.items() if ref in live})
-    # Of references the export knows no values, and needs none.
-    targets = read_targets(client, there, live, References({}, folder.path), keep_unset=True)
+    """Return the objects whose files match the cluster: these files are not rewritten."""
+    present = replace(folder, documents={ref: each for ref, each in folder.documents.items() if ref in live})
+    # The export has no values for references, and needs none.
+    targets = read_targets(client, present, live, References({}, folder.path), keep_unset=True)
     return {target.ref for target in targets if not target.differs}
 
 
 def _with_known(document: Document, known: Document | None) -> Document:
-    """Keep the references that the present file has, where the cluster has a text."""
+    """Keep the references of the existing file wherever the cluster has a text."""
     if known is None:
         return document
     result = document
@@ -110,7 +110,7 @@ def _replaced(document: Document, pointer: tuple[str, ...], text: str) -> Docume
         return {**document, key: text}
     if isinstance(inner, Mapping):
         return {**document, key: _replaced(inner, tuple(rest), text)}
-    return document  # in a list, whose items may have moved: the variable of the export stays
+    return document  # in a list, whose items may have moved: keep the variable of the export
 
 
 def _require_places(
@@ -122,7 +122,7 @@ def _require_places(
             file.endswith(suffix) and file.startswith(f"{ref.kind}/") and file.count("/") == 1
         ):
             raise ConfigError(
-                f"the {ref} is in {file} already",
-                expected=f"its file where an export writes it, {ref.kind}/...{suffix}",
-                remedy="move it there, or export into another folder",
+                f"the {ref} is already in {file}",
+                expected=f"the file where an export writes it: {ref.kind}/...{suffix}",
+                remedy="move it there, or export to another folder",
             )

@@ -1,4 +1,4 @@
-"""Documents field by field: where two of them differ, by JSON pointer (RFC 6901)."""
+"""Differences between documents, field by field, as JSON pointers (RFC 6901)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 Pointer = tuple[str, ...]
-"""The keys from a document's top to a field; a number is the place in a list."""
+"""The keys from a document's root to a field; a number is an index in a list."""
 
 
 class _Absent:
-    """The value of a field that is not there."""
+    """The value of a missing field."""
 
     def __repr__(self) -> str:
         return "(absent)"
@@ -38,7 +38,7 @@ class _Absent:
 
 
 ABSENT: Any = _Absent()
-"""The value of a field that is not there; null is a value."""
+"""The value of a missing field; null is a value."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class FieldChange:
     """A field that differs.
 
     Attributes:
-        pointer: Where it is.
-        old: What the cluster has; :data:`ABSENT` for a new field.
-        new: What is wanted; :data:`ABSENT` for a field that goes.
+        pointer: Its location.
+        old: The cluster's value; :data:`ABSENT` for a new field.
+        new: The wanted value; :data:`ABSENT` for a removed field.
     """
 
     pointer: Pointer
@@ -74,8 +74,8 @@ def parse_pointer(text: str) -> Pointer:
 def changes(old: Any, new: Any) -> list[FieldChange]:
     """Return the fields in which two documents differ.
 
-    Objects are compared key by key. Lists of objects with names (columns of a schema) are compared by name,
-    all other lists are one field: their order counts.
+    Objects are compared key by key. Lists of objects with names (columns of a schema) are compared by name.
+    Any other list is one field, and its order matters.
     """
     return list(_changes(old, new, ()))
 
@@ -98,7 +98,7 @@ def _changes(old: Any, new: Any, at: Pointer) -> Iterator[FieldChange]:
 
 
 def _both_objects(old: Any, new: Any) -> bool:
-    """Whether two values are compared key by key: an object that comes or goes too, unless it is empty."""
+    """Whether to compare two values key by key: also an added or removed object, unless it is empty."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return True
     return (old is ABSENT and isinstance(new, Mapping) and bool(new)) or (
@@ -107,7 +107,7 @@ def _both_objects(old: Any, new: Any) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal; true is not 1."""
+    """Whether two JSON values are equal; true does not equal 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):
@@ -118,7 +118,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def by_name(value: Any) -> dict[str, Any] | None:
-    """Take a list of objects by their names; None for any other value."""
+    """Index a list of objects by their names; None for any other value."""
     if value is ABSENT:
         return {}
     if not isinstance(value, list) or not all(isinstance(item, Mapping) and "name" in item for item in value):
@@ -128,9 +128,9 @@ def by_name(value: Any) -> dict[str, Any] | None:
 
 
 def value_at(document: Any, pointer: Pointer) -> Any:
-    """Return the value of a field; :data:`ABSENT` where it is not there.
+    """Return the value of a field; :data:`ABSENT` if it is missing.
 
-    Items of a list are found by their place, or by their name where they have one.
+    Items of a list are found by name if they have one, else by index.
     """
     for key in pointer:
         if isinstance(document, Mapping):
@@ -145,7 +145,7 @@ def value_at(document: Any, pointer: Pointer) -> Any:
 
 
 def leaves(document: Any, at: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:
-    """Yield each value of a document that is no object and no list, with its pointer."""
+    """Yield each value of a document that is neither an object nor a list, with its pointer."""
     if isinstance(document, Mapping):
         for key, value in document.items():
             yield from leaves(value, (*at, str(key)))
@@ -157,7 +157,7 @@ def leaves(document: Any, at: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:
 
 
 def replace_texts(document: Any, replace: Callable[[Pointer, str], Any], at: Pointer = ()) -> Any:
-    """Copy a document with each of its texts replaced by what a function makes of it."""
+    """Copy a document, replacing each text with the result of a function."""
     if isinstance(document, Mapping):
         return {key: replace_texts(value, replace, (*at, str(key))) for key, value in document.items()}
     if isinstance(document, list):
@@ -166,7 +166,7 @@ def replace_texts(document: Any, replace: Callable[[Pointer, str], Any], at: Poi
 
 
 def without_nulls(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a document without the fields that are null: to Pinot they are not there."""
+    """Copy a document without null fields, which Pinot treats as missing."""
     return {key: _without_nulls(value) for key, value in document.items() if value is not None}
 
 
@@ -177,12 +177,12 @@ def _without_nulls(value: Any) -> Any:
 
 
 def copy_fields(source: Any, target: Any, patterns: list[Pointer]) -> Any:
-    """Copy a document with the fields that patterns name taken from another one.
+    """Copy a document, taking the fields that match patterns from another document.
 
     Args:
-        source: Where the fields are taken from; those that it lacks are left out.
-        target: The document.
-        patterns: Pointers; ``*`` stands for any text within a key.
+        source: The document that has these fields; fields that it lacks are removed.
+        target: The document to copy.
+        patterns: Pointers; ``*`` matches any text within a key.
     """
     for pattern in patterns:
         target = _copied(source, target, pattern)

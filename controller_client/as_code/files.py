@@ -1,15 +1,15 @@
-"""A folder that describes a cluster: one object a file, YAML or JSON.
+"""A folder that describes a cluster: one file for each object, in YAML or JSON.
 
 ::
 
-    cluster.yaml                    format, owner, fields that are left to others
-    schemas/flights.yaml            a schema as Pinot has it
-    tables/flights_OFFLINE.yaml     a table config as Pinot has it
+    cluster.yaml                    format, owner, unmanaged fields
+    schemas/flights.yaml            a schema in Pinot's own form
+    tables/flights_OFFLINE.yaml     a table config in Pinot's own form
     tenants/DefaultTenant.yaml      the instances of a tenant
     instances/Minion_host_9514.yaml the other tags of an instance
     consumption/x_REALTIME.yaml     whether a realtime table is paused
 
-What a file is about is what is in it; its name is for people.
+The content of a file determines which object it describes; its name is only for people.
 """
 
 from __future__ import annotations
@@ -43,32 +43,32 @@ _FIRST_KEYS = ("schemaName", "tableName", "tableType", "tenant", "instance", "ta
 
 
 class FolderSettings(BaseModel):
-    """What ``cluster.yaml`` says."""
+    """The settings in ``cluster.yaml``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: int = FORMAT.version
     owner: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
-    """Whose objects these are: one name for each folder that is applied to a cluster."""
+    """Owner of the objects: a separate name for each folder that is applied to a cluster."""
     unmanaged: dict[Kind, tuple[str, ...]] = Field(default_factory=dict)
-    """Fields that are left as the cluster has them: JSON pointers by kind; ``*`` is any text in a key."""
+    """Fields that stay as they are in the cluster: JSON pointers by kind; ``*`` matches any text in a key."""
 
     @field_validator("unmanaged")
     @classmethod
     def _pointers(cls, value: Mapping[Kind, tuple[str, ...]]) -> Mapping[Kind, tuple[str, ...]]:
         for pointer in (pointer for pointers in value.values() for pointer in pointers):
             if not pointer.startswith("/") or pointer == "/":
-                raise ValueError(f"{pointer!r} is no JSON pointer: /task/taskTypeConfigsMap/MyTask is one")
+                raise ValueError(f"{pointer!r} is not a JSON pointer such as /task/taskTypeConfigsMap/MyTask")
         return value
 
     def pointers(self, kind: Kind) -> list[Pointer]:
-        """Return the fields of a kind that are left to others."""
+        """Return the unmanaged fields of a kind."""
         return [parse_pointer(text) for text in self.unmanaged.get(kind, ())]
 
 
 @dataclass(frozen=True)
 class Folder:
-    """What a folder describes; references are as they are written.
+    """The content of a folder, with references as written.
 
     Attributes:
         path: The folder.
@@ -87,11 +87,11 @@ def read_folder(path: Path) -> Folder:
     """Read a folder.
 
     Raises:
-        ConfigError: It is missing; a file cannot be read, is in no known folder, or is about an object that
-            another file is about; the error names them.
+        ConfigError: The folder is missing; or a file cannot be read, is not in a known folder, or describes
+            the same object as another file; the error names the files.
     """
     if not path.is_dir():
-        raise ConfigError(f"there is no folder {path}", remedy="make one by: pinotctl export DIR")
+        raise ConfigError(f"there is no folder {path}", remedy="create one with: pinotctl export DIR")
     settings = _settings(path)
     documents: dict[ObjectRef, Document] = {}
     files: dict[ObjectRef, str] = {}
@@ -101,7 +101,7 @@ def read_folder(path: Path) -> Folder:
         document = _document(file, str(relative))
         ref = ref_of(kind, document, str(relative))
         if ref in files:
-            raise ConfigError(f"two files are about the {ref}", where=f"{files[ref]} and {relative}")
+            raise ConfigError(f"two files describe the {ref}", where=f"{files[ref]} and {relative}")
         files[ref] = str(relative)
         documents[ref] = _canonical(ref, document)
     return Folder(path, settings, documents, files)
@@ -110,10 +110,10 @@ def read_folder(path: Path) -> Folder:
 def write_folder(
     path: Path, settings: FolderSettings, documents: Mapping[ObjectRef, Document], *, as_json: bool = False
 ) -> list[Path]:
-    """Write a folder, each object into a file of its own; files of the same names are replaced.
+    """Write a folder, with a separate file for each object; existing files are replaced.
 
     Returns:
-        The files that are new or have other content now, relative to the folder.
+        The files that are new or whose content changed, relative to the folder.
     """
     suffix = ".json" if as_json else ".yaml"
     texts = {
@@ -143,7 +143,7 @@ def _settings(path: Path) -> FolderSettings:
         raise ConfigError(
             f"the folder has no {SETTINGS_FILE}",
             where=str(path),
-            remedy="make one by: pinotctl export DIR, or write a file with the line 'owner: NAME'",
+            remedy="create one with: pinotctl export DIR, or write a file with the line 'owner: NAME'",
         )
     try:
         document = _document(file, SETTINGS_FILE)
@@ -154,7 +154,7 @@ def _settings(path: Path) -> FolderSettings:
         faults = "; ".join(
             f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_url=False)
         )
-        raise ConfigError(f"{SETTINGS_FILE} is wrong: {faults}", where=str(file)) from None
+        raise ConfigError(f"{SETTINGS_FILE} is invalid: {faults}", where=str(file)) from None
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -170,11 +170,11 @@ def _kind(relative: Path) -> Kind:
     first = relative.parts[0]
     if len(relative.parts) < 2 or first not in list(Kind):
         raise ConfigError(
-            "this file is in no folder of objects",
+            "the file is not in a folder for objects",
             expected=f"a file in one of {', '.join(Kind)}",
             where=str(relative),
             remedy=did_you_mean(
-                first, list(Kind), otherwise="move it, or give it a name that begins with a dot"
+                first, list(Kind), otherwise="move it, or give it a name that starts with a dot"
             ),
         )
     return Kind(first)
@@ -189,20 +189,20 @@ def _document(file: Path, where: str) -> dict[str, Any]:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigError(f"the file cannot be read: {reason}", where=where) from None
     if len(data) > _LARGEST_BYTES:
-        raise ConfigError(f"the file is larger than {_LARGEST_BYTES} bytes", where=where)
+        raise ConfigError(f"the file is larger than {_LARGEST_BYTES:,} bytes", where=where)
     document = load_json(text, where) if file.suffix == ".json" else load_yaml(text, where)
     if not isinstance(document, dict):
-        raise ConfigError(f"the file holds a {type(document).__name__}", expected="an object", where=where)
+        raise ConfigError(f"the file contains a {type(document).__name__}", expected="an object", where=where)
     return document
 
 
 def _canonical(ref: ObjectRef, document: Document) -> Document:
-    """Name a table with its type, as the cluster does."""
+    """Write a table's name with its type, as the cluster does."""
     return {**document, "tableName": ref.name} if ref.kind is Kind.TABLE else document
 
 
 def _ordered(value: Any) -> Any:
-    """Sort the keys of objects, names first: two exports of one object are the same to the letter."""
+    """Sort the keys of objects, names first, so that two exports of one object are identical."""
     if isinstance(value, Mapping):
         keys = sorted(value, key=lambda key: (_FIRST_KEYS.index(key) if key in _FIRST_KEYS else 99, key))
         return {key: _ordered(value[key]) for key in keys}

@@ -1,17 +1,17 @@
-"""What was applied, by whom, and what is still to be done: kept in ZooKeeper, one record an object.
+"""What was applied, by whom, and what remains to be done: one record for each object, in ZooKeeper.
 
 ::
 
     /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/as_code/<owner>/<kind>:<name>
-        simpleFields.format    of this record; a newer one is refused
+        simpleFields.format    version of the record; a newer one is refused
         simpleFields.applied   the object as it was after the apply, JSON, secrets masked
         simpleFields.plan      id of the plan
         simpleFields.at_ms     epoch milliseconds
         simpleFields.by        user, host and process
-        listFields.pending     what an apply has begun and not finished: "reload", "brokers"
+        listFields.pending     what an apply has started and not finished: "reload", "brokers"
 
 An object belongs to the owner that applied it. ``pending`` is written before the change that makes it
-necessary and taken out when it is done, so that an apply that was killed is finished by the next one.
+necessary, and removed when it is done, so that the next apply can finish one that was killed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from controller_client.zookeeper import PropertyStore, ZNRecord
 __all__ = ["BROKERS", "INVENTORY_FORMAT", "RELOAD", "Inventory", "InventoryEntry"]
 
 RELOAD = "reload"
-"""Pending: the segments of a table are to be loaded again."""
+"""Pending: a table's segments must be reloaded."""
 
 BROKERS = "brokers"
-"""Pending: the brokers of a table's tenant are to be assigned to it."""
+"""Pending: the brokers of its tenant must be assigned to a table."""
 
 _ROOT = "/PINOT_PLUGINS/as_code"
 _KNOWN = ("format", "applied", "plan", "at_ms", "by")
@@ -45,11 +45,11 @@ class InventoryEntry:
     """What is recorded about an object.
 
     Attributes:
-        applied: The object as it was after the last apply, secrets masked; None: it was not applied.
+        applied: The object after the last apply, with masked secrets; None if it was not applied.
         plan: Id of the plan.
-        at_ms: When, epoch milliseconds.
-        by: Who.
-        pending: What is still to be done.
+        at_ms: When it was applied, in epoch milliseconds.
+        by: Who applied it.
+        pending: What remains to be done.
     """
 
     applied: Document | None = None
@@ -77,7 +77,7 @@ class Inventory:
 
         Raises:
             FormatVersionError: A later release wrote a record.
-            DataError: A record is none.
+            DataError: A record cannot be read.
             UnreachableError: ZooKeeper does not answer.
         """
         names = self._store.children(self._folder)
@@ -89,7 +89,7 @@ class Inventory:
         }
 
     def others(self) -> dict[ObjectRef, str]:
-        """Return the objects that other owners have applied, with the owner's name."""
+        """Return the objects that other owners have applied, with the owners' names."""
         return {
             ref: owner
             for owner in self._store.children(_ROOT)
@@ -103,15 +103,15 @@ class Inventory:
 
         Args:
             ref: The object.
-            document: As it is now, secrets masked.
+            document: The object as it is now, with masked secrets.
             plan: Id of the plan.
-            at_ms: Epoch milliseconds.
-            by: Who.
+            at_ms: Now, in epoch milliseconds.
+            by: Who applied it.
         """
         self._change(ref, lambda entry: replace(entry, applied=document, plan=plan, at_ms=at_ms, by=by))
 
     def add_pending(self, ref: ObjectRef, what: str) -> None:
-        """Record what is to be done, before the change that makes it necessary."""
+        """Record what must be done, before the change that makes it necessary."""
         self._change(ref, lambda entry: replace(entry, pending=entry.pending | {what}))
 
     def done(self, ref: ObjectRef, what: str) -> None:

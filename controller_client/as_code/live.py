@@ -1,4 +1,4 @@
-"""What a cluster has now, as documents."""
+"""Read a cluster's present objects as documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Result = TypeVar("_Result")
 def read_cluster(client: RestClient, kinds: Iterable[Kind] = tuple(Kind)) -> dict[ObjectRef, Document]:
     """Return all objects of some kinds.
 
-    Some requests for each table, schema and instance, eight at a time.
+    This takes a few requests for each table, schema and instance, eight at a time.
 
     Raises:
         PinotPluginError: The controller does not answer, or refuses.
@@ -43,10 +43,10 @@ def read_cluster(client: RestClient, kinds: Iterable[Kind] = tuple(Kind)) -> dic
 
 
 def read_tables(client: RestClient, raw_names: Collection[str]) -> dict[ObjectRef, Document]:
-    """Return the tables of some raw names with their schemas and their consumption; others are not asked for.
+    """Return the tables with some raw names, with their schemas and consumption; no others are read.
 
     Raises:
-        ConfigError: A name is no table's.
+        ConfigError: There is no table with one of the names.
         PinotPluginError: The controller does not answer, or refuses.
     """
     tables = _tables(client, sorted(set(raw_names)))
@@ -87,9 +87,9 @@ def _tables(client: RestClient, raw_names: Sequence[str]) -> dict[ObjectRef, Doc
 
 
 def read_object(client: RestClient, ref: ObjectRef) -> Document | None:
-    """Return one object; None where it is not there.
+    """Return one object; None if it does not exist.
 
-    A tenant or an instance without tags of its own is one without members: it cannot be missing.
+    A tenant without members, or an instance without tags, is never missing: it is just empty.
     """
     if ref.kind is Kind.SCHEMA:
         return _present(client.configs.schema(ref.name))
@@ -101,13 +101,13 @@ def read_object(client: RestClient, ref: ObjectRef) -> Document | None:
 
 
 def schema_name(table: TableName, config: Mapping[str, Any], schemas: Iterable[str]) -> str | None:
-    """Return the name of a table's schema among those that there are, as Pinot finds it."""
+    """Return the name of a table's schema among existing ones, by Pinot's own rule."""
     known = set(schemas)
     return next((name for name in schema_names(table, config) if name in known), None)
 
 
 def schema_names(table: TableName, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names under which Pinot looks for a table's schema, in this order."""
+    """Return the names under which Pinot searches for a table's schema, in this order."""
     named = (config.get("segmentsConfig") or {}).get("schemaName")
     return (table.raw, named) if named and isinstance(named, str) else (table.raw,)
 

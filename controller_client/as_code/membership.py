@@ -1,8 +1,8 @@
-"""Tenants and instances: both are tags of instances, taken apart so that each tag is in one file.
+"""Tenants and instances: both are tags of instances, split so that each tag is in one file.
 
 The tags of tenants (``X_BROKER``, ``X_OFFLINE``, ``X_REALTIME`` of brokers and servers) are in the files of
-tenants, all others in those of instances. ``broker_untagged`` and ``server_untagged`` are in none: an
-instance has one while it has no tag of a tenant.
+tenants, and all other tags are in those of instances. ``broker_untagged`` and ``server_untagged`` are in no
+file: an instance has one of them while it has no tenant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 TENANT_PARTS = {"brokers": "_BROKER", "offline_servers": "_OFFLINE", "realtime_servers": "_REALTIME"}
-"""Key of a tenant's document -> end of the tag of the instances that it names."""
+"""Key in a tenant's document -> suffix of the tag of the instances that it names."""
 
 _UNTAGGED = {"Broker_": "broker_untagged", "Server_": "server_untagged"}
 
@@ -33,13 +33,13 @@ def instance_documents(tags: Mapping[str, Sequence[str]]) -> dict[ObjectRef, Doc
         tags: Tags by instance.
 
     Returns:
-        Those of all tenants, and of the instances that have other tags.
+        The documents of all tenants, and of the instances that have other tags.
     """
     tenants: dict[str, dict[str, list[str]]] = {}
     documents: dict[ObjectRef, Document] = {}
     for instance in sorted(tags):
         if instance.startswith("Controller_"):
-            continue  # its tag is Helix' own
+            continue  # its tag belongs to Helix
         others = []
         for tag in tags[instance]:
             tenant, part = _tenant_of(instance, tag)
@@ -55,14 +55,14 @@ def instance_documents(tags: Mapping[str, Sequence[str]]) -> dict[ObjectRef, Doc
 
 
 def without_members(ref: ObjectRef) -> Document | None:
-    """Return a tenant or an instance without members or tags: such are always there; None for other kinds."""
+    """Return an empty tenant or instance, which always exists; None for other kinds."""
     if ref.kind is Kind.TENANT:
         return {"tenant": ref.name, **{part: [] for part in TENANT_PARTS}}
     return {"instance": ref.name, "tags": []} if ref.kind is Kind.INSTANCE else None
 
 
 def members(document: Document | None) -> set[tuple[str, str]]:
-    """Return what a tenant's document gives to instances: pairs of an instance and a tag."""
+    """Return the tags that a tenant's document gives to instances, as pairs of instance and tag."""
     if document is None:
         return set()
     return {
@@ -95,7 +95,7 @@ def _untagged_if_free(instance: str, tags: list[str]) -> list[str]:
 
 
 def _tenant_of(instance: str, tag: str) -> tuple[str, str | None]:
-    """Return the tenant of a tag and its key in a tenant's document; None for a tag of no tenant."""
+    """Return the tenant of a tag and its key in a tenant's document; None as key if it is no tenant's tag."""
     for part, end in TENANT_PARTS.items():
         kind = "Broker_" if part == "brokers" else "Server_"
         if tag.endswith(end) and instance.startswith(kind) and tag != end:

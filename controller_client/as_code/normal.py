@@ -1,4 +1,4 @@
-"""The form in which a cluster keeps an object: with the defaults of its own version."""
+"""The form in which a cluster stores an object, with the defaults of its own version."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _DEFAULT_TENANT = "DefaultTenant"
 
 
 def normal_form(client: RestClient, ref: ObjectRef, document: Document) -> ReadConfig:
-    """Have the controller read a schema or a table config; what other kinds have is their form already.
+    """Have the controller normalize a schema or a table config; other kinds are already in normal form.
 
     Args:
         client: Client of the controller.
-        ref: The object; of a table, the schema must be in the cluster.
+        ref: The object; a table's schema must exist in the cluster.
         document: The document.
 
     Raises:
@@ -33,6 +33,6 @@ def normal_form(client: RestClient, ref: ObjectRef, document: Document) -> ReadC
 
 
 def _with_tenants(document: Document) -> dict[str, object]:
-    """Fill in the tenants: the cluster does so when it stores a table, and not when it reads one."""
+    """Fill in the tenants: the cluster does that only when it stores a table, not when it reads one."""
     tenants = document.get("tenants") or {}
     return {**document, "tenants": {"broker": _DEFAULT_TENANT, "server": _DEFAULT_TENANT, **tenants}}

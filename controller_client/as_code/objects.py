@@ -1,4 +1,4 @@
-"""What a cluster is made of, as documents: schemas, tables, tenants, instances, consumption."""
+"""The objects of a cluster as documents: schemas, tables, tenants, instances, consumption."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from controller_client.errors import ConfigError, PinotPluginError
 __all__ = ["Document", "Kind", "ObjectRef", "ref_of", "sort_order"]
 
 Document = Mapping[str, Any]
-"""A JSON object: what is in one file, or what the cluster has."""
+"""A JSON object: the content of one file, or an object in the cluster."""
 
 
 class Kind(StrEnum):
-    """Kinds of objects; the value is the folder of their files. In the order in which they are applied."""
+    """Kinds of objects, in the order in which they are applied; the value is the folder of their files."""
 
     SCHEMA = "schemas"
     INSTANCE = "instances"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
     @property
     def singular(self) -> str:
-        """How a message calls one of them."""
+        """The name of one such object in messages."""
         return {Kind.CONSUMPTION: "consumption of"}.get(self, self.value.removesuffix("s"))
 
 
@@ -37,7 +37,7 @@ class ObjectRef:
 
     Attributes:
         kind: Its kind.
-        name: Its name in the cluster; of tables and their consumption with type.
+        name: Its name in the cluster; for tables and consumption, with type.
     """
 
     kind: Kind
@@ -48,7 +48,7 @@ class ObjectRef:
 
     @property
     def key(self) -> str:
-        """The object in a word, e.g. ``tables/flights_OFFLINE``."""
+        """The object as one word, e.g. ``tables/flights_OFFLINE``."""
         return f"{self.kind}/{self.name}"
 
     @classmethod
@@ -56,34 +56,34 @@ class ObjectRef:
         """Read what :attr:`key` wrote.
 
         Raises:
-            ConfigError: It is no such word.
+            ConfigError: It is not a valid key.
         """
         kind, slash, name = key.partition("/")
         if not slash or not name or kind not in list(Kind):
-            raise ConfigError(f"{key!r} names no object", expected="e.g. tables/flights_OFFLINE")
+            raise ConfigError(f"{key!r} is not an object", expected="e.g. tables/flights_OFFLINE")
         return cls(Kind(kind), name)
 
     @property
     def table(self) -> TableName:
-        """The table of a table or of its consumption."""
+        """The table, for a table or its consumption."""
         return TableName(self.name)
 
 
 def sort_order(ref: ObjectRef) -> tuple[int, str]:
-    """Return what sorts objects in the order in which they are applied."""
+    """Return a key that sorts objects in the order in which they are applied."""
     return list(Kind).index(ref.kind), ref.name
 
 
 def ref_of(kind: Kind, document: Document, where: str) -> ObjectRef:
-    """Return which object a document is about.
+    """Return the object that a document describes.
 
     Args:
-        kind: Its kind.
+        kind: Kind of the object.
         document: The document.
-        where: Its file, for the error.
+        where: Its file, for error messages.
 
     Raises:
-        ConfigError: It does not name its object as its kind does.
+        ConfigError: It does not name its object as this kind requires.
     """
     if kind is Kind.TABLE:
         table_type = str(document.get("tableType") or "").upper()
@@ -92,13 +92,13 @@ def ref_of(kind: Kind, document: Document, where: str) -> ObjectRef:
                 f"tableType is {document.get('tableType')!r}", expected="OFFLINE or REALTIME", where=where
             )
         name = _text(document, "tableName", where)
-        return ObjectRef(kind, _with_place(where, lambda: TableName.of(name, TableType(table_type))))
+        return ObjectRef(kind, _naming_file(where, lambda: TableName.of(name, TableType(table_type))))
     key = _NAME_KEYS[kind]
     name = _text(document, key, where)
     if kind is Kind.CONSUMPTION:
-        table = _with_place(where, lambda: TableName(name))
+        table = _naming_file(where, lambda: TableName(name))
         if table.type is not TableType.REALTIME:
-            raise ConfigError(f"{table} consumes nothing", expected="a realtime table", where=where)
+            raise ConfigError(f"{table} does not consume a stream", expected="a realtime table", where=where)
     return ObjectRef(kind, name)
 
 
@@ -117,7 +117,7 @@ def _text(document: Document, key: str, where: str) -> str:
     return value
 
 
-def _with_place(where: str, read: Any) -> TableName:
+def _naming_file(where: str, read: Any) -> TableName:
     try:
         name: TableName = read()
     except PinotPluginError as error:

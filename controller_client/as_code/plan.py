@@ -1,8 +1,8 @@
 """A plan: what would be done to a cluster, in which order, and what each change does to the data.
 
-A plan holds no secret: documents in it are those of the files, with their references, and what the cluster
-has is masked. Its id follows from what it would do, so the same change of the same cluster always has the
-same id.
+A plan contains no secrets: its documents are those of the files, with their references, and the cluster's
+values are masked. The id is derived from what the plan would do, so the same change of the same cluster
+always has the same id.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class PlannedField(_Record):
     """A field that changes.
 
     Attributes:
-        field: JSON pointer; columns of a schema stand in it by name.
-        old: What the cluster has, secrets masked; null with ``is_new``.
-        new: What is wanted, as the file has it; null with ``is_gone``.
+        field: JSON pointer; it refers to columns of a schema by name.
+        old: The cluster's value, with masked secrets; null with ``is_new``.
+        new: The wanted value, as in the file; null with ``is_gone``.
         is_new: The cluster does not have the field.
-        is_gone: It is not wanted.
+        is_gone: The field is to be removed.
         effect: What the change does to the data.
-        reason: Why.
+        reason: The reason.
     """
 
     field: str
@@ -70,14 +70,14 @@ class Step(_Record):
 
     Attributes:
         action: What it does.
-        object: To which object, e.g. ``tables/flights_OFFLINE``.
-        fields: What changes.
-        effects: What that does to the data, each once, the most first.
-        segments: Number of segments that it is about.
-        size_bytes: Their bytes on all servers; null: unknown.
-        notes: What follows from it, and what is left to do by hand.
-        refusal: Why Pinot will refuse it; null: nothing is known that it would refuse.
-        fingerprint: Check sum of what is there and of what is wanted, secrets left out.
+        object: The object that it applies to, e.g. ``tables/flights_OFFLINE``.
+        fields: The changed fields.
+        effects: What they do to the data, each effect once, the greatest first.
+        segments: Number of segments concerned.
+        size_bytes: Their size on all servers, in bytes; null if unknown.
+        notes: Consequences, and what must be done by hand.
+        refusal: Why Pinot will refuse it; null if no reason is known.
+        fingerprint: Checksum of the present and the wanted object, without secrets.
     """
 
     action: Action
@@ -97,7 +97,7 @@ class Step(_Record):
 
     @property
     def key(self) -> str:
-        """What makes it this step and no other."""
+        """What identifies the step."""
         return f"{self.action} {self.object} {self.fingerprint}"
 
 
@@ -105,13 +105,13 @@ class Plan(_Record):
     """A plan.
 
     Attributes:
-        format: Of this document.
-        owner: Whose objects these are.
-        folder: The folder that it was made from.
-        controller: URL of the controller of the cluster that it is for, without credentials.
-        prune: Whether objects that the owner has applied and whose files are gone are deleted.
-        keep_unset: Whether references to what is not set leave the field as it is.
-        steps: In their order.
+        format: Version of this document's format.
+        owner: Owner of the objects.
+        folder: The folder that the plan was made from.
+        controller: URL of the cluster's controller, without credentials.
+        prune: Whether to delete objects that the owner applied and whose files are gone.
+        keep_unset: Whether references to unset variables or missing files leave a field unchanged.
+        steps: The steps, in order.
         left_alone: Objects of the cluster that have no file.
     """
 
@@ -126,7 +126,7 @@ class Plan(_Record):
 
     @property
     def id(self) -> str:
-        """Check sum of what it would do."""
+        """Checksum of what the plan would do."""
         text = "\n".join([self.owner, self.controller, *(step.key for step in self.steps)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -146,13 +146,13 @@ class Plan(_Record):
 
 
 def fingerprint(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
-    """Return the check sum of a change between documents without secrets."""
+    """Return the checksum of a change between documents without secrets."""
     text = json.dumps([before, after], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def save_plan(plan: Plan, path: Path) -> None:
-    """Write a plan into a file."""
+    """Write a plan to a file."""
     path.write_text(json.dumps(plan.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -160,7 +160,7 @@ def load_plan(path: Path) -> Plan:
     """Read a plan.
 
     Raises:
-        ConfigError: The file is no plan, or was changed.
+        ConfigError: The file is not a plan, or was changed.
         FormatVersionError: A later release wrote it.
     """
     try:
@@ -181,21 +181,21 @@ def load_plan(path: Path) -> Plan:
         ValidationError,
     ) as error:
         raise ConfigError(
-            f"this is no plan ({type(error).__name__})",
-            expected="a file that 'pinotctl diff DIR --save FILE' wrote, of this version",
+            f"the file is not a plan ({type(error).__name__})",
+            expected="a file that 'pinotctl diff DIR --save FILE' of this version wrote",
             where=str(path),
         ) from None
     if plan.id != stated:
         raise ConfigError(
-            "the plan's id is not that of its content, so it was changed after it was made",
+            "the plan's id does not match its content: the file was changed after it was written",
             where=str(path),
-            remedy="make it again by: pinotctl diff DIR --save FILE",
+            remedy="write it again with: pinotctl diff DIR --save FILE",
         )
     return plan
 
 
 def effects_of(fields: Sequence[PlannedField]) -> tuple[Effect, ...]:
-    """Return the effects of fields, each once, the most first."""
+    """Return the effects of fields, each once, the greatest first."""
     found = sorted({each.effect for each in fields}, key=lambda each: -each.weight)
     more = tuple(each for each in found if each is not Effect.NOTHING)
     return more or (Effect.NOTHING,)

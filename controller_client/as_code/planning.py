@@ -1,4 +1,4 @@
-"""Making a plan: what a folder wants, compared with what the cluster has."""
+"""Make a plan: compare a folder with a cluster."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["Planned", "make_plan"]
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan and what it needs to be carried out.
+    """A plan and what is needed to apply it.
 
     Attributes:
-        plan: The plan; without secrets.
-        targets: What is wanted, by object; with secrets.
-        inventory: What its owner has applied.
-        others: Objects that other owners have applied, with the owner's name.
+        plan: The plan, without secrets.
+        targets: The wanted objects, with secrets.
+        inventory: What the owner has applied.
+        others: Objects that other owners have applied, with the owners' names.
     """
 
     plan: Plan
@@ -53,17 +53,17 @@ def make_plan(
     Args:
         client: Client of the controller.
         store: The cluster's property store, connected.
-        folder: What is wanted.
-        references: Where its references are looked up.
+        folder: The wanted state.
+        references: Resolves the folder's references.
         prune: Delete what the folder's owner applied and what no longer has a file.
-        keep_unset: Leave a field unchanged if the variable or file that it refers to is missing.
+        keep_unset: Leave a field unchanged if a variable or file that it refers to is missing.
 
     Returns:
-        The plan. Steps that the cluster will refuse are in it, with the reason.
+        The plan. It includes steps that the cluster will refuse, with the reason.
 
     Raises:
-        ConfigError: Something in the files is wrong; the error names all of it.
-        PinotPluginError: The cluster does not answer, or refuses to.
+        ConfigError: The files have errors; the message lists all of them.
+        PinotPluginError: The cluster does not answer, or refuses a request.
     """
     live = read_cluster(client)
     inventory = Inventory(store, folder.settings.owner)
@@ -97,14 +97,14 @@ def _reloads(
     entries: Mapping[ObjectRef, InventoryEntry],
     live: Mapping[ObjectRef, Document],
 ) -> list[Step]:
-    """Return the reloads: by these changes, or left over by an apply that was not finished."""
+    """Return the reloads that these changes need, and those left over from an unfinished apply."""
     tables = {table for step in changes for table in maker.reloaded_tables(step)}
     left_over = {ref for ref, entry in entries.items() if RELOAD in entry.pending and ref in live}
     steps = []
     for ref in sorted(tables | left_over, key=sort_order):
         size = maker.size(ref.table)
         if size.segments or ref in left_over:
-            notes = ("an apply before this one did not finish it",) if ref in left_over - tables else ()
+            notes = ("left over from an unfinished apply",) if ref in left_over - tables else ()
             steps.append(
                 Step(
                     action=Action.RELOAD,

@@ -1,4 +1,4 @@
-"""Deleting what a folder has no more: only what its own owner has applied."""
+"""Delete what a folder no longer has: only what its owner has applied."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def prune_steps(
     folder: Folder,
     live: Mapping[ObjectRef, Document],
 ) -> list[Step]:
-    """Return the deletes: tables, then schemas. Tenants, instances and pauses are left as they are.
+    """Return the deletions: tables, then schemas. Tenants, instances and pauses are not changed.
 
     Args:
         client: Client of the controller.
         entries: What the folder's owner has applied.
-        folder: What is wanted.
-        live: What the cluster has.
+        folder: The wanted state.
+        live: The cluster's objects.
     """
     gone = [
         ref
@@ -60,7 +60,7 @@ def prune_steps(
             and table not in tables
             and schema_name(table.table, config, known) == ref.name
         ]
-        refusal = f"the tables {', '.join(users)} use it" if users else None
+        refusal = f"it is used by {', '.join(users)}" if users else None
         steps.append(
             Step(
                 action=Action.DELETE,

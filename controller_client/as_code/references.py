@@ -1,7 +1,7 @@
-"""References to variables and files in any text of a folder's files: see `common.references`.
+"""References to variables and files in any text of a folder's files; see `common.references`.
 
-What a reference stands for is in no plan, no record and no message: a document is shown with the references
-that are in its file, and where it has none, with its secrets masked.
+The value of a reference never appears in a plan, a record or a message: documents are shown with the
+references of their files, or else with masked secrets.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MAX_BYTES = 1024 * 1024
 
 @dataclass(frozen=True)
 class References:
-    """Where references of a folder are looked up: any variable and any file, since it is its user's own.
+    """Resolves a folder's references, to any variable and any file, since the folder is the user's own.
 
     Attributes:
         env: The environment.
-        folder: Where relative paths begin.
+        folder: The folder that relative paths start from.
     """
 
     env: Mapping[str, str]
@@ -43,10 +43,10 @@ class References:
 
         Args:
             document: The document.
-            present: What the cluster has: a reference to what is not set stands for the value there.
+            present: The cluster's object: its values replace references that cannot be resolved.
 
         Raises:
-            ConfigError: A variable is not set or a file cannot be read; the error names all of them.
+            ConfigError: Variables are not set or files cannot be read; the error names all of them.
         """
         missing: dict[str, str] = {}
 
@@ -54,9 +54,9 @@ class References:
             try:
                 return replaced(text, self)
             except ConfigError as error:
-                there = ABSENT if present is None else value_at(present, at)
-                if there is not ABSENT:
-                    return there
+                current = ABSENT if present is None else value_at(present, at)
+                if current is not ABSENT:
+                    return current
                 missing.setdefault(error.message, pointer_text(at))
                 return text
 
@@ -92,8 +92,8 @@ def hide(document: Document, shown: Document | None = None) -> Document:
     """Copy a document with its secrets masked.
 
     Args:
-        document: As the cluster has it, or with its references replaced.
-        shown: As it is in its file: a text there that has a reference takes the place of what it stands for.
+        document: The cluster's document, or one with resolved references.
+        shown: The document in the file: its texts with references replace the resolved texts.
     """
 
     def hidden(at: Pointer, text: str) -> str:
@@ -101,7 +101,7 @@ def hide(document: Document, shown: Document | None = None) -> Document:
         if isinstance(written, str) and has_reference(written):
             return written
         if is_reference(text):
-            return text  # of a task: its processes resolve it
+            return text  # of a task, whose processes resolve it
         return MASK if at and is_secret(at[-1]) else mask_text(text)
 
     result: Document = replace_texts(document, hidden)
@@ -111,15 +111,15 @@ def hide(document: Document, shown: Document | None = None) -> Document:
 def secret_references(
     ref: ObjectRef, document: Document, taken: Iterable[str] = ()
 ) -> tuple[Document, dict[str, Pointer]]:
-    """Copy a document with a reference in the place of each secret, for a file.
+    """Copy a document for a file, with a reference instead of each secret.
 
     Args:
-        ref: Whose document it is; the variables' names begin with it.
-        document: As the cluster has it.
-        taken: Names of variables that others have.
+        ref: The document's object; the names of the variables start with its name.
+        document: The cluster's document.
+        taken: Names of variables that are already used.
 
     Returns:
-        The copy, and the variables that it refers to with where they are.
+        The copy, and the variables that it refers to, with their locations.
     """
     names: dict[str, Pointer] = {}
     used = set(taken)

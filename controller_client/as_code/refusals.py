@@ -1,4 +1,4 @@
-"""What a cluster will refuse, found out before anything is sent to stay."""
+"""Find out what a cluster will refuse before anything is changed."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ def find_refusals(
     live: Mapping[ObjectRef, Document],
     others: Mapping[ObjectRef, str],
 ) -> dict[ObjectRef, str]:
-    """Return why the cluster will refuse objects, for those that it will.
+    """Return the objects that the cluster will refuse, with the reasons.
 
-    Schemas and tables that change are checked by the controller, together as they belong together.
+    The controller checks changed schemas together with the tables that use them.
 
     Args:
         client: Client of the controller.
         store: The cluster's property store.
-        targets: What is wanted.
-        live: What the cluster has.
-        others: Objects of other owners, with the owner's name.
+        targets: The wanted objects.
+        live: The cluster's objects.
+        others: Objects of other owners, with the owners' names.
     """
     found: dict[ObjectRef, str] = {}
     wanted = {target.ref: target for target in targets}
@@ -55,7 +55,9 @@ def find_refusals(
         if not target.differs:
             continue
         if target.ref in others:
-            found[target.ref] = f"it belongs to the owner {others[target.ref]}: change it in that one's files"
+            found[target.ref] = (
+                f"it belongs to the owner {others[target.ref]}: change it in that owner's files"
+            )
         elif target.refusal:
             found[target.ref] = target.refusal
         else:
@@ -81,7 +83,7 @@ def _by_rule(
         table = ObjectRef(Kind.TABLE, target.ref.name)
         if table not in wanted and table not in live:
             return f"there is no table {target.ref.name}"
-        return None if target.document["paused"] else _held_by_others(store, target.ref)
+        return None if target.document["paused"] else _paused_by_others(store, target.ref)
     if target.ref.kind is Kind.TABLE and target.present is not None:
         if client.cluster.capabilities().has(Capability.UPSERT_CHANGE_REFUSED):
             return _upsert_change(target.present, target.document)
@@ -92,7 +94,7 @@ def _by_rule(
 
 
 def emptied_tenant(target: Target, live: Mapping[ObjectRef, Document]) -> str | None:
-    """Return why a tenant cannot lose its last broker or server: the tables that are on it."""
+    """Return why a tenant cannot lose its last broker or server: the tables that use it."""
     if target.ref.kind is not Kind.TENANT:
         return None
     for role, parts in (("broker", ("brokers",)), ("server", ("offline_servers", "realtime_servers"))):
@@ -103,17 +105,17 @@ def emptied_tenant(target: Target, live: Mapping[ObjectRef, Document]) -> str | 
                 if ref.kind is Kind.TABLE and (config.get("tenants") or {}).get(role) == target.ref.name
             ]
             if tables:
-                return f"it would have no {role}, and is that of {', '.join(sorted(tables))}"
+                return f"it would have no {role}, but {', '.join(sorted(tables))} would still use it"
     return None
 
 
-def _held_by_others(store: PropertyStore, ref: ObjectRef) -> str | None:
-    """Return who else wants a table paused, and resumes it by itself; None: nobody."""
+def _paused_by_others(store: PropertyStore, ref: ObjectRef) -> str | None:
+    """Return who else has the table paused and will resume it; None if nobody does."""
     record = read_record(store, ref.table)
     holders = [] if record is None else [each for name, each in record.holders.items() if name != EXPLICIT]
     if not holders:
         return None
-    return f"it is paused by {', '.join(each.by for each in holders)}, and resumed when that has ended"
+    return f"it is paused by {', '.join(each.by for each in holders)}, which will resume it"
 
 
 def _upsert_change(old: Document, new: Document) -> str | None:
@@ -148,7 +150,7 @@ def _instances(document: Document) -> set[str]:
 def _checked(
     client: RestClient, wanted: Mapping[ObjectRef, Target], live: Mapping[ObjectRef, Document]
 ) -> list[tuple[set[ObjectRef], str | None]]:
-    """Have the controller check each raw name with something new; returns its refusals."""
+    """Have the controller check each raw name that has a change; return its refusals."""
     schemas = {ref.name for ref in (*live, *wanted) if ref.kind is Kind.SCHEMA}
     tables = {ref: _document(ref, wanted, live) for ref in (*live, *wanted) if ref.kind is Kind.TABLE}
     by_name: dict[str, dict[ObjectRef, Document]] = {}
@@ -168,7 +170,7 @@ def _checked(
             return refs, None
         name = next(iter(names))
         if name is None:
-            return refs, f"there is no schema {raw} for it, neither in the cluster nor in the files"
+            return refs, f"its schema {raw} is neither in the cluster nor in the files"
         schema = _document(ObjectRef(Kind.SCHEMA, name), wanted, live)
         by_type: dict[TableType, Document] = {
             TableName(ref.name).type: config for ref, config in configs.items()

@@ -13,7 +13,7 @@ from controller_client.rest.capabilities import Capabilities, Capability
 __all__ = ["FIELD_LISTS", "columns_of", "schema_effect"]
 
 FIELD_LISTS = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs", "complexFieldSpecs")
-"""The lists of columns in a schema; its old ``timeFieldSpec`` is one column by itself."""
+"""The lists of columns in a schema; the old ``timeFieldSpec`` is a single column."""
 
 _BREAKING = ("dataType", "singleValueField")
 _OF_ROWS = (
@@ -38,15 +38,15 @@ def schema_effect(
 
     Args:
         change: The field.
-        old: The schema that the cluster has.
-        new: The schema that is wanted.
-        capabilities: What the cluster's version can.
+        old: The cluster's schema.
+        new: The wanted schema.
+        capabilities: What the cluster's version supports.
     """
     top, *rest = change.pointer
     if top == "primaryKeyColumns":
         return _primary_key(change, capabilities)
     if top not in FIELD_LISTS and top != "timeFieldSpec":
-        return FieldEffect(Effect.NOTHING, "it is about queries or documentation alone")
+        return FieldEffect(Effect.NOTHING, "it only concerns queries or documentation")
     before, after = columns_of(old), columns_of(new)
     name = rest[0] if rest and top in FIELD_LISTS else _time_column(old) or _time_column(new)
     if not rest and top in FIELD_LISTS:
@@ -63,38 +63,34 @@ def _column(
 ) -> FieldEffect:
     if before is None:
         until = (
-            "queries read its default until then"
+            "until then, queries see its default value"
             if capabilities.has(Capability.MISSING_COLUMNS_AS_DEFAULT)
-            else "queries that name it, or all columns by *, leave segments without it out until then"
+            else "until then, queries that select it, by name or by *, leave out segments without it"
         )
-        return FieldEffect(
-            Effect.RELOAD, f"segments get the column {name} when they are loaded again; {until}"
-        )
+        return FieldEffect(Effect.RELOAD, f"segments get the column {name} when they are reloaded; {until}")
     if after is None:
-        return FieldEffect(
-            Effect.IMPOSSIBLE, f"Pinot refuses a schema without the column {name}, which it has now"
-        )
+        return FieldEffect(Effect.IMPOSSIBLE, f"Pinot refuses to remove the column {name}")
     if not capabilities.has(Capability.SCHEMA_FIELDS_CHANGE):
         return FieldEffect(Effect.IMPOSSIBLE, f"this version refuses any change of the column {name}")
     broken = [key for key in _BREAKING if not same(before.get(key), after.get(key))]
     if broken:
         return FieldEffect(
-            Effect.IMPOSSIBLE, f"Pinot refuses another {' and '.join(broken)} for the column {name}"
+            Effect.IMPOSSIBLE, f"Pinot refuses to change {' and '.join(broken)} of the column {name}"
         )
     if change.pointer[-1] in _OF_ROWS:
-        return FieldEffect(Effect.RE_INGEST, "rows that are there keep the value that they were stored with")
+        return FieldEffect(Effect.RE_INGEST, "existing rows keep the values that they were stored with")
     return FieldEffect(Effect.NOTHING, "it does not change what is stored")
 
 
 def _primary_key(change: FieldChange, capabilities: Capabilities) -> FieldEffect:
     if change.old and capabilities.has(Capability.UPSERT_CHANGE_REFUSED):
-        return FieldEffect(Effect.IMPOSSIBLE, "Pinot refuses another primary key")
+        return FieldEffect(Effect.IMPOSSIBLE, "Pinot refuses to change the primary key")
     return FieldEffect(Effect.RESTART, "servers read the primary key when they start")
 
 
 def _specs(schema: Document) -> Iterator[Mapping[str, Any]]:
-    for place in FIELD_LISTS:
-        yield from schema.get(place) or ()
+    for key in FIELD_LISTS:
+        yield from schema.get(key) or ()
     time = schema.get("timeFieldSpec")
     if time:
         yield {**time, "name": _time_column(schema)}

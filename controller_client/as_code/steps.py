@@ -1,4 +1,4 @@
-"""The steps of a plan: what changes in an object, and what that does to data."""
+"""The steps of a plan: what changes in an object, and what that does to the data."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from controller_client.as_code.references import hide
 from controller_client.as_code.schema_effects import columns_of, schema_effect
 from controller_client.as_code.table_data import DataSize, expired_segments, retention_ms, size_of
 from controller_client.as_code.wanted import Target
+from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore
@@ -25,12 +26,12 @@ _RETENTION = ("retentionTimeUnit", "retentionTimeValue")
 
 
 class StepMaker:
-    """Makes the steps of one plan; what it asks the cluster about a table's data, it asks once.
+    """Makes the steps of one plan; the size of a table's data is read only once.
 
     Args:
         client: Client of the controller.
         store: The cluster's property store.
-        live: What the cluster has.
+        live: The cluster's objects.
     """
 
     def __init__(
@@ -46,11 +47,11 @@ class StepMaker:
         """Return the size of a table's data."""
 
     def step(self, target: Target, refusal: str | None) -> Step:
-        """Return the step that makes an object as it should be.
+        """Return the step that brings an object to its wanted state.
 
         Args:
-            target: The object; it differs from what is there.
-            refusal: Why the cluster will refuse it, if that is known.
+            target: The object; it differs from the cluster's.
+            refusal: Why the cluster will refuse it, if known.
         """
         shown_old = None if target.present is None else hide(target.present)
         shown_new = hide(target.document, target.shown)
@@ -84,7 +85,7 @@ class StepMaker:
         )
 
     def reloaded_tables(self, step: Step) -> list[ObjectRef]:
-        """Return the tables whose segments are to be loaded again after a step."""
+        """Return the tables whose segments must be reloaded after a step."""
         if Effect.RELOAD not in step.effects or step.refusal:
             return []
         if step.ref.kind is Kind.TABLE:
@@ -94,7 +95,7 @@ class StepMaker:
     def _consumption(self, target: Target, refusal: str | None, key: str) -> Step:
         paused = bool(target.document["paused"])
         field = PlannedField(
-            field="/paused", old=not paused, new=paused, reason="the stream is not read while it is paused"
+            field="/paused", old=not paused, new=paused, reason="a paused table does not read its stream"
         )
         return Step(
             action=Action.PAUSE if paused else Action.RESUME,
@@ -129,36 +130,36 @@ class StepMaker:
                 target, change
             ):
                 return FieldEffect(
-                    Effect.RELOAD, "the column is new: servers compute it when they load segments again"
+                    Effect.RELOAD, "the column is new: servers compute it when they reload segments"
                 )
             return table_effect(change, target.document, self._capabilities)
         if target.ref.kind is Kind.TENANT and change.pointer[0] != "brokers":
             if not any(self._tables_on(target.ref.name)):
-                return FieldEffect(Effect.NOTHING, "no table is on its servers")
+                return FieldEffect(Effect.NOTHING, "no table uses its servers")
             return FieldEffect(
                 Effect.REBALANCE, "segments stay where they are until the tenant's tables are rebalanced"
             )
-        return FieldEffect(Effect.NOTHING, "it is about instances")
+        return FieldEffect(Effect.NOTHING, "it only concerns instances")
 
     def _retention(self, target: Target) -> FieldEffect:
         before, after = (
             retention_ms(target.ref.table, each) for each in (target.present or {}, target.document)
         )
         if after is None or (before is not None and after >= before):
-            return FieldEffect(Effect.NOTHING, "segments are kept for longer, or as long")
+            return FieldEffect(Effect.NOTHING, "segments are kept at least as long as before")
         expired = self._expired(target.ref.table, after)
         if not expired:
             return FieldEffect(Effect.NOTHING, "no segment is older than that now")
         return FieldEffect(
             Effect.DELETION,
-            f"Pinot deletes {len(expired)} segments, whose rows are older than that, within hours",
+            f"within hours, Pinot deletes {counted_text(len(expired), 'segment')} with older rows",
         )
 
     def _expired(self, table: TableName, keep_ms: int) -> set[str]:
         return expired_segments(self._store, table, keep_ms, round(self._client.clock.now() * 1000))
 
     def _makes_new_columns(self, target: Target, change: FieldChange) -> bool:
-        """Whether a change of transforms is only about columns that the schema does not have yet."""
+        """Whether a change of transforms only concerns columns that the schema does not have yet."""
 
         def transforms(value: object) -> dict[str, object]:
             return {str(each.get("columnName")): each for each in value} if isinstance(value, list) else {}
@@ -170,14 +171,14 @@ class StepMaker:
         return bool(touched) and not touched & present.keys()
 
     def _touched(self, target: Target, fields: tuple[PlannedField, ...]) -> DataSize:
-        """Return how much data a change is about; none where it does nothing to data."""
+        """Return how much data a change concerns; none if it does nothing to data."""
         moving = {Effect.RELOAD, Effect.REBALANCE, Effect.RE_INGEST, Effect.DELETION, Effect.UNKNOWN}
         if not moving & {each.effect for each in fields}:
             return DataSize()
-        return sum((self.size(ref.table) for ref in self._about(target)), DataSize())
+        return sum((self.size(ref.table) for ref in self._concerned_tables(target)), DataSize())
 
-    def _about(self, target: Target) -> Iterator[ObjectRef]:
-        """Yield the tables whose data a change of an object is about."""
+    def _concerned_tables(self, target: Target) -> Iterator[ObjectRef]:
+        """Yield the tables whose data a change of an object concerns."""
         if target.ref.kind is Kind.TABLE:
             yield target.ref
         elif target.ref.kind is Kind.SCHEMA:
@@ -188,27 +189,27 @@ class StepMaker:
     def _notes(self, target: Target, fields: tuple[PlannedField, ...]) -> Iterator[str]:
         effects = {each.effect for each in fields}
         if Effect.RELOAD in effects and any(
-            ref.table.type is TableType.REALTIME for ref in self._about(target)
+            ref.table.type is TableType.REALTIME for ref in self._concerned_tables(target)
         ):
-            yield "consuming segments stay as they are; the next ones of their partitions have it"
+            yield "consuming segments stay as they are; the change applies from their next segments on"
         if target.ref.kind is Kind.TABLE and Effect.REBALANCE in effects:
-            yield f"then run: pinotctl table rebalance {target.ref.name}"
+            yield f"afterwards, run: pinotctl table rebalance {target.ref.name}"
         if target.ref.kind is Kind.TENANT and Effect.REBALANCE in effects:
             names = ", ".join(ref.name for ref in self._tables_on(target.ref.name))
-            yield f"then rebalance the tables of the tenant: {names}"
+            yield f"afterwards, rebalance the tenant's tables: {names}"
         if Effect.RE_INGEST in effects:
-            yield "segments that are there stay as they are: build them again from their source"
+            yield "existing segments stay as they are: rebuild them from their source"
         if Effect.RESTART in effects:
-            yield "servers have to be started again, one after the other"
+            yield "servers must be restarted, one after another"
 
     def _tables_of(self, schema: str) -> Iterator[ObjectRef]:
-        """Yield the tables of the cluster that have a schema."""
+        """Yield the cluster's tables that use a schema."""
         for ref, config in self._live.items():
             if ref.kind is Kind.TABLE and schema_name(ref.table, config, self._schemas) == schema:
                 yield ref
 
     def _tables_on(self, tenant: str) -> Iterator[ObjectRef]:
-        """Yield the tables of the cluster that are on the servers of a tenant."""
+        """Yield the cluster's tables that use the servers of a tenant."""
         for ref, config in self._live.items():
             if ref.kind is Kind.TABLE and (config.get("tenants") or {}).get("server") == tenant:
                 yield ref
@@ -219,12 +220,12 @@ def shown_values(change: FieldChange, shown_old: Document, shown_new: Document) 
 
     Args:
         change: The change.
-        shown_old: What the cluster has, secrets masked.
-        shown_new: What is wanted, secrets masked.
+        shown_old: The cluster's object, with masked secrets.
+        shown_new: The wanted object, with masked secrets.
     """
     old, new = value_at(shown_old, change.pointer), value_at(shown_new, change.pointer)
     named_old, named_new = by_name(old), by_name(new)
     if named_old and named_new:
-        # Their order is all that differs: each column's own change is a field of its own.
+        # Only their order differs: a change of a column is a separate field.
         return [*named_old], [*named_new]
     return old, new

@@ -1,4 +1,4 @@
-"""How much data a change is about: segments and bytes, and what a shorter retention deletes."""
+"""How much data a change concerns: segments and bytes, and what a shorter retention deletes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _UNITS_MS = {
 
 @dataclass(frozen=True)
 class DataSize:
-    """Some data of tables.
+    """An amount of data.
 
     Attributes:
         segments: Number of segments.
-        size_bytes: Their size on all servers, as these report it; None: unknown.
+        size_bytes: Their size on all servers, as the servers report it; None if unknown.
     """
 
     segments: int = 0
@@ -41,7 +41,7 @@ class DataSize:
 
 
 def size_of(client: RestClient, table: TableName) -> DataSize:
-    """Return the size of a table's data, replaced segments included; asks all its servers.
+    """Return the size of a table's data, including replaced segments; queries all its servers.
 
     Raises:
         NotFoundError: There is no such table.
@@ -52,13 +52,13 @@ def size_of(client: RestClient, table: TableName) -> DataSize:
     try:
         return DataSize(segments, client.tables.size(table).reported_bytes)
     except PinotPluginError:
-        return DataSize(segments, None)  # a server that does not answer; the plan is not about it
+        return DataSize(segments, None)  # a server does not answer; that must not fail the plan
 
 
 def retention_ms(table: TableName, config: Document) -> int | None:
-    """Return how long Pinot keeps a table's segments, milliseconds; None: for ever.
+    """Return how long Pinot keeps a table's segments, in milliseconds; None: forever.
 
-    Raises nothing: what cannot be read deletes nothing, as in Pinot.
+    It raises nothing: as in Pinot, a value that cannot be read deletes nothing.
     """
     segments = config.get("segmentsConfig") or {}
     batch = (config.get("ingestionConfig") or {}).get("batchIngestionConfig") or {}
@@ -71,13 +71,13 @@ def retention_ms(table: TableName, config: Document) -> int | None:
 
 
 def expired_segments(store: PropertyStore, table: TableName, keep_ms: int, now_ms: int) -> set[str]:
-    """Return the segments that Pinot deletes with a retention, at this moment.
+    """Return the segments that Pinot would delete now with a given retention.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
         keep_ms: The retention.
-        now_ms: Epoch milliseconds.
+        now_ms: Now, in epoch milliseconds.
     """
     names = store.children(f"/SEGMENTS/{table}")
     records = store.get_many([segment_path(table, name) for name in names])
@@ -88,7 +88,7 @@ def expired_segments(store: PropertyStore, table: TableName, keep_ms: int, now_m
 
 
 def _end_ms(fields: Mapping[str, str]) -> int | None:
-    """When a segment's rows end, epoch milliseconds; None where that is not known, so that it is kept."""
+    """Return when a segment's rows end, in epoch milliseconds; None if unknown: the segment is kept."""
     end, unit = fields.get("segment.end.time", ""), fields.get("segment.time.unit", "")
     if fields.get("segment.realtime.status") == "IN_PROGRESS" or not end.isdecimal() or unit not in _UNITS_MS:
         return None

@@ -1,4 +1,4 @@
-"""What a folder wants, in the form in which the cluster itself would keep it."""
+"""The wanted objects of a folder, in the form in which the cluster itself would store them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["Target", "read_targets"]
 
 @dataclass(frozen=True)
 class Target:
-    """An object as it should be.
+    """The wanted state of an object.
 
     Attributes:
         ref: The object.
-        present: What the cluster has; None: nothing.
-        document: What is wanted, references replaced; with the defaults of the cluster's version where
-            the cluster could read it.
-        shown: The same without secrets: references are in it as they are in the file.
-        refusal: Why the cluster cannot read it; None: it can.
+        present: The cluster's document; None if there is none.
+        document: The wanted document, with resolved references; if the cluster could read it, with the
+            defaults of its version.
+        shown: The same without secrets: with references as in the file.
+        refusal: Why the cluster cannot read it; None if it can.
     """
 
     ref: ObjectRef
@@ -43,7 +43,7 @@ class Target:
 
     @property
     def differs(self) -> bool:
-        """Whether the cluster has something else."""
+        """Whether the cluster's document differs."""
         return self.present is None or not same(self.present, self.document)
 
 
@@ -55,12 +55,12 @@ def read_targets(
     *,
     keep_unset: bool,
 ) -> list[Target]:
-    """Return what a folder wants, in the order in which it is applied.
+    """Return the wanted objects of a folder, in the order in which they are applied.
 
-    Objects that are as the cluster has them cost no request, others one each.
+    Objects that match the cluster need no request, others one each.
 
     Raises:
-        ConfigError: Something in the files is wrong; the error names all of it.
+        ConfigError: The files have errors; the message lists all of them.
     """
     faults: list[str] = []
     targets = []
@@ -86,9 +86,9 @@ def read_targets(
     if faults:
         unset = any("is not set" in fault for fault in faults)
         raise ConfigError(
-            f"{len(faults)} of {len(targets) + len(faults)} files are wrong:\n  " + "\n  ".join(faults),
+            f"{len(faults)} of {len(targets) + len(faults)} files have errors:\n  " + "\n  ".join(faults),
             where=str(folder.path),
-            remedy="set the variables, or pass --keep-unset to leave what refers to them as it is"
+            remedy="set the variables, or pass --keep-unset to leave the fields that refer to them unchanged"
             if unset
             else None,
         )
@@ -96,11 +96,11 @@ def read_targets(
 
 
 def _reader(client: RestClient, schemas: set[str]) -> Callable[[Target], tuple[Target, tuple[str, ...]]]:
-    """Return what has the cluster read a target; gives the target in its form, and what it ignores."""
+    """Return a function that has the cluster normalize a target, and returns the fields that it ignores."""
 
     def read(target: Target) -> tuple[Target, tuple[str, ...]]:
         if target.ref.kind is Kind.TABLE and not schemas & {*schema_names(target.ref.table, target.document)}:
-            return target, ()  # a new table: the check of it together with its schema reads it
+            return target, ()  # a new table: it is read when it is checked together with its schema
         try:
             found = normal_form(client, target.ref, target.document)
         except RejectedError as error:
@@ -111,17 +111,17 @@ def _reader(client: RestClient, schemas: set[str]) -> Callable[[Target], tuple[T
 
 
 def _empty(ref: ObjectRef, live: Mapping[ObjectRef, Document]) -> Document | None:
-    """Return what is there of an object that is always there, if only without anything in it."""
+    """Return the empty form of an object that always exists; None for other objects."""
     if ref.kind is Kind.CONSUMPTION and ObjectRef(Kind.TABLE, ref.name) not in live:
-        return {"table": ref.name, "paused": False}  # as a table begins
+        return {"table": ref.name, "paused": False}  # the state of a new table
     return without_members(ref)
 
 
 def _checked(ref: ObjectRef, document: Document) -> Document:
-    """Check and order a document that is of this project's own form; others are the cluster's to check.
+    """Check and sort a document in this project's own form; the cluster checks the others.
 
     Raises:
-        ConfigError: It has a key that it should not have, or a value of another type.
+        ConfigError: It has an unknown key, or a value of the wrong type.
     """
     if ref.kind is Kind.TENANT:
         _only_keys(document, {"tenant", *TENANT_PARTS})
@@ -140,7 +140,7 @@ def _checked(ref: ObjectRef, document: Document) -> Document:
 def _only_keys(document: Document, known: set[str]) -> None:
     for key in document:
         if key not in known:
-            hint = did_you_mean(key, known, otherwise=f"known are {', '.join(sorted(known))}")
+            hint = did_you_mean(key, known, otherwise=f"known keys: {', '.join(sorted(known))}")
             raise ConfigError(f"unknown key {key}: {hint}")
 
 
@@ -154,7 +154,7 @@ def _names(document: Document, key: str) -> list[str]:
 def _misspelt(target: Target, ignored: tuple[str, ...]) -> str:
     known = _keys(target.present or {}) | _keys(target.document) | KNOWN_FIELDS
     hints = []
-    # Each value below an unknown field is named; the last name of a pointer that is no place in a list tells.
+    # Pinot names each value below an unknown field; the last part of a pointer that is not an index matters.
     for field_ in dict.fromkeys(re.sub(r"(/[0-9]+)+$", "", each) for each in ignored):
         name = field_.rsplit("/", 1)[-1]
         hint = did_you_mean(name, known - {name}, otherwise="")

@@ -1,4 +1,4 @@
-"""Writing one object into the cluster, and reading it back."""
+"""Write one object to the cluster, and read it back."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class ObjectWriter:
         self._inventory = inventory
 
     def write(self, target: Target) -> None:
-        """Make an object as it should be.
+        """Bring an object to its wanted state.
 
         Raises:
-            ConflictError: It is no longer as it was when the plan was made.
-            RejectedError: The cluster refuses it.
-            OutcomeUnknownError: It is unknown whether it was applied.
-            AppliedError: It was applied, and the cluster has made something else of it.
+            ConflictError: The object has changed since the plan was made.
+            RejectedError: The cluster refuses the change.
+            OutcomeUnknownError: It is unknown whether the change was applied.
+            AppliedError: The change was applied, but the cluster stored something else.
         """
         if target.ref.kind is Kind.TENANT:
             self._write_tenant(target)
@@ -63,17 +63,17 @@ class ObjectWriter:
             self._write_config(target)
 
     def assign_brokers(self, ref: ObjectRef) -> None:
-        """Let the brokers of a table's tenant serve it; errors as of :meth:`write`."""
+        """Assign the brokers of its tenant to a table; errors as for :meth:`write`."""
         self._client.tables.rebuild_brokers(ref.name)
         self._inventory.done(ref, BROKERS)
 
     def delete(self, ref: ObjectRef) -> None:
-        """Delete a table with its segments, or a schema; returns when it is gone.
+        """Delete a table with its segments, or a schema; return once it is gone.
 
         Raises:
-            RejectedError: The cluster refuses.
-            OutcomeUnknownError: It is unknown whether it was applied.
-            WaitTimeoutError: It is still there.
+            RejectedError: The cluster refuses the deletion.
+            OutcomeUnknownError: It is unknown whether the deletion was applied.
+            WaitTimeoutError: The object still exists.
         """
         try:
             if ref.kind is Kind.TABLE:
@@ -81,11 +81,11 @@ class ObjectWriter:
             else:
                 self._client.schemas.delete(ref.name)
         except NotFoundError:
-            return  # an apply before this one, or somebody else, was quicker
+            return  # already deleted by an earlier apply or by somebody else
         except OutcomeUnknownError as error:
             self._settle(ref, lambda now: now is None, error)
         wait_until(
-            lambda: None if read_object(self._client, ref) is None else "it is still there",
+            lambda: None if read_object(self._client, ref) is None else "it still exists",
             what=f"the {ref} to be gone",
             timeout_s=_GONE_S,
             clock=self._client.clock,
@@ -98,9 +98,9 @@ class ObjectWriter:
             return
         if now != target.present:
             raise ConflictError(
-                f"the {ref} was changed by somebody else since the plan was made",
+                f"somebody else has changed the {ref} since the plan was made",
                 where=ref.key,
-                remedy="make the plan again, look at it, and apply that one",
+                remedy="make a new plan, review it, and apply that",
             )
         other_brokers = now is not None and value_at(now, _BROKER) != value_at(document, _BROKER)
         if other_brokers:
@@ -111,17 +111,18 @@ class ObjectWriter:
             self._settle(ref, lambda found: found is not None and found != now, error)
         if other_brokers:
             self.assign_brokers(ref)
-        # The defaults of a new object could not be known before its schema was there.
+        # The defaults of a new object were not known before its schema existed.
         wanted = document if target.present is not None else normal_form(self._client, ref, document).document
         found = read_object(self._client, ref)
         different = [change.path for change in changes(wanted, found or {})]
         if different:
             raise AppliedError(
-                f"the {ref} was written, and the cluster has values other than the file's for"
+                f"the {ref} was written, but the cluster has other values than the file for"
                 f" {', '.join(different)}",
                 where=ref.key,
-                remedy="somebody changed it at the same moment, or the cluster sets them: run the diff,"
-                " then write its values into the file, or name the fields in 'unmanaged' of cluster.yaml",
+                remedy="somebody changed it at the same moment, or the cluster sets these fields: run"
+                " 'pinotctl diff', then copy its values to the file, or list the fields in 'unmanaged' of"
+                " cluster.yaml",
             )
 
     def _send(self, ref: ObjectRef, document: Document, *, is_new: bool) -> None:
@@ -142,14 +143,14 @@ class ObjectWriter:
         """Read the state back until it shows that a call was applied."""
         try:
             wait_until(
-                lambda: None if applied(read_object(self._client, ref)) else "it is as before",
+                lambda: None if applied(read_object(self._client, ref)) else "it is unchanged",
                 what=f"the {ref} to be as it was written",
                 timeout_s=_SETTLE_S,
                 clock=self._client.clock,
             )
         except WaitTimeoutError:
             raise error from None
-        logger.info("%s was applied, although its reply was lost", ref)
+        logger.info("%s was applied, although the reply was lost", ref)
 
     def _write_tenant(self, target: Target) -> None:
         before, after = members(read_object(self._client, target.ref)), members(target.document)
@@ -162,9 +163,9 @@ class ObjectWriter:
     def _set_tags(self, instance: str, tags: list[str]) -> None:
         if not tags:
             raise ConflictError(
-                f"the instance {instance} would have no tag, which Pinot refuses",
+                f"the instance {instance} would have no tags, which Pinot refuses",
                 where=instance,
-                remedy="leave it one, e.g. minion_untagged",
+                remedy="keep at least one tag, e.g. minion_untagged",
             )
         try:
             self._client.instances.set_tags(instance, tags, update_broker_resource=True)

@@ -1,6 +1,6 @@
-"""YAML whose values are those of JSON: what YAML 1.1 makes of ``no``, ``12:30`` or ``2024-01-01`` stays text.
+"""YAML with the values of JSON: ``no``, ``12:30`` and ``2024-01-01``, which YAML 1.1 converts, stay text.
 
-Written files follow the stricter of both rules, so every other reader of YAML finds the same values in them.
+Written files are valid under both rules, so every other YAML reader finds the same values in them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEEPEST = 64
 
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's parser reads a large folder many times as fast, where PyYAML was built with it."""
+"""libyaml's parser is many times as fast for a large folder, if PyYAML was built with it."""
 
 _PLAIN_VALUES: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r"true|false"), lambda text: text == "true"),
@@ -28,17 +28,17 @@ _PLAIN_VALUES: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
     (re.compile(r"-?(?:0|[1-9][0-9]*)"), int),
     (re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][-+][0-9]+)?"), float),
 )
-"""What a text without quotes is; all else is that text."""
+"""How unquoted text is interpreted; anything else is text."""
 
 
 class _Builder:
-    """Makes the value of one document from the parser's events; refuses what JSON has not."""
+    """Builds the value of one document from the parser's events; refuses what JSON does not have."""
 
     def __init__(self, text: str) -> None:
         self._events = yaml.parse(text, Loader=_PARSER)
 
     def document(self) -> Any:
-        """Return the only document; None where the text is empty."""
+        """Return the only document; None if the text is empty."""
         next(self._events)  # the stream's start
         if isinstance(next(self._events), yaml.StreamEndEvent):
             return None
@@ -46,16 +46,18 @@ class _Builder:
         next(self._events)  # the document's end
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
-            raise _refusal(event, "a second document begins here; a file has one")
+            raise _refusal(event, "a second document starts here; a file may have only one")
         return value
 
     def _value(self, event: Any, level: int) -> Any:
         if isinstance(event, yaml.AliasEvent):
             raise _refusal(event, "an alias (*name) is not allowed")
         if event.tag not in (None, "!"):
-            raise _refusal(event, f"a tag ({event.tag}) is not allowed; quotes make a text of what follows")
+            raise _refusal(
+                event, f"a tag ({event.tag}) is not allowed; put the value in quotes to make it text"
+            )
         if level > _DEEPEST:
-            raise _refusal(event, f"nested in more than {_DEEPEST} levels")
+            raise _refusal(event, f"nested more than {_DEEPEST} levels deep")
         if isinstance(event, yaml.ScalarEvent):
             return _plain_value(event.value) if event.implicit[0] else event.value
         if isinstance(event, yaml.SequenceStartEvent):
@@ -67,9 +69,9 @@ class _Builder:
         for event in self._until(yaml.MappingEndEvent):
             key = self._value(event, level + 1)
             if not isinstance(key, str):
-                raise _refusal(event, f"the key {key!r} is no text: put it in quotes")
+                raise _refusal(event, f"the key {key!r} is not text: put it in quotes")
             if key in found:
-                raise _refusal(event, f"the key {key!r} comes twice")
+                raise _refusal(event, f"the key {key!r} appears twice")
             found[key] = self._value(next(self._events), level + 1)
         return found
 
@@ -90,7 +92,7 @@ def _refusal(event: Any, problem: str) -> yaml.MarkedYAMLError:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes lists below their key with an indent, and text of several lines as such."""
+    """Indents lists below their key."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         del indentless
@@ -105,7 +107,7 @@ _LINE_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    # PyYAML writes these as they are and reads a line's end.
+    # PyYAML would write these unescaped and read them as line breaks.
     style = '"' if _LINE_BREAKS.search(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -121,28 +123,28 @@ def load_yaml(text: str, where: str) -> Any:
         where: The file, for the error.
 
     Raises:
-        ConfigError: It is no YAML, or has what JSON has not; the error names line and column.
+        ConfigError: It is not YAML, or has what JSON does not have; the error names line and column.
     """
     try:
         return _Builder(text).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"{where}, line {mark.line + 1}, column {mark.column + 1}" if mark else where
-        raise ConfigError(f"this is not valid YAML: {error.problem}", where=place) from None
+        raise ConfigError(f"the file is not valid YAML: {error.problem}", where=place) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"this is not valid YAML: {error}", where=where) from None
+        raise ConfigError(f"the file is not valid YAML: {error}", where=where) from None
 
 
 def load_json(text: str, where: str) -> Any:
-    """Read one JSON document; errors as of :func:`load_yaml`."""
+    """Read one JSON document; errors as for :func:`load_yaml`."""
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"this is not valid JSON: {error}", where=where) from None
+        raise ConfigError(f"the file is not valid JSON: {error}", where=where) from None
 
 
 def dump_yaml(document: Any) -> str:
-    """Write a JSON value as YAML, keys in the order that they have."""
+    """Write a JSON value as YAML, with keys in their present order."""
     return yaml.dump(
         document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100, default_flow_style=False
     )
@@ -152,7 +154,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {key!r} comes twice")
+            raise ValueError(f"the key {key!r} appears twice")
         found[key] = value
     return found
 

@@ -1,4 +1,4 @@
-"""What commands make of their arguments: names, numbers, files, key=value pairs."""
+"""Parsing of command arguments: names, numbers, files, key=value pairs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class _Checked:
-    """Checks a value in ways that fit any parameter, then calls the parameter's own callback."""
+    """Runs the checks that apply to every parameter, then calls the parameter's own callback."""
 
     def __init__(self, callback: Callable[..., Any] | None) -> None:
         self._callback = callback
@@ -53,10 +53,10 @@ class _Checked:
 
 
 def check_values(command: click.Command) -> click.Command:
-    """Let a command, and those below it, refuse values that no command can use.
+    """Make a command and its subcommands refuse values that no command can use.
 
-    These are texts with a NUL or with bytes that are no UTF-8 (names of files may have them, and are of other
-    types), and numbers that are none or endless.
+    These are texts that contain a NUL or bytes that are not UTF-8, and numbers that are NaN or infinite. File
+    names may contain such bytes; their parameters have other types.
     """
     for parameter in command.params:
         if not isinstance(parameter.callback, _Checked):
@@ -68,11 +68,11 @@ def check_values(command: click.Command) -> click.Command:
 
 
 def table_with_type(client: ControllerClient, name: str) -> TableName:
-    """Complete ``flights`` to ``flights_OFFLINE`` where there is only one table of that name.
+    """Complete ``flights`` to ``flights_OFFLINE`` if only one table has that name.
 
     Raises:
         NotFoundError: There is no such table.
-        ConfigError: There is an offline and a realtime table of that name.
+        ConfigError: There are both an offline and a realtime table of that name.
     """
     given = TableName.parse(name)
     if given is not None:
@@ -83,7 +83,7 @@ def table_with_type(client: ControllerClient, name: str) -> TableName:
     if not found:
         raise client.tables.unknown(name)
     if len(found) > 1:
-        raise ConfigError(f"there are two tables {name}", expected=f"one of {' and '.join(found)}")
+        raise ConfigError(f"there are two tables named {name}", expected=f"{' or '.join(found)}")
     return found[0]
 
 
@@ -91,7 +91,7 @@ def read_json_object(file: TextIO) -> dict[str, Any]:
     """Read a file that holds one JSON object.
 
     Raises:
-        ConfigError: It holds something else; the error names line and column.
+        ConfigError: It contains something else; the error names line and column.
     """
     try:
         document = json.load(file, parse_constant=_refuse_constant)
@@ -133,7 +133,7 @@ def read_text(path: str | Path) -> str:
     """Read a text file that an option names.
 
     Raises:
-        ConfigError: It cannot be read, or is no UTF-8.
+        ConfigError: It cannot be read, or is not UTF-8.
     """
     try:
         return Path(path).read_text(encoding="utf-8")
@@ -143,28 +143,28 @@ def read_text(path: str | Path) -> str:
 
 
 def read_stdin() -> str:
-    """Read all of the standard input.
+    """Read all of standard input.
 
     Raises:
-        ConfigError: It is no text of the locale's encoding.
+        ConfigError: It is not text in the locale's encoding.
     """
     try:
         return sys.stdin.read()
     except ValueError as error:
-        raise ConfigError(f"the standard input is not text: {error}") from error
+        raise ConfigError(f"standard input is not text: {error}") from error
 
 
 def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
     """Read repeated ``KEY=VALUE`` options.
 
     Raises:
-        ConfigError: One has no ``=``, or a key comes twice.
+        ConfigError: One has no ``=``, or a key appears twice.
     """
     found: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"{option} {pair!r} cannot be read", expected=f"{option} KEY=VALUE")
+            raise ConfigError(f"{option} {pair!r} is not KEY=VALUE", expected=f"{option} KEY=VALUE")
         if key.strip() in found:
             raise ConfigError(f"{option} sets {key.strip()} twice")
         found[key.strip()] = value.strip()

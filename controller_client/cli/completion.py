@@ -1,4 +1,4 @@
-"""Names of the cluster as completions of a command line in the shell: in time, or none."""
+"""Shell completion with names from the cluster: within a time limit, or not at all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 _CONNECT_S, _READ_S = 1.0, 1.5
 _LONGEST_S = 2.0
-"""Who pressed a key waits no longer, whatever the controller does."""
+"""The user who pressed a key waits no longer than this, whatever the controller does."""
 
 _TABLE_PARAMETERS = ("table_name", "table")
 
@@ -47,17 +47,17 @@ def _completing(find: Find) -> ShellComplete:
 
 
 def _in_time(find: Callable[[], list[str]]) -> list[str]:
-    # To import it takes its time too, but no network can stretch that.
+    # The import takes time too, but a bounded amount: it does not depend on the network.
     importlib.import_module("controller_client.client")
     found: list[str] = []
 
-    def look() -> None:
-        # A completion that fails is none: there is no place to tell why.
+    def search() -> None:
+        # If it fails there are no completions: a shell has nowhere to show an error.
         with suppress(Exception):
             found.extend(find())
 
-    # The process ends with the answer; a thread that is left waits for nobody.
-    thread = threading.Thread(target=look, daemon=True)
+    # The process ends once it has its answer; a daemon thread does not keep it alive.
+    thread = threading.Thread(target=search, daemon=True)
     thread.start()
     thread.join(_LONGEST_S)
     return [] if thread.is_alive() else found
@@ -68,7 +68,7 @@ def _found(find: Find, ctx: click.Context, incomplete: str) -> Iterable[str]:
     from controller_client.common.retry import RetryPolicy
 
     root = ctx.find_root()
-    # Commands are not run for a completion, so nobody has read the global options.
+    # Commands are not run for a completion, so the global options have not been read yet.
     context = root.obj if isinstance(root.obj, CliContext) else CliContext()
     flags = {name: value for name, value in root.params.items() if name not in ("profile", "verbose")}
     context.configure(flags, root.params.get("profile"), 0)
@@ -87,7 +87,7 @@ def _tables(client: ControllerClient, _: click.Context, incomplete: str) -> Iter
     names = client.tables.list()
     if any(name.startswith(incomplete) for name in names):
         return names
-    # flights_O becomes flights_OFFLINE.
+    # So that flights_O becomes flights_OFFLINE.
     return client.tables.list_typed()
 
 
@@ -104,10 +104,10 @@ def _tenants(client: ControllerClient, _: click.Context, __: str) -> Iterable[st
 
 
 complete_tables = _completing(_tables)
-"""Names of tables, and with their types once the name alone is there."""
+"""Names of tables; once the name is complete, names with their types."""
 
 complete_segments = _completing(_segments)
-"""Names of the segments of the table that stands before."""
+"""Names of the segments of the table named earlier on the command line."""
 
 complete_schemas = _completing(lambda client, _, __: client.schemas.list())
 """Names of schemas."""

@@ -1,4 +1,4 @@
-"""What every command is given: the settings, lazily made clients and the output."""
+"""What every command receives: the settings, lazily created clients and the output."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from controller_client.common.terminal import LogFormatter
 from controller_client.errors import ConfigError, NotFoundError
 
 if TYPE_CHECKING:
-    # At run time these are imported by the command that needs them: requests, pydantic and kazoo take their
-    # time.
+    # At run time the command that needs them imports these: requests, pydantic and kazoo are slow to import.
     from controller_client.broker.client import BrokerClient
     from controller_client.client import ControllerClient
     from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Tls
@@ -31,10 +30,10 @@ __all__ = ["CliContext", "pass_cli"]
 class CliContext:
     """State of one run of ``pinotctl``: ``ctx.obj`` of every command.
 
-    Clients are made at their first use, shared within the run and closed at its end.
+    Clients are created at their first use, shared within the run and closed at its end.
 
     Args:
-        env: The environment to read settings from; the process' own by default.
+        env: The environment to read settings from; default: that of the process.
     """
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
@@ -58,7 +57,7 @@ class CliContext:
         handler.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=levels.get(verbose, logging.DEBUG), handlers=[handler])
         if not verbose:
-            # kazoo warns at each attempt to connect; the error at the end reports it once.
+            # kazoo warns at each connection attempt; our error at the end reports it once.
             logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         self.settings = Settings(flags, self._env, profile)
 
@@ -70,8 +69,8 @@ class CliContext:
         """Address and credentials of a second cluster's controller.
 
         Args:
-            url: Its address: without credentials, unless they are in it.
-            profile: The profile that has both, where no address is given.
+            url: Its address; no credentials are sent unless the address contains them.
+            profile: The profile with address and credentials, if no address is given.
         """
         from controller_client.config import ControllerConfig
 
@@ -80,7 +79,7 @@ class CliContext:
         return _controller_config(Settings.of_other_cluster(profile, self._env))
 
     def broker_config(self) -> BrokerConfig:
-        """Addresses and credentials of the brokers; without ``--broker`` the controller names the brokers."""
+        """Addresses and credentials of the brokers; default: the live brokers that the controller lists."""
         from controller_client.config import BrokerConfig
 
         given = self.settings.value("broker")
@@ -112,27 +111,27 @@ class CliContext:
         return self._property_store
 
     def own_session(self, timeout_s: float) -> PropertyStore:
-        """A property store with a session of its own, for what ends with the session: a lease, a lock.
+        """A property store with its own session, for leases and locks, which end with the session.
 
         Args:
-            timeout_s: After so long without a sign of life ZooKeeper ends the session.
+            timeout_s: Seconds without a heartbeat after which ZooKeeper ends the session.
 
         Raises:
-            NotFoundError: As of :meth:`property_store`.
+            NotFoundError: As for :meth:`property_store`.
             UnreachableError: Likewise.
         """
         return self._open.enter_context(self._store_of(timeout_s))
 
     def zookeeper_access(self) -> ZooKeeperAccess:
-        """How to come into ZooKeeper.
+        """How to connect and authenticate to ZooKeeper.
 
         Raises:
-            ConfigError: The settings do not belong together.
+            ConfigError: The settings contradict each other.
         """
         return _zookeeper_access(self.settings)
 
     def close(self) -> None:
-        """Close the clients that were made."""
+        """Close the clients that were created."""
         self._open.close()
 
     @functools.cached_property
@@ -181,14 +180,14 @@ def _auth(settings: Settings) -> BasicAuth | BearerToken | None:
     from controller_client.config import BasicAuth, BearerToken, Secret
 
     user, password, token = (settings[name] for name in ("user", "password", "token"))
-    # A token and a user may both be set, in places of different rank (a token on the command line, a
-    # user in the profile): the stronger place wins.
+    # A token and a user may both be set by sources of different rank (a token on the command line, a user in
+    # the profile): the stronger source wins.
     basic_rank = max(user.rank, password.rank)
     if token.value is not None and token.rank >= basic_rank:
         if token.rank == basic_rank:
             raise ConfigError(
                 "both a token and a user or password are given",
-                expected="one of them",
+                expected="only one of them",
                 where=f"{token.source}; {(user if user.rank >= password.rank else password).source}",
             )
         return BearerToken(Secret(token.value))
@@ -198,7 +197,7 @@ def _auth(settings: Settings) -> BasicAuth | BearerToken | None:
         missing, there = ("user", "password") if user.value is None else ("password", "user")
         setting = settings[missing].setting
         raise ConfigError(
-            f"there is a {there} ({settings[there].source}) but no {missing}",
+            f"a {there} is set ({settings[there].source}), but no {missing}",
             remedy=f"pass {setting.flag} or set {setting.env}",
         )
     return BasicAuth(user.value, Secret(password.value))

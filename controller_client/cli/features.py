@@ -1,7 +1,7 @@
-"""What of this project works on a cluster, by what its version has and which servers it runs.
+"""Which features of this project work on a cluster, given its version and its servers.
 
-Nothing here names a version: :mod:`controller_client.rest.capabilities` knows which has what, and servers
-that are hosted in Python report to ZooKeeper.
+No version is named here: :mod:`controller_client.rest.capabilities` defines which version can do what, and
+servers that are hosted in Python report to ZooKeeper.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SERVE = "start them with 'pinotctl serve server'"
 
 
 class Works(StrEnum):
-    """Whether something works on a cluster."""
+    """Whether a feature works on a cluster."""
 
     YES = "yes"
     NO = "no"
@@ -37,7 +37,7 @@ class Servers:
     Attributes:
         live: All of them.
         hosted: Those that are hosted in Python.
-        unknown: Why neither could be read; empty where they could.
+        unknown: Why they could not be read; empty if they could.
     """
 
     live: frozenset[str] = frozenset()
@@ -47,31 +47,31 @@ class Servers:
 
 @dataclass(frozen=True)
 class Feature:
-    """One thing that a user may want.
+    """One feature of this project.
 
     Attributes:
         works: Whether it works here.
-        how: In which way, or what it lacks.
+        how: How it works, or what is missing.
     """
 
     works: Works
     how: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """As it is written in JSON."""
+        """Return the JSON form."""
         return {"works": self.works.value, "how": self.how}
 
 
 def read_servers(open_store: Callable[[], PropertyStore]) -> Servers:
-    """Read which servers live and which of them are hosted in Python; never fails.
+    """Read which servers are live and which of them are hosted in Python; never fails.
 
     Args:
-        open_store: Connects to ZooKeeper; its errors become the reason why nothing is known.
+        open_store: Connects to ZooKeeper; its error becomes the reason in :attr:`Servers.unknown`.
     """
     try:
         store = open_store()
         live = frozenset(name for name in store.live_instances() if name.startswith(_SERVER))
-        # Reports of servers that are down count as well.
+        # There are reports of servers that are down, too.
         hosted = live & read_reports(store).keys()
     except PinotPluginError as error:
         return Servers(unknown=f"ZooKeeper cannot be read: {error.message}")
@@ -79,18 +79,18 @@ def read_servers(open_store: Callable[[], PropertyStore]) -> Servers:
 
 
 def features_of(capabilities: Capabilities, servers: Servers) -> Mapping[str, Feature]:
-    """Return what works, by its name in snake_case."""
+    """Return the features by their names in snake_case."""
     has = capabilities.has
     replaces = has(Capability.LIST_LINEAGE)
-    switch = _if(replaces, "", f"it needs {Capability.LIST_LINEAGE.value}")
-    jars = "by the jars of the process that builds or reads: see 'pinotctl jars fetch'"
+    switch = _if(replaces, "", f"needs {Capability.LIST_LINEAGE.value}")
+    jars = "depends on the jars of the process that builds or reads; see 'pinotctl jars fetch'"
     return {
         "ingestion_append": switch,
         "ingestion_sync": _with_empty(switch),
         "ingestion_swap": _with_empty(switch),
         "ingestion_schedule": Feature(
             Works.YES,
-            "as cronSchedule while no minion of the task's tag lives"
+            "as cronSchedule while no minion with the task's tag is live"
             if has(Capability.SCHEDULE_CHECKED)
             else "as schedule",
         ),
@@ -104,15 +104,15 @@ def features_of(capabilities: Capabilities, servers: Servers) -> Mapping[str, Fe
         "commit_upload": _hosted(servers),
         "audit_and_repair": Feature(
             Works.YES,
-            "sizes of segments that servers commit are those of the unpacked folder"
+            "for segments that servers commit, the size is that of the unpacked folder"
             if has(Capability.FOLDER_SIZES)
             else "",
         ),
         "upsert": _hosted(
             servers,
-            "queries name versions by an option, in either engine"
+            "a query option selects the version, in either engine"
             if has(Capability.TABLE_MANAGERS)
-            else "queries name versions by a condition of the SQL, in the single-stage engine",
+            else "a condition in the SQL selects the version, in the single-stage engine",
         ),
     }
 
@@ -123,23 +123,23 @@ def _if(there: bool, how: str, lacking: str) -> Feature:
 
 def _with_empty(switch: Feature) -> Feature:
     if switch.works is Works.YES:
-        return Feature(Works.YES, "where no file is left, one segment without rows is")
+        return Feature(Works.YES, "if no file is left, one segment without rows remains")
     return switch
 
 
 def _table_pause(capabilities: Capabilities) -> Feature:
     extras = {
-        Capability.PAUSE_COMMENT: "Pinot keeps the comment, too",
+        Capability.PAUSE_COMMENT: "Pinot stores the comment too",
         Capability.FORCE_COMMIT_BATCHES: "commits in batches",
         Capability.PAUSE_BATCHES: "pauses in batches",
     }
     how = "; ".join(text for capability, text in extras.items() if capabilities.has(capability))
-    lacking = f"it needs {Capability.PAUSE_CONSUMPTION.value}"
+    lacking = f"needs {Capability.PAUSE_CONSUMPTION.value}"
     return _if(capabilities.has(Capability.PAUSE_CONSUMPTION), how, lacking)
 
 
 def _hosted(servers: Servers, how: str = "") -> Feature:
-    """Return what hooks of servers do: they work where the servers are hosted in Python."""
+    """Return a feature that server hooks provide: it works on servers that are hosted in Python."""
     if servers.unknown:
         return Feature(Works.UNKNOWN, servers.unknown)
     count = f"{len(servers.hosted)} of {len(servers.live)} live servers are hosted in Python"

@@ -1,10 +1,10 @@
 """A click group that finds its commands in an entry-point group and imports a command only when it is used.
 
-The one line that ``--help`` shows for a command is the first line of the docstring of the command's module.
-It is read from the source text, so listing the commands imports none of their modules and no parent package,
-and no second table of help texts can drift away from the commands.
+The line that ``--help`` shows for a command is the first line of the docstring of the command's module, read
+from the source text. Listing the commands therefore imports none of their modules, and there is no second
+table of help texts that could drift away from them.
 
-An entry point may name the extra that its dependencies come with, in the packaging specification's own form::
+An entry point may name the extra that brings its dependencies, in the form of the packaging specification::
 
     cluster = "jvm_bridge.cli.cluster:cluster [jvm]"
 """
@@ -39,9 +39,8 @@ class LazyGroup(click.Group):
     """A group whose commands are the entry points of ``entry_point_group``.
 
     Args:
-        entry_point_group: Name of the entry-point group; each entry's value is ``module:attribute`` of a
-            click
-            command.
+        entry_point_group: Name of the entry-point group; each entry's value is the ``module:attribute`` of a
+            click command.
     """
 
     def __init__(self, *args: object, entry_point_group: str, **kwargs: object) -> None:
@@ -85,7 +84,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's own, and a misspelt command is answered with the nearest right ones."""
+        """Do as click does, and suggest the nearest names for a misspelt command."""
         name = args[0]
         names = self.list_commands(ctx)
         if name not in names and not name.startswith("-"):
@@ -95,7 +94,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete names of commands and options; unlike click's own, without importing the commands."""
+        """Complete names of commands and options; unlike click's method, without importing the commands."""
         items = [
             CompletionItem(name, help=one_line_help(point))
             for name, point in self.entry_points.items()
@@ -104,7 +103,7 @@ class LazyGroup(click.Group):
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands; unlike click's own, without importing them."""
+        """Write the list of commands; unlike click's method, without importing them."""
         rows = [(name, one_line_help(point)) for name, point in self.entry_points.items()]
         rows += [
             (name, command.get_short_help_str(limit=100))
@@ -117,9 +116,9 @@ class LazyGroup(click.Group):
 
 
 def one_line_help(point: importlib.metadata.EntryPoint) -> str:
-    """First line of the docstring of the entry point's module, or ``""`` where the source cannot be read."""
+    """First line of the docstring of the entry point's module, or ``""`` if the source cannot be read."""
     package, *rest = point.module.split(".")
-    # find_spec of a dotted name would import the parents; of a top-level name it imports nothing.
+    # find_spec of a dotted name would import the parents; that of a top-level name imports nothing.
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         return ""
@@ -134,5 +133,5 @@ def one_line_help(point: importlib.metadata.EntryPoint) -> str:
 
 
 def missing_dependency(point: importlib.metadata.EntryPoint, error: ModuleNotFoundError) -> SetupError:
-    """The error of a command that cannot be imported, with the extra that brings what it lacks."""
+    """The error of a command that cannot be imported; it names the extra that brings what is missing."""
     return missing_module(error, f"the command {point.name}", point.extras)

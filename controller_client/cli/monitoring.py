@@ -1,4 +1,4 @@
-"""The options by which a long-running command tells of itself, the same on all of them."""
+"""The monitoring options of long-running commands, the same for all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def monitoring_options(command: _Command) -> _Command:
 
 
 def role_monitoring_options(command: _Command) -> _Command:
-    """Likewise, for a role of Pinot: whoever starts it may have nothing but Pinot's arguments to give."""
+    """Likewise, for a role of Pinot, with environment variables.
+
+    Whoever starts a role may be able to pass Pinot's own arguments only.
+    """
     return _options(command, "PINOT_METRICS_PORT", "PINOT_METRICS_HOST")
 
 
@@ -32,7 +35,7 @@ def _options(command: _Command, port_variable: str | None, host_variable: str | 
         "--metrics-port",
         type=click.IntRange(0, 65535),
         default=0,
-        show_default="0: off",
+        show_default="off",
         envvar=port_variable,
         show_envvar=True,
         help="Serve /metrics for Prometheus, /health and /ready on this port.",
@@ -43,31 +46,31 @@ def _options(command: _Command, port_variable: str | None, host_variable: str | 
         show_default=True,
         envvar=host_variable,
         show_envvar=True,
-        help="Address that they are served at; 0.0.0.0: at all of this machine.",
+        help="Address to serve them on; 0.0.0.0 for all interfaces of this machine.",
     )
     return port(host(command))
 
 
 @contextmanager
 def serving(out: Output, monitoring: Monitoring, host: str, port: int) -> Iterator[None]:
-    """Serve what a process tells of itself, while it runs; with port 0, nothing.
+    """Serve a process' metrics and health while the block runs; with port 0, serve nothing.
 
     Raises:
-        SetupError: It cannot listen there.
+        SetupError: It cannot listen on that address.
     """
     if not port:
         yield
         return
     with MonitoringServer(host, port, monitoring) as server:
-        out.note(f"metrics are at http://{host}:{server.port}/metrics")
+        out.note(f"Metrics are at http://{host}:{server.port}/metrics")
         yield
 
 
 def publish_lease(monitoring: Monitoring, lease: Lease) -> None:
-    """Have it among a process' metrics whether it holds a lease or stands by; nothing once it stops."""
+    """Publish as a metric whether the process holds a lease or stands by; nothing once it has stopped."""
 
     def held() -> dict[tuple[str, ...], float]:
-        # Asked for when it is scraped: a lease is lost by time, too.
+        # Read at each scrape: a lease can also be lost by the passing of time.
         state = lease.state
         return {} if state is LeaseState.RELEASED else {(lease.name,): state is LeaseState.HOLDING}
 

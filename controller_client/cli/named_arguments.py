@@ -1,4 +1,4 @@
-"""Arguments that are names of the cluster: the shell completes them."""
+"""Arguments that are names of the cluster's objects, with shell completion."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def table_argument(name: str = "table_name", *, metavar: str = "TABLE", **rest: 
     """Decorator that adds an argument for one table, or with ``nargs=-1`` for several.
 
     Args:
-        name: Of the command's parameter.
-        metavar: As help shows it.
-        rest: click's further parameters of an argument.
+        name: Name of the command's parameter.
+        metavar: Name that the help shows.
+        rest: Further parameters of :func:`click.argument`.
     """
     return click.argument(name, metavar=metavar, shell_complete=complete_tables, **rest)
 
 
 def segment_argument(name: str = "segment_name", *, metavar: str = "SEGMENT", **rest: Any) -> Decorator:
-    """The same for segments of the table that stands before."""
+    """The same for segments of the table named before."""
     return click.argument(name, metavar=metavar, shell_complete=complete_segments, **rest)
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the question before something is destroyed."""
+"""Options that several commands share, and the confirmation before something is destroyed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def output_option(*formats: OutputFormat) -> Callable[[_Command], _Command]:
-    """Decorator that adds ``--output``; it sets the format of the run's Output, no parameter of the command.
+    """Decorator that adds ``--output``, which sets the format of the run's Output.
+
+    The command's function gets no parameter for it.
 
     Args:
-        formats: The formats to choose from; table and JSON by default.
+        formats: The formats to choose from; default: table and JSON.
     """
 
     def chosen(ctx: click.Context, _parameter: click.Parameter, value: str) -> None:
@@ -45,28 +47,26 @@ def output_option(*formats: OutputFormat) -> Callable[[_Command], _Command]:
         expose_value=False,
         is_eager=True,
         callback=chosen,
-        help="How to write the result.",
+        help="Format of the result.",
     )
 
 
 def dry_run_option(command: _Command) -> _Command:
     """Decorator that adds ``--dry-run``: parameter ``dry_run``."""
-    return click.option("--dry-run", is_flag=True, help="Report what would be done, without doing it.")(
-        command
-    )
+    return click.option("--dry-run", is_flag=True, help="Show what would be done, without doing it.")(command)
 
 
 def yes_option(command: _Command) -> _Command:
-    """Decorator that adds ``--yes``: parameter ``yes``, to be handed to :func:`confirm`."""
-    return click.option("--yes", is_flag=True, help="Do not ask.")(command)
+    """Decorator that adds ``--yes``: parameter ``yes``, to be passed to :func:`confirm`."""
+    return click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
 def timeout_option(what: str, timeout_s: float = 300.0) -> Callable[[_Command], _Command]:
     """Decorator that adds ``--timeout``: parameter ``timeout_s``.
 
     Args:
-        what: What the seconds are for, as the help has it.
-        timeout_s: Seconds by default.
+        what: What the seconds are for: the help text.
+        timeout_s: The default, in seconds.
     """
     return click.option(
         "--timeout",
@@ -82,8 +82,8 @@ def wait_options(what: str, timeout_s: float = 300.0) -> Callable[[_Command], _C
     """Decorator that adds ``--wait/--no-wait`` and ``--timeout``: parameters ``wait``, ``timeout_s``.
 
     Args:
-        what: What is waited for, as the help has it behind "Wait until".
-        timeout_s: Seconds to wait by default.
+        what: What to wait for; the help text puts it after "Wait until".
+        timeout_s: The default, in seconds.
     """
 
     def add(command: _Command) -> _Command:
@@ -95,15 +95,15 @@ def wait_options(what: str, timeout_s: float = 300.0) -> Callable[[_Command], _C
 
 
 def session_timeout_option(command: _Command) -> _Command:
-    """Decorator that adds ``--session-timeout`` to what runs as one of several: ``session_timeout_s``."""
+    """Decorator that adds ``--session-timeout``, for processes with a standby: ``session_timeout_s``."""
     return click.option(
         "--session-timeout",
         "session_timeout_s",
         type=click.FloatRange(min=2, max=40),
         default=6.0,
         show_default=True,
-        help="Seconds without a sign of life after which ZooKeeper ends this process' session, and the one"
-        " that stands by takes over. ZooKeeper keeps it between 2 and 20 of its ticks (of 2 s by default).",
+        help="Seconds without a heartbeat after which ZooKeeper ends this process' session and a standby"
+        " takes over. ZooKeeper limits it to between 2 and 20 of its ticks, which usually take 2 s.",
     )(command)
 
 
@@ -112,21 +112,21 @@ def spark_options(command: _Command) -> _Command:
     master = click.option(
         "--spark-master",
         metavar="URL",
-        help="Engine spark: where Spark runs, e.g. spark://host:7077 or local[4]; without it as spark-submit"
-        " or spark-defaults.conf says, else on this machine.",
+        show_default="as spark-submit or spark-defaults.conf sets it, else this machine",
+        help="Engine spark: where Spark runs, e.g. spark://host:7077 or local[4].",
     )
     conf = click.option(
         "--spark-conf",
         "spark_settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Engine spark: one setting of Spark, e.g. spark.executor.instances=4.",
+        help="Engine spark: a Spark setting, e.g. spark.executor.instances=4. Repeatable.",
     )
     return master(conf(command))
 
 
 def spark_conf(master: str | None, settings: tuple[str, ...]) -> Mapping[str, str]:
-    """Read the values of `spark_options`.
+    """Return the Spark settings that the options of :func:`spark_options` give.
 
     Raises:
         ConfigError: A setting is not ``KEY=VALUE``.
@@ -142,10 +142,10 @@ def spark_conf(master: str | None, settings: tuple[str, ...]) -> Mapping[str, st
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something is destroyed; returns when the user agreed and ends the command with 1 otherwise.
+    """Ask before something is destroyed: return if the user agrees, else end the command with exit code 1.
 
     Raises:
-        ConfigError: There is nobody to ask (stdin is at its end).
+        ConfigError: Nobody can be asked (stdin is at its end).
     """
     if yes:
         return
@@ -156,7 +156,7 @@ def confirm(question: str, *, yes: bool) -> None:
             raise
         click.echo(err=True)
         raise ConfigError(
-            f"{question} The standard input is not a terminal, so nobody can be asked", remedy="pass --yes"
+            f"{question} Standard input is not a terminal, so nobody can answer", remedy="pass --yes"
         ) from abort
     if not agreed:
         click.echo("Nothing was done.", err=True)

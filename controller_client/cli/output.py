@@ -1,8 +1,8 @@
 """What ``pinotctl`` writes: data on stdout as a table or as JSON, notes and progress on stderr.
 
-Whatever is written may hold names and texts of others, so control characters in it are escaped.
+What is written may contain names and texts that others chose, so control characters in it are escaped.
 
-rich is imported only when a table is drawn or a progress bar shown on a terminal.
+rich is imported only to draw a table or to show a progress bar on a terminal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OutputFormat(StrEnum):
 
 
 class Progress(Protocol):
-    """Handle on a running progress display."""
+    """Handle to a running progress display."""
 
     def advance(self, count: int = 1) -> None:
         """Count further units as done."""
@@ -71,21 +71,21 @@ class Output:
         return self.format is OutputFormat.JSON
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Write a table; as JSON a list with one object a row, whose keys are the columns."""
+        """Write a table; as JSON, a list with one object for each row, whose keys are the columns."""
         if self.is_json:
             self.json([dict(zip(columns, row, strict=True)) for row in rows])
         else:
             self._draw(columns, rows, show_header=True)
 
     def record(self, record: Mapping[str, Any]) -> None:
-        """Write one object: a line a field, or a JSON object."""
+        """Write one object: one line for each field, or a JSON object."""
         if self.is_json:
             self.json(dict(record))
         else:
             self._draw(("field", "value"), list(record.items()), show_header=False)
 
     def json(self, value: Any) -> None:
-        """Write a JSON value, whatever the format: for what is JSON by nature, e.g. a table config."""
+        """Write a JSON value, whatever the format: for what is JSON in any case, e.g. a table config."""
         click.echo(json_text(_json_value(value), indent=2))
 
     def result(self, text: str, record: Mapping[str, Any]) -> None:
@@ -95,15 +95,15 @@ class Output:
             self.json(dict(record))
 
     def line(self, text: str) -> None:
-        """Write one line of data: for what goes on, line after line."""
+        """Write one line of data: for output that continues line by line."""
         click.echo(visible(text))
 
     def json_line(self, value: Any) -> None:
-        """Write a JSON value on one line: for what goes on, value after value."""
+        """Write a JSON value on one line: for output that continues value by value."""
         click.echo(json_text(_json_value(value)))
 
     def document(self, text: str) -> None:
-        """Write a document, e.g. CSV: to the letter, but on a terminal without control characters."""
+        """Write a document, e.g. CSV, unchanged; on a terminal, control characters are escaped."""
         click.echo(visible_lines(text) if sys.stdout.isatty() else text, nl=False)
 
     def note(self, text: str) -> None:
@@ -112,11 +112,11 @@ class Output:
 
     @contextmanager
     def progress(self, text: str, *, total: int | None = None, unit: str = "") -> Iterator[Progress]:
-        """Show progress on stderr: a bar on a terminal, elsewhere plain lines at intervals and at the end.
+        """Show progress on stderr: a bar on a terminal, otherwise plain lines at intervals and at the end.
 
         Args:
             text: What is being done.
-            total: Number of units to do, where it is known.
+            total: Number of units to do, if it is known.
             unit: What is counted, e.g. ``segments``.
         """
         if sys.stderr.isatty():
@@ -136,7 +136,7 @@ class Output:
         from rich.text import Text
 
         terminal = sys.stdout.isatty()
-        # A pipe gets every character of every cell: rich would fold at 80 columns there.
+        # A pipe gets every character of every cell: there, rich would fold at 80 columns.
         console = Console(file=sys.stdout, width=None if terminal else _UNLIMITED_WIDTH, highlight=False)
         table = Table(box=SIMPLE_HEAD if terminal else None, show_header=show_header, pad_edge=False)
         for column in columns:
@@ -218,7 +218,7 @@ def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
 
 
 def _json_value(value: Any) -> Any:
-    """JSON has no NaN, infinity and exact decimal; Pinot writes them as text, and so does this."""
+    """Write NaN, infinities and exact decimals as text, as Pinot does: JSON has none of them."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     if isinstance(value, Decimal):
@@ -231,7 +231,7 @@ def _json_value(value: Any) -> Any:
 
 
 def cell_text(value: Any) -> str:
-    """The text of a value in a table or a CSV file: nothing for null, JSON for lists and maps."""
+    """The text of a value in a table or a CSV file: empty for null, JSON for lists and maps."""
     if value is None:
         return ""
     if isinstance(value, bool):

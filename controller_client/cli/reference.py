@@ -17,7 +17,7 @@ _HEAD = """\
 
 
 def reference(root: click.Group) -> str:
-    """Render all commands, the hidden ones left out.
+    """Render all commands except the hidden ones.
 
     Raises:
         SetupError: A command's dependencies are not installed.

@@ -1,7 +1,7 @@
-"""The root of ``pinotctl``: global options, and what an error becomes on stderr and as the exit code.
+"""The root of ``pinotctl``: global options, error messages on stderr, and exit codes.
 
-Exit codes: 0 done; 1 failed; 2 wrong usage or configuration; 3 outcome unknown: the cluster may or may not
-have applied the call; 130 interrupted by Ctrl-C.
+Exit codes: 0 success; 1 failure; 2 wrong usage or configuration; 3 outcome unknown: the cluster may or may
+not have applied the call; 130 interrupted by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -31,46 +31,46 @@ INTERRUPTED = 130
 
 
 class RootGroup(LazyGroup):
-    """The group of all commands; ends the process with the exit code of the error that reaches it."""
+    """The group of all commands; an error that reaches it ends the process with the error's exit code."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> NoReturn:
         """Run one command line and exit.
 
         Args:
-            args: The command line after the program's name; the process' own by default.
-            rest: click's further parameters.
-            extra: click's further parameters; ``obj`` may bring a prepared CliContext.
+            args: The command line after the program's name; default: that of the process.
+            rest: Further parameters of click.
+            extra: Further parameters of click; ``obj`` may be a prepared CliContext.
         """
         arguments = list(sys.argv[1:] if args is None else args)
         context: CliContext = extra.setdefault("obj", CliContext())
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # What a terminal's encoding lacks is shown as an escape; it is no reason to fail half-way.
+            # A character that the terminal's encoding lacks is escaped; it must not make a command fail
+            # halfway.
             sys.stdout.reconfigure(errors="backslashreplace")
         extra["standalone_mode"] = False
         try:
             if any("\0" in each for each in arguments):
-                raise ConfigError(
-                    "an argument contains a NUL character", expected="text, or the name of a file"
-                )
+                raise ConfigError("an argument contains a NUL character", expected="text, or a file name")
             result = super().main(arguments, *rest, **extra)
         except click.Abort:
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            # Nobody reads on, as in "pinotctl ... | head": Python would report it once more when it ends.
+            # The reader has gone, as in "pinotctl ... | head"; without this, Python would report it again at
+            # exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
-        except Exception as error:  # noqa: BLE001  # the last line: an error becomes a message and a code
+        except Exception as error:  # noqa: BLE001  # outermost: any error becomes a message and a code
             sys.exit(_report(error, context, as_json=_wants_json(arguments)))
         finally:
             context.close()
-        # click gives back an exit code (--help, --version, Exit) or what the command's function returned.
+        # click returns an exit code (--help, --version, Exit) or what the command's function returned.
         sys.exit(result if isinstance(result, int) else 0)
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether errors are to be JSON.
+    """Whether to write errors as JSON.
 
-    Read from the raw command line, since the error may be that it cannot be parsed.
+    Read from the raw command line, since the error may be that the command line cannot be parsed.
     """
     pairs = zip(arguments, [*arguments[1:], ""], strict=True)
     return any(
@@ -84,7 +84,7 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
         error = missing_dependency(context.entry_point, error)
     if isinstance(error, OSError) and error.filename is not None and not isinstance(error, PinotPluginError):
         where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
-        reported = SetupError(f"a file cannot be used: {error.strerror}", where=where)
+        reported = SetupError(f"the file cannot be used: {error.strerror}", where=where)
         reported.__cause__ = error
         error = reported
     if context.verbose and not isinstance(error, click.ClickException):
@@ -112,7 +112,7 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
         details = {
             "type": type(error).__name__,
             "message": message,
-            "remedy": "Run pinotctl -v for the traceback.",
+            "remedy": "Run it again as 'pinotctl -v ...' for the traceback, and please report it.",
         }
         text = f"Unexpected error: {message}"
         if not context.verbose:
@@ -128,7 +128,7 @@ def _report(error: Exception, context: CliContext, *, as_json: bool) -> int:
 
 
 def _shown(text: str) -> str:
-    """What others wrote may be in an error: no secrets of theirs, and nothing that steers the terminal."""
+    """Mask secrets and escape control characters: an error may contain text that others wrote."""
     return visible_lines(mask_text(text))
 
 
@@ -143,17 +143,19 @@ cli = RootGroup(
     help="""Work with an Apache Pinot cluster.
 
     Addresses and credentials come from a flag, else from the environment, else from a profile in
-    ~/.config/pinotctl.toml; 'pinotctl config show' shows which.
+    ~/.config/pinotctl.toml; 'pinotctl config show' shows where each one comes from.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 outcome unknown (check the cluster's
-    state before running it again), 130 interrupted.
+    Exit codes: 0 success, 1 failure, 2 wrong usage or configuration, 3 outcome unknown (check the cluster's
+    state before you run the command again), 130 interrupted.
     """,
     params=[
         *(
             click.Option(
                 [setting.flag],
                 metavar="FILE" if setting.flag.endswith("-file") else "TEXT",
-                help=f"{setting.help} [env: {setting.env}]",
+                help=f"{setting.help}  [env var: {setting.env}"
+                f"{' (the secret itself)' if setting.secret else ''}"
+                f"{f'; default: {setting.default}' if setting.default else ''}]",
             )
             for setting in SETTINGS
             if setting.is_flag
@@ -161,10 +163,10 @@ cli = RootGroup(
         click.Option(
             ["--profile"],
             metavar="NAME",
-            help="Profile in pinotctl.toml; without it 'default'. [env: PINOT_PROFILE]",
+            help="Profile in pinotctl.toml.  [env var: PINOT_PROFILE; default: default]",
         ),
         click.Option(
-            ["-v", "--verbose"], count=True, help="Log what is done (-vv: in detail); show tracebacks."
+            ["-v", "--verbose"], count=True, help="Log each step and show tracebacks; -vv logs more detail."
         ),
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

@@ -1,8 +1,8 @@
-"""Where ``pinotctl`` takes the addresses and credentials of a cluster from: flag, environment or profile.
+"""Where ``pinotctl`` gets the addresses and credentials of a cluster: from flags, environment or profile.
 
-A flag wins over the environment, the environment over the profile, each setting by itself. What is set once
-for a cluster, as the access to ZooKeeper is, has no flag. Passwords and tokens come from files or the
-environment only: a command line is seen by everybody on the machine.
+A flag overrides the environment, and the environment overrides the profile, setting by setting. What is set
+once for a cluster, such as the access to ZooKeeper, has no flag. Passwords and tokens come from files or the
+environment only: everybody on the machine can see a command line.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Setting:
         name: Name in the code and, unless it is a secret, the key in a profile.
         env: Environment variable.
         help: One line for ``--help``.
-        secret: The value is masked wherever it is shown; flag and profile name a *file* that holds it.
-        is_flag: Whether there is a flag for it; else environment and profile alone have it.
+        secret: The value is masked wherever it is shown; flag and profile name a *file* that contains it.
+        is_flag: Whether there is a flag for it; otherwise only the environment and the profile can set it.
+        default: The default as ``--help`` shows it; empty if there is none.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Setting:
     help: str
     secret: bool = False
     is_flag: bool = True
+    default: str = ""
 
     @property
     def key(self) -> str:
@@ -58,45 +60,45 @@ def _without_flag(name: str, env: str, text: str) -> Setting:
 
 
 def _of_zookeeper(name: str, text: str, *, secret: bool = False) -> Setting:
-    """One of ``controller_client.zookeeper_access.ACCESS_SETTINGS``; to import that takes its time."""
+    """One of ``controller_client.zookeeper_access.ACCESS_SETTINGS``, which would be slow to import here."""
     return Setting(f"zookeeper_{name}", f"PINOT_ZOOKEEPER_{name.upper()}", text, secret, is_flag=False)
 
+
+_FROM_CONTROLLER = "read from the controller"
 
 SETTINGS = (
     Setting(
         "controller",
         "PINOT_CONTROLLER_URL",
-        f"URLs of controllers, comma-separated; without it {DEFAULT_CONTROLLER_URL}.",
+        "URLs of the controllers, comma-separated.",
+        default=DEFAULT_CONTROLLER_URL,
     ),
-    Setting(
-        "broker", "PINOT_BROKER_URL", "URLs of brokers, comma-separated; without it the controller is asked."
-    ),
+    Setting("broker", "PINOT_BROKER_URL", "URLs of the brokers, comma-separated.", default=_FROM_CONTROLLER),
     Setting(
         "zookeeper",
         "PINOT_ZOOKEEPER",
-        "ZooKeeper address host:port,...[/chroot]; without it the controller is asked.",
+        "ZooKeeper address: host:port,...[/chroot].",
+        default=_FROM_CONTROLLER,
     ),
-    Setting(
-        "cluster_name",
-        "PINOT_CLUSTER_NAME",
-        "Helix' name of the cluster; without it the controller is asked.",
-    ),
-    Setting("user", "PINOT_USERNAME", "User name of basic authentication."),
-    Setting("password", "PINOT_PASSWORD", "File that holds the password.", secret=True),
-    Setting("token", "PINOT_TOKEN", "File that holds the bearer token.", secret=True),
-    Setting("ca_file", "PINOT_CA_FILE", "Certificates (PEM) of the authorities that sign the cluster's."),
+    Setting("cluster_name", "PINOT_CLUSTER_NAME", "Name of the cluster in Helix.", default=_FROM_CONTROLLER),
+    Setting("user", "PINOT_USERNAME", "User name for basic authentication."),
+    Setting("password", "PINOT_PASSWORD", "File that contains the password.", secret=True),
+    Setting("token", "PINOT_TOKEN", "File that contains the bearer token.", secret=True),
+    Setting("ca_file", "PINOT_CA_FILE", "Certificates (PEM) of the CAs that sign the cluster's."),
     _without_flag("client_cert_file", "PINOT_CLIENT_CERT_FILE", "Client certificate (PEM)."),
     _without_flag("client_key_file", "PINOT_CLIENT_KEY_FILE", "Key (PEM) of the client certificate."),
-    _without_flag("tls_verify", "PINOT_TLS_VERIFY", "false: the cluster's certificates are not checked."),
-    _of_zookeeper("tls", "true: ZooKeeper is reached by TLS; also where one of its files is given."),
-    _of_zookeeper("ca_file", "Certificates (PEM) of the authorities that sign ZooKeeper's."),
+    _without_flag(
+        "tls_verify", "PINOT_TLS_VERIFY", "Set to false, the cluster's certificates are not checked."
+    ),
+    _of_zookeeper("tls", "Set to true, ZooKeeper is reached over TLS; implied by any of the TLS files."),
+    _of_zookeeper("ca_file", "Certificates (PEM) of the CAs that sign ZooKeeper's."),
     _of_zookeeper("client_cert_file", "Client certificate (PEM) for ZooKeeper."),
     _of_zookeeper("client_key_file", "Key (PEM) of the client certificate for ZooKeeper."),
-    _of_zookeeper("tls_verify", "false: ZooKeeper's certificate is not checked."),
-    _of_zookeeper("auth", "How ZooKeeper is shown who comes: digest, sasl-digest or sasl-kerberos."),
-    _of_zookeeper("username", "User of ZooKeeper, for the digests."),
-    _of_zookeeper("password", "File that holds the password of ZooKeeper's user.", secret=True),
-    _of_zookeeper("service", "Kerberos' name of ZooKeeper's service; without it 'zookeeper'."),
+    _of_zookeeper("tls_verify", "Set to false, ZooKeeper's certificate is not checked."),
+    _of_zookeeper("auth", "How to authenticate to ZooKeeper: digest, sasl-digest or sasl-kerberos."),
+    _of_zookeeper("username", "ZooKeeper user, for digest and sasl-digest."),
+    _of_zookeeper("password", "File that contains the ZooKeeper user's password.", secret=True),
+    _of_zookeeper("service", "Kerberos name of ZooKeeper's service; default: zookeeper."),
     _of_zookeeper("acl", "ACL of new znodes: open, creator, creator+read, or scheme:id:permissions;..."),
 )
 
@@ -107,7 +109,7 @@ class Resolved:
 
     Attributes:
         setting: The setting.
-        value: Its value; of a secret the secret itself, so it is left out of the repr.
+        value: Its value. For a secret this is the secret itself, so the repr omits it.
         source: Where it came from, e.g. ``flag --controller``, ``env PINOT_TOKEN``, ``not set``.
         rank: How strong the source is: 3 flag, 2 environment, 1 profile, 0 default or not set.
     """
@@ -122,7 +124,7 @@ class Resolved:
 
     @property
     def shown(self) -> str | None:
-        """The value as it may be shown: a secret is masked, also one that is written into a URL."""
+        """The value as it may be shown: secrets are masked, also those inside a URL."""
         if self.value is None:
             return None
         return MASK if self.setting.secret else mask_text(self.value)
@@ -137,7 +139,7 @@ class Settings(Mapping[str, Resolved]):
         profile: Name of the profile, or None for ``default``, which need not exist.
 
     Raises:
-        ConfigError: The profile's file is no TOML, the profile or a secret's file is missing, a key is
+        ConfigError: The profiles file is not TOML, the profile or a secret's file is missing, or a key is
             unknown.
     """
 
@@ -163,7 +165,7 @@ class Settings(Mapping[str, Resolved]):
         if flag is not None:
             source = f"flag {setting.flag}"
             return Resolved(setting, _secret_of(setting, flag, source), source, 3)
-        # An empty variable counts as not set: that is how compose files and CI pass on "nothing".
+        # An empty variable counts as not set: that is how compose files and CI pass "nothing" on.
         if value := env.get(setting.env):
             return Resolved(setting, value, f"env {setting.env}", 2)
         if setting.key in profile:
@@ -184,35 +186,35 @@ class Settings(Mapping[str, Resolved]):
 
     @classmethod
     def of_other_cluster(cls, profile: str, env: Mapping[str, str] | None = None) -> Settings:
-        """Resolve the settings of a second cluster: those of a profile alone.
+        """Resolve the settings of a second cluster from a profile alone.
 
-        Flags and environment are about the first cluster, and so are the credentials in them.
+        Flags and environment, and the credentials in them, are those of the first cluster.
 
         Args:
             profile: Name of the profile.
-            env: The environment; only where it says which file has the profiles counts.
+            env: The environment; only the variables that locate the profiles file are used.
 
         Raises:
-            ConfigError: There is no such profile, or it names no controller; see also :class:`Settings`.
+            ConfigError: There is no such profile, or it sets no controller; see also :class:`Settings`.
         """
         environment = os.environ if env is None else env
         places = {name: environment[name] for name in _FILE_VARIABLES if environment.get(name)}
         settings = cls({}, places, profile)
         if not settings["controller"].rank:
             raise ConfigError(
-                f"the profile {profile} names no controller",
-                expected="the other cluster's address as controller",
+                f"the profile {profile} sets no controller",
+                expected="controller = the other cluster's address",
                 where=str(settings.profile_path),
             )
         return settings
 
     def value(self, name: str) -> str | None:
-        """The value of one setting; a secret in the clear."""
+        """The value of one setting; secrets are not masked."""
         return self._resolved[name].value
 
 
 def profile_path(env: Mapping[str, str]) -> Path:
-    """The file of profiles: ``PINOTCTL_CONFIG``, or ``pinotctl.toml`` in the folder of configuration."""
+    """The profiles file: ``PINOTCTL_CONFIG``, or ``pinotctl.toml`` in the configuration folder."""
     if explicit := env.get("PINOTCTL_CONFIG"):
         return Path(explicit)
     base = env.get("XDG_CONFIG_HOME")
@@ -261,16 +263,16 @@ def _profile_value(key: str, value: object, where: str) -> str:
 
 
 def _secret_of(setting: Setting, value: str, source: str) -> str:
-    """The value itself, or for a secret the content of the file that it names, without the line's end."""
+    """The value itself, or for a secret the content of the file that it names, without the line ending."""
     if not setting.secret:
         return value
     try:
         secret = Path(value).expanduser().read_text(encoding="utf-8").rstrip("\r\n")
-    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: there is no such home
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: no such home folder
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text, or not a file"
         raise ConfigError(
-            f"the file of {setting.name} cannot be read: {reason}", where=f"{value} ({source})"
+            f"the {setting.name} file cannot be read: {reason}", where=f"{value} ({source})"
         ) from error
     if not secret:
-        raise ConfigError(f"the file of {setting.name} is empty", where=f"{value} ({source})")
+        raise ConfigError(f"the {setting.name} file is empty", where=f"{value} ({source})")
     return secret

@@ -1,4 +1,4 @@
-"""The signals that end a command which runs until it is stopped."""
+"""The signals that end a long-running command."""
 
 from __future__ import annotations
 
@@ -10,34 +10,37 @@ __all__ = ["StopSignal", "end_at_once_on_interrupt", "stop_on_signals"]
 
 
 class StopSignal:
-    """Set by the first signal; later ones change nothing.
+    """Set by the first signal; later signals change nothing.
 
     Attributes:
-        event: Set when the role shall end.
+        event: Set when the process should stop.
     """
 
     def __init__(self) -> None:
         self.event = threading.Event()
 
     def take_over(self, *numbers: signal.Signals) -> None:
-        """Take these signals over from whoever handles them now; one that is ignored (``nohup``) stays so."""
+        """Handle these signals from now on; a signal that is ignored (``nohup``) stays ignored."""
         for number in numbers:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self.handle)
 
     def handle(self, _number: int, _frame: FrameType | None) -> None:
-        """Python's signal handler; runs in the main thread."""
+        """Handle a signal; Python calls this in the main thread."""
         self.event.set()
 
 
 def stop_on_signals(*numbers: signal.Signals) -> StopSignal:
-    """Take signals over at once; see :meth:`StopSignal.take_over`."""
+    """Return a StopSignal that handles these signals; see :meth:`StopSignal.take_over`."""
     stop = StopSignal()
     stop.take_over(*numbers)
     return stop
 
 
 def end_at_once_on_interrupt() -> None:
-    """Let Ctrl-C end the process as SIGTERM does, also while it is in Java, where Python's handler waits."""
+    """Let Ctrl-C end the process as SIGTERM does, even while it runs Java code.
+
+    Python's own handler would wait until the Java code returns.
+    """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -5,7 +5,7 @@
     with ControllerClient(config) as client, client.paused("flights_REALTIME", reason="migration"):
         ...
 
-Everything else is given a :class:`TableControl`. The names below are imported when they are first used.
+All other functions take a :class:`TableControl`. The names below are imported at their first use.
 """
 
 from __future__ import annotations

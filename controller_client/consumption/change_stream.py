@@ -1,13 +1,13 @@
-"""Another stream under a table: pause, put the new stream into its config, resume; or put the old one back.
+"""Move a table to another stream: pause, change the stream config, resume; or restore the old stream.
 
-Each step is noted in the plan before it begins, so that a run that was killed is finished by the next one::
+Each step is recorded in the plan before it starts, so that the next run can finish one that was killed::
 
     begun ──▶ pause ──▶ update ──▶ resume ──▶ (plan deleted)
                                      │ not every partition consumes in time
                                      └──▶ undo ──▶ undo-resume ──▶ (plan deleted, RejectedError)
 
-On Pinot 0.11, a new stream that cannot be read shows only in partitions that do not start: the controller
-cannot read offsets, and makes no segments; or servers cannot read, and their segments go to ERROR.
+On Pinot 0.11, a new stream that cannot be read shows only in partitions that do not start: either the
+controller cannot read offsets and creates no segments, or servers cannot read and their segments go to ERROR.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
+from controller_client.common.counted_text import counted_text
 from controller_client.common.redaction import mask_text
 from controller_client.consumption.committing import failed_segments
 from controller_client.consumption.offsets import parse_consume_from
 from controller_client.consumption.pausing import pause, wait_paused
 from controller_client.consumption.pinots_pauses import refuse_pinots_pause, topic_remedy
-from controller_client.consumption.plan import Plan, begin, drop, save, under_way
+from controller_client.consumption.plan import Plan, begin, drop, in_progress, save
 from controller_client.consumption.resuming import ResumeResult, resume
 from controller_client.consumption.stream_change import StreamChange
 from controller_client.consumption.table_control import TableControl
@@ -41,10 +42,10 @@ __all__ = ["RECIPE", "change_stream"]
 
 RECIPE = "change-stream"
 
-# A check of the controller's that cannot read the stream tries ten times, each up to 15 s and 5 s of pause,
-# with the config it began with; while the flag is set the next try ends it.
-_LATE_TRIES_S = 25.0
-# All ten tries: from Pinot 1.3 on a pause waits for the check to end, because both change the ideal state.
+# A controller check that cannot read the stream tries ten times, for up to 15 s with pauses of 5 s, using the
+# config it started with. While the pause flag is set, it ends at its next attempt.
+_LATE_ATTEMPTS_S = 25.0
+# All ten attempts: since Pinot 1.3 a pause waits for the check to end, because both change the ideal state.
 _CHECK_S = 240.0
 
 
@@ -57,38 +58,39 @@ def change_stream(
     report: Callable[[str], None],
     dry_run: bool = False,
 ) -> ResumeResult | None:
-    """Change a table's stream config while nothing consumes, and consume from the new stream.
+    """Change a table's stream config while nothing consumes, then consume from the new stream.
 
     Args:
         control: The table.
-        changes: Keys of the stream config with their new values; None takes a key out. Empty: finish what an
-            earlier run began; where that ended before the table's config was updated, secret values have to
-            be given again, see :mod:`~controller_client.consumption.stream_change`. What is so already is no
-            error.
-        consume_from: Where to begin in the new stream.
-        timeout_s: Seconds for the pause, and for every partition to consume afterwards. To put the old
-            stream back takes up to four minutes more where the controller still tries to read the new one.
-        report: Called with each step before it is done, in the caller's thread.
-        dry_run: Report what would be done, and check what can be; change nothing.
+        changes: Keys of the stream config with their new values; None removes a key. Values that are already
+            set are no error. Empty: finish what an earlier run started; if that run ended before the table's
+            config was updated, secret values must be given again, see
+            :mod:`~controller_client.consumption.stream_change`.
+        consume_from: Where to start in the new stream.
+        timeout_s: Seconds for the pause, and for every partition to consume afterwards. Restoring the old
+            stream takes up to four more minutes if the controller is still trying to read the new one.
+        report: Called with each step before it is taken, in the caller's thread.
+        dry_run: Report what would be done, and check what can be checked; change nothing.
 
     Returns:
-        What the resume came to; None for a dry run.
+        The result of the resume; None for a dry run.
 
     Raises:
-        ConfigError: It is not given what to change, or where to begin; or secret values are needed again.
-        NotFoundError: There is no such table; or no such topic (where the stream's offsets can be read).
-        SourceError: The new stream does not answer this process (with ``watch_stream`` alone).
-        ConflictError: Another recipe is under way, or somebody else changed the stream config meanwhile; or
+        ConfigError: The changes or the position to start from are missing, or secret values must be given
+            again.
+        NotFoundError: There is no such table, or no such topic (if the stream's offsets can be read).
+        SourceError: The new stream does not answer this process (only with ``watch_stream``).
+        ConflictError: Another recipe is in progress, somebody else changed the stream config meanwhile, or
             single partitions or topics are paused.
-        RejectedError: The new stream could not be read; the old one is back, at the old offsets. Or Pinot
-            itself has paused the table, and nothing was changed.
+        RejectedError: The new stream could not be read, and the old one was restored at the old offsets. Or
+            Pinot itself has paused the table, and nothing was changed.
         WaitTimeoutError: The pause was not finished; run it again.
     """
-    plan = under_way(control, RECIPE)
+    plan = in_progress(control, RECIPE)
     if plan is None:
         change = _wanted(control, changes, consume_from, report)
         if change is None:
-            report(f"the stream config of {control.table} has these values already")
+            report(f"the stream config of {control.table} already has these values")
             return None if dry_run else ResumeResult(changed=False)
         if dry_run:
             _report_all(control, report, change, str(consume_from))
@@ -96,16 +98,16 @@ def change_stream(
         report(f"record the change of {control.table}, so that a killed run can be finished")
         plan = begin(control, RECIPE, {**change.to_data(), "consume_from": str(consume_from)})
     else:
-        report(f"resume the recipe that {plan.by} began: step {plan.step}")
+        report(f"continue the recipe that {plan.by} started: step {plan.step}")
         change = StreamChange.from_data(plan.data)
         if dry_run:
             _report_all(control, report, change, plan.data["consume_from"])
             return None
         if changes and not change.is_repeated(changes, control.client.tables.get(control.table)):
             raise ConflictError(
-                f"another change of the stream of {control.table} is under way",
-                expected=f"the change of {', '.join(change.keys)}, begun by {plan.by}",
-                remedy="run it without --set to finish that one first",
+                f"another change of the stream of {control.table} is in progress",
+                expected=f"the change of {', '.join(change.keys)} that {plan.by} started",
+                remedy="finish that change first: run the command without --set",
             )
     if plan.step.startswith("undo"):
         _undo(control, plan, timeout_s, report)
@@ -122,12 +124,13 @@ def _forward(
     change = StreamChange.from_data(plan.data)
     if plan.step != "resume":
         change.check_secrets(control.client.tables.get(control.table), changes)
-        report(f"pause {control.table} and wait until nothing consumes")
+        report(f"pause {control.table} and wait until no server consumes it")
         if plan.step != "update":
             plan = save(control, plan, step="pause")
-        # Also where a run before did: somebody may have resumed since, and would consume with both configs.
+        # Even if an earlier run has paused it: somebody may have resumed since, and servers would then
+        # consume with both configs.
         pause(control, reason=RECIPE, timeout_s=timeout_s)
-        report("put the new stream into the table's config")
+        report("write the new stream to the table's config")
         table = control.client.tables.get(control.table)
         if not change.is_applied(table):
             changed = change.applied(table, changes)
@@ -142,7 +145,7 @@ def _forward(
         _undo(control, save(control, plan, step="undo", why=mask_text(error.message)), timeout_s, report)
     table = control.client.tables.get(control.table)
     if not change.is_finished(table):
-        report("take the old secrets out of the table's config")
+        report("remove the old secrets from the table's config")
         _update(control, change.finished(table), change.is_finished)
     report("done: delete the recipe's record")
     drop(control)
@@ -150,35 +153,35 @@ def _forward(
 
 
 def _end_offsets(control: TableControl) -> dict[str, str | None]:
-    """Return where the committed rows of each partition end; JSON has only texts for keys."""
+    """Return where the committed rows of each partition end; the keys are strings, as in JSON."""
     partitions = read_partitions(control.store, control.table)
     return {str(number): each.next_offset for number, each in partitions.items()}
 
 
 def _undo(control: TableControl, plan: Plan, timeout_s: float, report: Callable[[str], None]) -> NoReturn:
-    """Put the old stream back and go on where the table was."""
+    """Restore the old stream and continue where the table was."""
     why = plan.data["why"]
     if plan.step == "undo":
-        report(f"the new stream cannot be read ({why}): pause {control.table} and put the old one back")
+        report(f"the new stream cannot be read ({why}): pause {control.table} and restore the old one")
         _stop_new(control, timeout_s, report)
-        report("put the old stream into the table's config")
+        report("write the old stream to the table's config")
         change, table = StreamChange.from_data(plan.data), control.client.tables.get(control.table)
         if not change.is_undone(table):
             _update(control, change.undone(table), change.is_undone)
         plan = save(control, plan, step="undo-resume", moved=_moved(control, plan.data.get("ends", {})))
     moved = {int(number): offset for number, offset in plan.data["moved"].items()}
     report("resume where the table was" + (f": offsets {moved}" if moved else ""))
-    # Once the flag is cleared, the offsets are used up: what follows the first segments is behind them.
+    # Once the flag is cleared, the offsets have been used: later segments start after them.
     again = not control.ideal().flags.table_paused
     start = ConsumeFrom.LAST_CONSUMED if again or not moved else moved
     resume(control, consume_from=start, timeout_s=timeout_s)
     report("undone: delete the recipe's record")
     drop(control)
     raise RejectedError(
-        f"the new stream of {control.table} could not be read: {why}",
+        f"the new stream of {control.table} could not be read, so the old one was restored: {why}",
         expected="every partition to consume",
         where=control.table,
-        remedy="the old stream is back; check the new one's address, topic and decoder",
+        remedy="check the new stream's address, topic and decoder",
     )
 
 
@@ -186,17 +189,17 @@ def _stop_new(control: TableControl, timeout_s: float, report: Callable[[str], N
     pause(control, reason=RECIPE, wait=False, timeout_s=max(timeout_s, _CHECK_S))
     failed = failed_segments(control)
     if failed:
-        # They have no row, cannot be committed, and begin at offsets of the new stream.
+        # They have no rows, cannot be committed, and start at offsets of the new stream.
         report(f"delete the segments that do not consume: {', '.join(failed)}")
         control.client.segments.delete(control.table, failed)
         control.client.segments.wait_gone(control.table, failed, timeout_s)
     wait_paused(control, timeout_s=timeout_s)
-    report(f"wait {_LATE_TRIES_S:g} s for the controller's last attempts to read the new stream")
-    control.clock.sleep(_LATE_TRIES_S)
+    report(f"wait {_LATE_ATTEMPTS_S:g} s for the controller's last attempts to read the new stream")
+    control.clock.sleep(_LATE_ATTEMPTS_S)
 
 
 def _moved(control: TableControl, end_offsets: Mapping[str, str | None]) -> dict[str, int]:
-    """Return the old offsets of the partitions that have committed rows of the new stream."""
+    """Return the old offsets of the partitions that have committed rows from the new stream."""
     now = _end_offsets(control)
     return {
         number: int(end)
@@ -213,20 +216,20 @@ def _wanted(
 ) -> StreamChange | None:
     if not changes:
         raise ConfigError(
-            f"no change of the stream config of {control.table} is given, and no earlier one is unfinished",
+            f"no change of the stream config of {control.table} was given, and no earlier one is unfinished",
             remedy="pass --set KEY=VALUE",
         )
     ideal = control.ideal()
     refuse_pinots_pause(control.table, ideal)
     if ideal.paused_topics:
         raise ConflictError(
-            f"the topic of {control.table} is paused by itself",
+            f"the topic of {control.table} is paused separately",
             where=control.table,
             remedy=topic_remedy(control.table, ideal.paused_topics),
         )
     paused = ideal.flags.paused_partitions
     if paused:
-        # The consumer of a paused partition was made with the old config, and would keep using it.
+        # The consumer of a paused partition was created with the old config, and would keep using it.
         raise ConflictError(
             f"single partitions of {control.table} are paused: {', '.join(map(str, sorted(paused)))}",
             where=control.table,
@@ -238,8 +241,8 @@ def _wanted(
         return None
     if consume_from is None:
         raise ConfigError(
-            "no position to start from in the new stream is given",
-            expected="smallest, largest, or lastConsumed where it is the same topic with the same offsets",
+            "no position to start from in the new stream was given",
+            expected="smallest, largest, or lastConsumed if it is the same topic with the same offsets",
             remedy="pass --consume-from",
         )
     if control.watch_stream:
@@ -253,19 +256,19 @@ def _inspect(new: StreamConfig, report: Callable[[str], None]) -> None:
     except StreamUnknownError as error:
         report(f"the new stream cannot be checked first: {error.message}")
     else:
-        report(f"the new stream {new.topic} can be read: {len(found)} partitions")
+        report(f"the new stream {new.topic} can be read: {counted_text(len(found), 'partition')}")
 
 
 def _report_all(
     control: TableControl, report: Callable[[str], None], change: StreamChange, consume_from: str
 ) -> None:
-    report(f"would pause {control.table} and change {', '.join(change.keys)} in its stream config")
+    report(f"would pause {control.table} and change its stream config: {', '.join(change.keys)}")
     report(f"would resume from {consume_from}")
-    report("would put the old config back if a partition does not consume then")
+    report("would restore the old config if a partition does not start consuming")
 
 
 def _update(control: TableControl, wanted: TableConfig, is_done: Callable[[TableConfig], bool]) -> None:
-    """Replace the table's config; where the reply is lost, what is there decides."""
+    """Replace the table's config; if the reply is lost, the present config decides."""
     try:
         control.client.tables.update(wanted)
     except OutcomeUnknownError:

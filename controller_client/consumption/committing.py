@@ -1,8 +1,8 @@
-"""Forced commits that are known to have happened.
+"""Forced commits that are confirmed.
 
-A server ignores the message for a segment that it has not loaded yet, silently; so the message is sent again,
-to those segments that are still open. Of a pauseless table (Pinot 1.4 and later) a segment that is open no
-more may still have to be built: it counts as committed when it is.
+A server silently ignores the message for a segment that it has not loaded yet, so the message is sent again
+for segments that are still open. In a pauseless table (Pinot 1.4 and later), a segment that is no longer open
+may still have to be built: it counts as committed once it is built.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 
+from controller_client.common.counted_text import counted_text
 from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.table_control import TableControl
@@ -20,45 +21,45 @@ __all__ = ["Forcer", "describe_building", "describe_open", "failed_segments", "f
 
 logger = logging.getLogger(__name__)
 
-_FIRST_AGAIN_S = 2.0
-_LONGEST_AGAIN_S = 15.0
+_FIRST_RETRY_S = 2.0
+_LONGEST_RETRY_S = 15.0
 
 
 class Forcer:
-    """Sends the message to commit, and again to segments that stay open.
+    """Sends the commit message, and repeats it for segments that stay open.
 
     Args:
         control: The table.
-        batch_size: How many segments commit at a time; Pinot 1.4 and later.
+        batch_size: Segments that commit at a time (Pinot 1.4 and later).
     """
 
     def __init__(self, control: TableControl, *, batch_size: int | None = None) -> None:
         self._control = control
         self._batch_size = batch_size
         self._sent_s: dict[str, float] = {}
-        self._again_s: dict[str, float] = {}
+        self._retry_s: dict[str, float] = {}
 
     def sent(self, segments: Collection[str]) -> None:
-        """Note that the message was sent to these by another call."""
+        """Record that another call has sent the message for these segments."""
         now = self._control.clock.monotonic()
         for segment in segments:
             self._sent_s[segment] = now
-            self._again_s.setdefault(segment, _FIRST_AGAIN_S)
+            self._retry_s.setdefault(segment, _FIRST_RETRY_S)
 
     def force(self, segments: Collection[str]) -> None:
-        """Send the message to those that it was not sent to, or that are open long after it was.
+        """Send the message for segments that did not get it yet, or are still open long after they got it.
 
         Raises:
-            RejectedError: Pinot refuses the very first one.
+            RejectedError: Pinot refuses the very first message.
         """
         now = self._control.clock.monotonic()
-        due = [each for each in segments if now >= self._sent_s.get(each, -1e9) + self._again_s.get(each, 0)]
+        due = [each for each in segments if now >= self._sent_s.get(each, -1e9) + self._retry_s.get(each, 0)]
         if not due:
             return
         is_first = not self._sent_s
         for segment in due:
             if segment in self._sent_s:
-                self._again_s[segment] = min(self._again_s[segment] * 2, _LONGEST_AGAIN_S)
+                self._retry_s[segment] = min(self._retry_s[segment] * 2, _LONGEST_RETRY_S)
         self.sent(due)
         try:
             self._control.client.consumption.force_commit(
@@ -67,19 +68,19 @@ class Forcer:
         except (RejectedError, OutcomeUnknownError, UnreachableError) as error:
             if is_first and isinstance(error, RejectedError):
                 raise
-            # Sending it twice does no harm, and a silent server may come back: the final error names the
-            # servers that did not.
-            logger.warning("%s: forcing the commit failed: %s", self._control.table, error.message)
+            # Sending it twice does no harm, and a server that does not answer may come back. The final error
+            # names the servers that did not.
+            logger.warning("%s: could not force the commit: %s", self._control.table, error.message)
 
 
 def failed_segments(control: TableControl) -> list[str]:
-    """Return the consuming segments that every server has in ERROR: they cannot be committed."""
+    """Return the consuming segments that are in ERROR on every server: they cannot be committed."""
     view = control.client.tables.external_view(control.table)
     return [name for name in control.ideal().consuming if set(view.get(name, {}).values()) == {"ERROR"}]
 
 
 def describe_open(control: TableControl, open_segments: dict[str, tuple[str, ...]]) -> str:
-    """List which partitions are open on which servers, and which of these are away."""
+    """List which partitions are open on which servers, and which of the servers are not connected."""
     live = set(control.store.live_instances())
     parts = []
     for name, servers in sorted(open_segments.items()):
@@ -90,7 +91,7 @@ def describe_open(control: TableControl, open_segments: dict[str, tuple[str, ...
 
 
 def describe_building(control: TableControl, segments: Collection[SegmentRecord]) -> str:
-    """List which segments are consumed to their end, but not built, and what servers have of them."""
+    """List the segments that are fully consumed but not built, with their states on servers."""
     view = control.client.tables.external_view(control.table)
     parts = []
     for each in segments:
@@ -103,23 +104,24 @@ def describe_building(control: TableControl, segments: Collection[SegmentRecord]
 def force_commit(
     control: TableControl, *, timeout_s: float, wait: bool = True, batch_size: int | None = None
 ) -> tuple[str, ...]:
-    """Commit what is consumed now, and go on consuming.
+    """Commit the consuming segments; consumption continues in new ones.
 
     Args:
         control: The table.
         timeout_s: Seconds until the last check.
-        wait: Until all of it is committed, built and sealed on the servers; else send the message alone.
-        batch_size: How many segments commit at a time; Pinot 1.4 and later.
+        wait: Wait until everything is committed, built and sealed on the servers; otherwise only send the
+            message.
+        batch_size: Segments that commit at a time (Pinot 1.4 and later).
 
     Returns:
         The segments that were open.
 
     Raises:
         NotFoundError: There is no such table.
-        RejectedError: The table is disabled, or has no live server; or it has an upsert of Pinot's own with
-            which Pinot forces no commit.
-        WaitTimeoutError: Some are still open; the error lists which, and on which servers.
-        OutcomeUnknownError: The reply was lost, and it was not to be waited.
+        RejectedError: The table is disabled, or has no live server, or uses a kind of Pinot's own upsert for
+            which Pinot does not force commits.
+        WaitTimeoutError: Some segments are still open; the error lists them with their servers.
+        OutcomeUnknownError: The reply was lost (only without ``wait``).
     """
     first = control.ideal().consuming
     if not first:
@@ -137,13 +139,13 @@ def force_commit(
         if left:
             return f"still open: {describe_open(control, left)}"
         building = [each for each in control.committing() if each.segment.name in first]
-        return f"not built yet: {describe_building(control, building)}" if building else None
+        return f"not yet built: {describe_building(control, building)}" if building else None
 
     wait_until(
         missing,
-        what=f"{len(first)} segments of {control.table} committed",
+        what=f"{counted_text(len(first), 'segment')} of {control.table} to be committed",
         timeout_s=timeout_s,
         clock=control.clock,
-        remedy="see the logs of the servers named, and of the controller",
+        remedy="see the logs of these servers and of the controller",
     )
     return tuple(first)

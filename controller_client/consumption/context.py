@@ -1,4 +1,4 @@
-"""``with client.paused(table):`` a pause as long as a block."""
+"""``with client.paused(table):`` pauses a table for the duration of a block."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ def paused(
     """Pause a table, run a block while nothing consumes, and resume.
 
     Several blocks, in any number of processes, may overlap: the table stays paused until the last one ends. A
-    table that somebody else paused before stays paused after the block. A block whose process is killed
-    leaves the table paused: ``pinotctl consumption status`` reports for whom.
+    table that somebody else paused before the block stays paused after it. If the process is killed, the
+    table stays paused; ``pinotctl consumption status`` shows who paused it.
 
     Args:
         control: The table.
-        reason: Why, in a word.
-        comment: More words.
+        reason: Short reason for the pause.
+        comment: Free text.
         timeout_s: Seconds for the pause, and for the resume.
-        resume_on_error: Resume after an exception too; False: leave the table paused then, for somebody to
-            inspect what is half done. An exception of the resume is logged then; the block's own goes on.
+        resume_on_error: Resume after an exception too. An exception of that resume is logged, and the block's
+            own is raised. False: leave the table paused, for somebody to inspect what was left half done.
 
     Raises:
-        WaitTimeoutError: The pause was not finished in time, and the table is resumed; or the resume was not.
-        ConflictError: Somebody resumed the table within the block.
+        WaitTimeoutError: The pause was not finished in time, and the table was resumed; or the resume was not
+            finished in time.
+        ConflictError: Somebody resumed the table during the block.
     """
     holder = uuid.uuid4().hex
     try:
@@ -66,9 +67,9 @@ def _end(control: TableControl, holder: str, timeout_s: float) -> None:
     ideal = control.ideal()
     if record is None or holder not in record.holders or not record.explains(ideal):
         raise ConflictError(
-            f"{control.table} was resumed by somebody else while it should have stayed paused",
+            f"somebody else resumed {control.table} while it should have stayed paused",
             where=control.table,
-            remedy="find out what was done in the meantime: rows may have been consumed",
+            remedy="check what happened in the meantime: rows may have been consumed",
         )
     if leave_pause(control, holder.__eq__):
         resume(control, timeout_s=timeout_s)

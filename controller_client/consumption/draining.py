@@ -1,4 +1,4 @@
-"""A finite stream read to its end, and the table paused there."""
+"""Consume a finite stream to its end, and pause the table there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_pinots_pause, topic_remedy
-from controller_client.consumption.plan import begin, drop, save, under_way
+from controller_client.consumption.plan import begin, drop, in_progress, save
 from controller_client.consumption.resuming import resume
 from controller_client.consumption.status import TableStatus
 from controller_client.consumption.table_control import TableControl
@@ -28,47 +28,47 @@ def drain(
     report: Callable[[str], None],
     dry_run: bool = False,
 ) -> dict[int, int]:
-    """Pause a table when it has read what its stream holds now.
+    """Pause a table once it has consumed its stream up to the current end.
 
-    The table may have some rows more, that came meanwhile; never less. The end offsets are noted in the plan,
-    so a second run uses those of the first.
+    The table may also get rows that arrive meanwhile, but never fewer. The end offsets are recorded in the
+    plan, so a second run uses those of the first.
 
     Args:
         control: The table.
-        until: The offset of each partition to wait for; None: the present end offsets of the stream,
-            which are read from it.
+        until: The offset to reach in each partition; None: the stream's current end offsets, which are read
+            from the stream.
         timeout_s: Seconds for the offsets to be reached, and again for the pause.
-        report: Called with each step before it is done, in the caller's thread.
+        report: Called with each step before it is taken, in the caller's thread.
         dry_run: Report what would be done, and change nothing.
 
     Returns:
-        The offsets that were waited for, by partition.
+        The offsets to reach, by partition.
 
     Raises:
-        StreamUnknownError: The end offsets are not given and cannot be read from the stream.
-        ConflictError: Another recipe is under way, or a topic is paused by itself.
+        StreamUnknownError: No end offsets were given, and they cannot be read from the stream.
+        ConflictError: Another recipe is in progress, or a topic is paused separately.
         RejectedError: Pinot itself has paused the table.
-        WaitTimeoutError: They were not reached; the error lists how far each partition is. Run it again
-            to keep waiting.
+        WaitTimeoutError: The offsets were not reached; the error lists the position of each partition. Run it
+            again to keep waiting.
     """
-    plan = under_way(control, RECIPE)
+    plan = in_progress(control, RECIPE)
     if plan is None:
         end_offsets = (
             dict(until) if until is not None else {n: each.latest for n, each in control.stream().items()}
         )
     else:
-        report(f"resume the recipe that {plan.by} began")
+        report(f"continue the recipe that {plan.by} started")
         end_offsets = {int(number): offset for number, offset in plan.data["ends"].items()}
     _check_consumes(control, end_offsets)
     where = ", ".join(f"{number}={offset}" for number, offset in sorted(end_offsets.items()))
     if dry_run:
-        report(f"would wait until {control.table} has read up to the offsets {where}, and pause it")
+        report(f"would wait until {control.table} has consumed up to the offsets {where}, and pause it")
         return end_offsets
     report(f"record the end offsets: {where}")
     plan = begin(control, RECIPE, {"ends": {str(number): offset for number, offset in end_offsets.items()}})
     while True:
         if not control.ideal().flags.table_paused:
-            report("wait until they are read")
+            report("wait until these offsets are reached")
             _wait_read(control, end_offsets, timeout_s)
         report(f"pause {control.table}")
         plan = save(control, plan, step="pause")
@@ -76,8 +76,8 @@ def drain(
         left = _uncommitted(control, end_offsets)
         if not left:
             break
-        # A table that was paused before; or a replica that was behind has committed.
-        report(f"not all of it is committed ({left}): resume once more")
+        # The table was already paused, or the replica that committed was behind.
+        report(f"not everything is committed ({left}): resume once more")
         resume(control, timeout_s=timeout_s)
     report("done: delete the recipe's record; the table stays paused")
     drop(control)
@@ -90,9 +90,9 @@ def _check_consumes(control: TableControl, end_offsets: Mapping[int, int]) -> No
     topics = {topic_index(number) for number in end_offsets if is_topic_paused(ideal, number)}
     if topics:
         raise ConflictError(
-            f"topics of {control.table} are paused by themselves, and would never be read to their end",
+            f"topics of {control.table} are paused separately and would never be read to their end",
             where=control.table,
-            remedy=f"leave their partitions out with --until, or {topic_remedy(control.table, topics)}",
+            remedy=f"omit their partitions with --until, or {topic_remedy(control.table, topics)}",
         )
 
 
@@ -108,12 +108,12 @@ def _wait_read(control: TableControl, end_offsets: Mapping[int, int], timeout_s:
 
     wait_until(
         missing,
-        what=f"{control.table} to read its stream",
+        what=f"{control.table} to consume its stream",
         timeout_s=timeout_s,
         clock=control.clock,
         remedy=(
-            "run it again to keep waiting; a stream whose last offsets hold no rows (markers of "
-            "transactions) needs --until"
+            "run it again to keep waiting; if the stream's last offsets contain no rows (transaction "
+            "markers), pass --until"
         ),
     )
 

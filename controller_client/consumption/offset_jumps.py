@@ -1,4 +1,4 @@
-"""Where consumption did not go on where the committed rows end: rows that are lost, skipped or read again."""
+"""Partitions that did not resume where their committed rows end: rows are lost, skipped or read again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.common.counted_text import counted_text
 from controller_client.common.names import SegmentName
 from controller_client.consumption.table_control import TableControl
 from controller_client.helix.stream_segments import PartitionSegments, read_segment
@@ -15,12 +16,12 @@ __all__ = ["OffsetJump", "find_jumps"]
 
 @dataclass(frozen=True)
 class OffsetJump:
-    """A partition that continued at another offset.
+    """A partition that resumed at another offset than expected.
 
     Attributes:
         partition: Partition group.
         expected: Where its committed rows end.
-        started: Where it went on.
+        started: Where it resumed.
     """
 
     partition: int
@@ -29,13 +30,13 @@ class OffsetJump:
 
     @property
     def missing(self) -> int | None:
-        """Rows that were not read: negative for rows read again; None where offsets are no numbers."""
+        """Rows that were not read; negative for rows read again; None if the offsets are not numbers."""
         if not (self.expected.isdigit() and self.started.isdigit()):
             return None
         return int(self.started) - int(self.expected)
 
     def to_json(self) -> dict[str, Any]:
-        """The jump, for programs."""
+        """Return the JSON form."""
         return {
             "partition": self.partition,
             "expected_offset": self.expected,
@@ -46,12 +47,12 @@ class OffsetJump:
     def __str__(self) -> str:
         missing = self.missing
         if missing is None:
-            return f"partition {self.partition} continued at {self.started} instead of {self.expected}"
-        first, last = sorted((int(self.expected), int(self.started)))
-        what = "are not in the table" if missing > 0 else "are read again"
+            return f"partition {self.partition} resumed at {self.started} instead of {self.expected}"
+        first, end = sorted((int(self.expected), int(self.started)))
+        what = "not in the table" if missing > 0 else "read again"
         return (
-            f"partition {self.partition} continued at offset {self.started}: the {last - first:,} offsets "
-            f"{first} to {last - 1} {what}"
+            f"partition {self.partition} resumed at offset {self.started}; "
+            f"{counted_text(end - first, 'offset')} {what}: {first} to {end - 1}"
         )
 
 
@@ -60,7 +61,7 @@ def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -
 
     Args:
         control: The table.
-        before: The partitions as they were when nothing consumed; others are left out.
+        before: The partitions as they were when nothing consumed; others are ignored.
     """
     by_partition: dict[int, list[SegmentName]] = {}
     for each in filter(None, map(SegmentName.parse, control.store.children(f"/SEGMENTS/{control.table}"))):

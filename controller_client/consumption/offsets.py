@@ -1,10 +1,11 @@
-"""Consumption from a given offset of each partition, which no version of Pinot offers.
+"""Consumption from a given offset in each partition, which no version of Pinot offers.
 
-Pinot starts a partition anew at the start offset of its newest segment when all replicas of that segment are
-OFFLINE in the ideal state: that is how it repairs a consumer that gave up. So a segment is written that
-consists of a record in the property store with the wanted start offset, and of an OFFLINE entry in the ideal
-state: a placeholder. On resume Pinot makes the next segment from it, by its own assignment and with its own
-check against the stream's first offset; afterwards the placeholder is deleted. No server ever loads it.
+If all replicas of a partition's newest segment are OFFLINE in the ideal state, Pinot restarts the partition
+at the start offset of that segment: that is how it repairs a consumer that gave up. We use this by writing a
+placeholder: a segment that consists only of a property-store record with the wanted start offset and an
+OFFLINE entry in the ideal state. On resume, Pinot creates the next segment from it, with its own assignment
+and its own check against the stream's first offset. Afterwards the placeholder is deleted. No server ever
+loads it.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from controller_client.rest.consumption import ConsumeFrom
 from controller_client.stream.offsets import OffsetRange
 from controller_client.zookeeper import ZNRecord, segment_path
 
-__all__ = ["drop_placeholders", "parse_consume_from", "place_offsets", "stands_behind_end"]
+__all__ = ["drop_placeholders", "parse_consume_from", "past_end", "place_offsets"]
 
-# Of the length of Java's int and long.
+# As long as Java's int and long.
 _PAIR = re.compile(r"([0-9]{1,10})=([0-9]{1,19})")
 _NAME = re.compile(r".+__\d+__\d+__\d{8}T\d{6}Z")
 _GONE_TIMEOUT_S = 60.0
-# What the next segment takes over; all else is of the committed one's rows.
+# What the next segment inherits; everything else describes the committed segment's rows.
 _INHERITED = ("segment.flush.threshold.size", "segment.realtime.numReplicas")
 
 
@@ -57,26 +58,24 @@ def parse_consume_from(text: str) -> ConsumeFrom | dict[int, int]:
     return offsets
 
 
-def stands_behind_end(
-    partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
-) -> list[str]:
-    """List which partitions would go on behind the stream's end."""
+def past_end(partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]) -> list[str]:
+    """List the partitions that would resume past the stream's end."""
     faults = []
     for number, segments in partitions.items():
         at = segments.next_offset or ""
         if number in stream and at.isdigit() and int(at) > stream[number].latest:
             faults.append(
-                f"partition {number} ends at {stream[number].latest}, but the table continues at {at}"
+                f"partition {number} ends at {stream[number].latest}, but the table would resume at {at}"
             )
     return faults
 
 
 def place_offsets(control: TableControl, offsets: Mapping[int, int]) -> None:
-    """Write placeholders into a paused table, so that a resume starts there.
+    """Write placeholders to a paused table, so that a resume starts at these offsets.
 
     Args:
-        control: The table; paused, nothing consuming.
-        offsets: By partition.
+        control: The table; it must be paused, with nothing consuming.
+        offsets: Offsets by partition.
 
     Raises:
         RejectedError: There is no such partition, or the stream does not have the offset.
@@ -88,15 +87,15 @@ def place_offsets(control: TableControl, offsets: Mapping[int, int]) -> None:
     if unknown:
         raise RejectedError(
             f"{control.table} has no partition {', '.join(map(str, unknown))}",
-            expected=f"of the partitions {', '.join(map(str, partitions))}",
+            expected=f"one of the partitions {', '.join(map(str, partitions))}",
         )
-    stream, _problem = control.stream_if_known()
+    stream, _problem = control.stream_or_problem()
     for number, offset in offsets.items():
-        held = stream.get(number)
-        if held and not held.earliest <= offset <= held.latest:
+        present = stream.get(number)
+        if present and not present.earliest <= offset <= present.latest:
             raise RejectedError(
                 f"partition {number} of the stream does not have the offset {offset}",
-                expected=f"{held.earliest} to {held.latest}",
+                expected=f"an offset from {present.earliest} to {present.latest}",
             )
     segments = control.ideal().segments
     added = {}
@@ -104,16 +103,16 @@ def place_offsets(control: TableControl, offsets: Mapping[int, int]) -> None:
         newest = partitions[number].newest
         record = _placeholder(control, newest, offset)
         control.store.create(segment_path(control.table, record.id), record)
-        # Who they are does not matter, as none of them loads it; the entry has to name somebody.
+        # Which servers these are does not matter, since none of them loads it; but the entry must name some.
         added[record.id] = tuple(segments.get(newest.segment.name) or next(iter(segments.values())))
     add_offline_segments(control.store, control.table, added)
 
 
 def drop_placeholders(control: TableControl) -> None:
-    """Delete what :func:`place_offsets` has written, of whichever run.
+    """Delete the placeholders that :func:`place_offsets` has written in this or any other run.
 
     Raises:
-        WaitTimeoutError: They are still there.
+        WaitTimeoutError: They still exist.
     """
     names = [name for name in control.store.children(f"/SEGMENTS/{control.table}") if _NAME.fullmatch(name)]
     records = control.store.get_many([segment_path(control.table, name) for name in names])
@@ -129,7 +128,7 @@ def drop_placeholders(control: TableControl) -> None:
 
 def _placeholder(control: TableControl, newest: SegmentRecord, offset: int) -> ZNRecord:
     now_ms = control.now_ms()
-    # Pinot's own names end with minutes: the seconds distinguish the two without reading all records.
+    # Pinot's own names end with minutes: the seconds tell the two apart without reading all records.
     made = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_ms / 1000))
     name = f"{control.table.raw}__{newest.segment.partition}__{newest.segment.sequence + 1}__{made}"
     inherited = newest.record.simple_fields

@@ -1,10 +1,10 @@
-"""Segments that Pinot began and forgot: in the property store IN_PROGRESS, in no ideal state.
+"""Segments that Pinot started and forgot: IN_PROGRESS in the property store, but not in the ideal state.
 
-Pinot 0.11 leaves one when a table is paused while a segment commits: the controller has written the next
-segment's record, sees the flag, and does not put that segment into the ideal state. It leaves one too when
-its repair loses the compare-and-set on the ideal state against a commit. Afterwards it takes every such
-record for a commit that still runs, and for five minutes, or until the next hourly check, a resume starts
-nothing for the partition.
+Pinot 0.11 leaves one behind if a table is paused while a segment commits: the controller has written the next
+segment's record, then sees the flag, and does not add that segment to the ideal state. It also leaves one if
+its repair loses the compare-and-set on the ideal state against a commit. Afterwards it treats every such
+record as a commit in progress: for five minutes, or until the next hourly check, a resume starts nothing for
+the partition.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ logger = logging.getLogger(__name__)
 
 _GONE_TIMEOUT_S = 60.0
 _SETTLED_MS = 20_000
-_PINOT_TAKES_OVER_MS = 290_000
+_PINOT_REPAIRS_MS = 290_000
 
 
 def find_orphans(control: TableControl, ideal: IdealState) -> list[str]:
-    """Return the forgotten segments that nobody will resume, so that they can be deleted.
+    """Return the forgotten segments that nobody will use any more, so that they can be deleted.
 
-    While the flag is set every write to the ideal state that would take one up fails, as it is based on an
-    older version. Without the flag a record has to be old enough for its writer to be through, and too young
-    for Pinot to take it up itself.
+    While the flag is set, every write to the ideal state that would add such a segment fails, because it is
+    based on an older version. Without the flag, a record must be old enough for its writer to have finished,
+    and too young for Pinot to repair it.
 
     Args:
         control: The table.
@@ -42,21 +42,21 @@ def find_orphans(control: TableControl, ideal: IdealState) -> list[str]:
         if newest.ended or newest.segment.name in ideal.segments or partition in consuming:
             continue
         age_ms = control.now_ms() - (newest.created_ms or 0)
-        if ideal.flags.table_paused or _SETTLED_MS <= age_ms < _PINOT_TAKES_OVER_MS:
+        if ideal.flags.table_paused or _SETTLED_MS <= age_ms < _PINOT_REPAIRS_MS:
             found.append(newest.segment.name)
-    # The segment may have come into the ideal state between the two reads.
+    # The segment may have been added to the ideal state between the two reads.
     there = control.ideal().segments if found else {}
     return [name for name in found if name not in there]
 
 
 def delete_orphans(control: TableControl, names: list[str]) -> None:
-    """Delete forgotten segments by Pinot's own API, which looks once more whether anybody has them.
+    """Delete forgotten segments with Pinot's own API, which checks once more that nobody has them.
 
     Raises:
-        WaitTimeoutError: They are still there.
+        WaitTimeoutError: They still exist.
     """
     if not names:
         return
-    logger.info("%s: deleting segments that Pinot began and forgot: %s", control.table, ", ".join(names))
+    logger.info("%s: deleting segments that Pinot started and forgot: %s", control.table, ", ".join(names))
     control.client.segments.delete(control.table, names)
     control.client.segments.wait_gone(control.table, names, _GONE_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Tables with Pinot's own upsert or dedup: what forced commits and other offsets can do to them."""
+"""Tables with Pinot's own upsert or dedup: what forced commits and changed offsets can do to them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from controller_client.models import TableConfig
 __all__ = ["upsert_warnings"]
 
 CONSISTENCY_KEY = "pinot.server.consuming.segment.consistency.mode"
-"""Cluster config of Pinot 1.5 and later that lets it force commits of tables whose replicas may differ."""
+"""Cluster config of Pinot 1.5 and later that allows forced commits of tables whose replicas may differ."""
 
 
 def upsert_warnings(table: TableConfig) -> list[str]:
-    """Return what a pause, a forced commit or a resume at other offsets may do to the rows of a table."""
+    """Return what a pause, a forced commit or a resume at other offsets can do to the rows of a table."""
     warnings = []
     why = _order_matters(table)
     if why:
         warnings.append(
-            f"{why}: Pinot 1.5 and later refuse to force its commits unless the cluster config "
+            f"{why}: Pinot 1.5 and later refuse forced commits unless the cluster config "
             f"{CONSISTENCY_KEY} is PROTECTED or UNSAFE"
         )
         if table.replicas > 1:
             warnings.append(
-                f"{why} on {table.replicas} replicas: each makes its rows in an order of its own, so they "
+                f"{why} with {table.replicas} replicas: each one processes rows in its own order, so they "
                 f"may differ after a forced commit"
             )
     if table.pinots_upsert == "PARTIAL":

@@ -6,7 +6,7 @@
         simpleFields.format     version of the record
         mapFields.<partition>   by, since (epoch milliseconds), reason, comment
 
-``pausedPartitions`` of the ideal state is the truth; this only explains it.
+``pausedPartitions`` in the ideal state is authoritative; this record only explains it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PARTITIONS_FORMAT = Format("the record of who paused partitions")
 
 
 def read_partition_holders(store: PropertyStore, table: TableName) -> dict[int, Holder]:
-    """Return who paused partitions, by partition, those among them that are not paused any more.
+    """Return who paused partitions, by partition, including partitions that are no longer paused.
 
     Raises:
         FormatVersionError: A later release wrote the record.
@@ -43,19 +43,19 @@ def note_partitions(
     holder: Holder,
     partitions: Collection[int],
 ) -> None:
-    """Write down who pauses partitions.
+    """Record who pauses partitions.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
-        paused: Partitions that are paused now: their entries stay, and those of others are deleted.
+        paused: Partitions that are paused now: their entries are kept, and those of others are deleted.
         holder: Who pauses.
-        partitions: What they pause.
+        partitions: The partitions to pause.
 
     Raises:
         FormatVersionError: A later release wrote the present record.
         UnreachableError: ZooKeeper does not answer.
-        OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
+        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be read to find out.
     """
     path = plugin_path(table, "partitions")
     noted = {str(partition): holder.to_fields() for partition in sorted(partitions)}

@@ -1,14 +1,14 @@
-"""What Python-hosted servers report of paused partitions.
+"""What Python-hosted servers report about paused partitions.
 
 ::
 
     /<cluster>/PINOT_PLUGINS/servers/<instance>
         simpleFields.format             version of the record
         simpleFields.session            the Helix session of the server that wrote it
-        mapFields.<table>.<partition>   the consuming segment that is kept at its start offset
+        mapFields.<table>.<partition>   the consuming segment that stays at its start offset
 
-A report counts while the instance's live record has the same session; so a stock server that takes the name
-over is distinguished from the hosted one, and a server that is down counts as what it was last.
+A report is valid while the instance's live record has the same session. A stock server that takes over the
+name is therefore not mistaken for the hosted one, and a server that is down counts as what it last was.
 """
 
 from __future__ import annotations
@@ -34,37 +34,37 @@ class PartitionReport:
     Attributes:
         instance: The server's name in Helix.
         session: Its Helix session.
-        held: Table (with type) -> partition group -> consuming segment that is kept at its start offset.
+        paused: Table (with type) -> partition group -> consuming segment that stays at its start offset.
     """
 
     instance: str
     session: str
-    held: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    paused: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def to_record(self) -> ZNRecord:
-        """As it is stored."""
+        """Return the stored form."""
         return ZNRecord(
             self.instance,
             simple_fields=REPORT_FORMAT.stamp({_SESSION: self.session}),
             map_fields={
                 table: {str(partition): segment for partition, segment in partitions.items()}
-                for table, partitions in self.held.items()
+                for table, partitions in self.paused.items()
             },
         )
 
     @classmethod
     def from_record(cls, record: ZNRecord, where: str) -> PartitionReport:
-        """As :meth:`to_record` made it.
+        """Read what :meth:`to_record` wrote.
 
         Raises:
             FormatVersionError: A later release wrote it.
         """
         REPORT_FORMAT.check(record.simple_fields, where)
-        held = {
+        paused = {
             table: {int(partition): segment for partition, segment in partitions.items()}
             for table, partitions in record.map_fields.items()
         }
-        return cls(record.id, record.simple_fields.get(_SESSION, ""), held)
+        return cls(record.id, record.simple_fields.get(_SESSION, ""), paused)
 
 
 def write_report(store: PropertyStore, report: PartitionReport) -> None:
@@ -78,7 +78,7 @@ def write_report(store: PropertyStore, report: PartitionReport) -> None:
 
 
 def read_report(store: PropertyStore, instance: str) -> PartitionReport | None:
-    """The last report of a server, whether it counts or not.
+    """Return the last report of a server, whether it is valid or not.
 
     Raises:
         FormatVersionError: A later release wrote it.
@@ -90,9 +90,9 @@ def read_report(store: PropertyStore, instance: str) -> PartitionReport | None:
 
 
 def read_reports(store: PropertyStore) -> dict[str, PartitionReport]:
-    """The reports that count, by instance: of servers in the session they wrote it in, or down.
+    """Return the valid reports by instance: of servers that are down or still in the session of the report.
 
-    Errors as of :func:`read_report`: to leave a server's report out would let partitions go that it holds.
+    Errors as for :func:`read_report`: skipping a server's report would release partitions that it has paused.
     """
     folder = _path(store, "").rstrip("/")
     found = {}

@@ -1,9 +1,9 @@
-"""Pause and resume of single partitions, by the servers that are hosted in Python.
+"""Pause and resume of single partitions, on servers that are hosted in Python.
 
-No version of Pinot has it: a stock controller makes the next consuming segment after each commit. So what is
-wanted is written into the ideal state (``pausedPartitions``); the hook ``partition-pause`` of each server
-keeps the partition's consuming segment at its start offset, and reports it. A stock server would consume all
-the same; with one of them nothing is changed.
+No version of Pinot can do this: a stock controller creates the next consuming segment after each commit. The
+request is therefore written to the ideal state (``pausedPartitions``). The hook ``partition-pause`` of each
+server keeps the partition's consuming segment at its start offset, and reports it. A stock server would keep
+consuming, so the request is refused if the table has one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from controller_client.zookeeper import PropertyStore
 __all__ = ["RATE_LIMIT_KEY", "check_pause", "pause_partitions", "resume_partitions"]
 
 RATE_LIMIT_KEY = "topic.consumption.rate.limit"
-"""Stream config with which Pinot 0.11 installs a rate limiter of its own, where the hook has its place."""
+"""Stream config that makes Pinot 0.11 install its own rate limiter at the hook's extension point."""
 
 
 def pause_partitions(
@@ -43,17 +43,17 @@ def pause_partitions(
     wait: bool = True,
     timeout_s: float = 300.0,
 ) -> bool:
-    """Pause partitions and wait until every server has stopped consuming them; for any number of callers.
+    """Pause partitions and wait until every server has stopped consuming them; any number of callers may.
 
-    What was consumed until then is committed; no row that comes later is indexed before
+    What was consumed until then is committed. Rows that arrive later are not indexed before
     :func:`resume_partitions`.
 
     Args:
         control: The table.
         partitions: Partition groups.
-        reason: Why, in a word.
-        comment: More words.
-        wait: Until they are paused; else it is only certain that the request is written.
+        reason: Short reason for the pause.
+        comment: Free text.
+        wait: Wait until they are paused; otherwise only write the request.
         timeout_s: Seconds until the last check.
 
     Returns:
@@ -63,7 +63,7 @@ def pause_partitions(
         ConfigError: The table has no such partition.
         UnsupportedError: A server is not hosted in Python, or the stream has a rate limit (before Pinot 1.3).
             Nothing was changed.
-        WaitTimeoutError: Some servers still consume. The pause stays requested, and they keep trying.
+        WaitTimeoutError: Some servers still consume. The request remains, and they keep trying.
         OutcomeUnknownError: The reply to the change was lost.
     """
     wanted = frozenset(partitions)
@@ -79,13 +79,13 @@ def pause_partitions(
             timeout_s=timeout_s,
             clock=control.clock,
             first_poll_s=0.05,
-            remedy="see the logs of these servers; the pause stays requested, and they keep trying",
+            remedy="see the logs of these servers; the request remains, and they keep trying",
         )
     return not wanted <= ideal.flags.paused_partitions
 
 
 def check_pause(control: TableControl, partitions: Collection[int]) -> IdealState:
-    """Check that partitions can be paused; returns the ideal state. Errors as of :func:`pause_partitions`."""
+    """Check that partitions can be paused; return the ideal state. Errors as for :func:`pause_partitions`."""
     wanted = frozenset(partitions)
     ideal = control.ideal()
     _check_partitions(control.table, wanted, ideal)
@@ -97,12 +97,12 @@ def check_pause(control: TableControl, partitions: Collection[int]) -> IdealStat
 def resume_partitions(
     control: TableControl, partitions: Collection[int], *, wait: bool = True, timeout_s: float = 300.0
 ) -> bool:
-    """Release paused partitions where they were stopped, and wait until every server has released them.
+    """Resume paused partitions where they stopped, and wait until every server has released them.
 
     Args:
         control: The table.
-        partitions: Partition groups; ones that are not paused stay as they are.
-        wait: Until every server has released them.
+        partitions: Partition groups; those that are not paused are ignored.
+        wait: Wait until every server has released them.
         timeout_s: Seconds until the last check.
 
     Returns:
@@ -117,7 +117,7 @@ def resume_partitions(
     wanted = frozenset(partitions)
     store, table = control.store, control.table
     if wait:
-        read_reports(store)  # what cannot be read is found before anything is changed
+        read_reports(store)  # raises before anything is changed, if a report cannot be read
     before = control.ideal().flags.paused_partitions
     set_paused_partitions(store, table, lambda paused: paused - wanted)
     if wait:
@@ -133,18 +133,18 @@ def resume_partitions(
 
 
 def _check_partitions(table: TableName, wanted: frozenset[int], ideal: IdealState) -> None:
-    there = newest_by_partition(ideal.segments).keys()
-    strange = wanted - there
-    if strange or not wanted:
+    present = newest_by_partition(ideal.segments).keys()
+    unknown = wanted - present
+    if unknown or not wanted:
         raise ConfigError(
-            f"{table} has no partition {_list(strange)}" if strange else "no partition is named",
-            expected=f"partitions of {_list(there)}",
+            f"{table} has no partition {_list(unknown)}" if unknown else "no partition was named",
+            expected=f"some of the partitions {_list(present)}",
         )
 
 
 def _check_rate_limit(control: TableControl) -> None:
     if control.client.cluster.capabilities().has(Capability.TABLE_MANAGERS):
-        return  # there the hook has a place of its own
+        return  # there the hook has its own extension point
     if any(stream.values.get(RATE_LIMIT_KEY) for stream in control.streams()):
         raise UnsupportedError(
             f"single partitions of {control.table} cannot be paused: its stream has a rate limit",
@@ -161,10 +161,9 @@ def _check_hosted(store: PropertyStore, table: TableName, wanted: frozenset[int]
     stock = sorted(servers - hosted)
     if stock:
         raise UnsupportedError(
-            f"single partitions of {table} cannot be paused: {', '.join(stock)} would consume them all the "
-            f"same",
+            f"single partitions of {table} cannot be paused: {', '.join(stock)} would keep consuming them",
             expected="every server of the table hosted in Python, with the hook partition-pause",
-            remedy="start these with 'pinotctl serve server', or pause the whole table",
+            remedy="start these servers with 'pinotctl serve server', or pause the whole table",
         )
 
 
@@ -180,18 +179,18 @@ def _still_consuming(control: TableControl, wanted: frozenset[int]) -> str | Non
 
 
 def _unbuilt(control: TableControl, wanted: frozenset[int]) -> list[str]:
-    """Segments of a pauseless table that have ended and whose rows are in memory alone."""
+    """List the segments of a pauseless table that have ended and whose rows are only in memory."""
     return [
-        f"{each.segment.name} is consumed, but not built yet"
+        f"{each.segment.name} is consumed, but not yet built"
         for each in control.committing()
         if each.segment.partition in wanted
     ]
 
 
 def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: frozenset[int]) -> list[str]:
-    """Segments before the consuming one that a server has not replaced by the committed rows yet.
+    """List earlier segments that a server has not yet replaced with the committed rows.
 
-    Such a replica may be ahead of what was committed, and would show rows that the others do not.
+    Such a replica may be ahead of what was committed, and would return rows that the others do not have.
     """
     return [
         f"{server} has not sealed {segment.name}"
@@ -208,7 +207,7 @@ def _unreleased(
     late = [
         f"{name} has not released partition {partition}"
         for name, report in sorted(reports.items())
-        for partition in sorted(wanted & report.held.get(table, {}).keys())
+        for partition in sorted(wanted & report.paused.get(table, {}).keys())
     ]
     return "; ".join(late) or None
 

@@ -1,4 +1,4 @@
-"""The end of a pause that one holder asked for: the table is resumed when nobody else wants it paused."""
+"""End the pause of one holder: the table is resumed if nobody else wants it paused."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["PauseEnd", "end_pause", "leave_pause"]
 
 @dataclass(frozen=True)
 class PauseEnd:
-    """What the end of a pause came to.
+    """The result of ending a pause.
 
     Attributes:
         held: Whether the holder had the table paused until now.
         resumed: Whether the table was resumed.
-        still_held_by: Others who want it paused.
+        still_held_by: Others who still want it paused.
     """
 
     held: bool
@@ -31,57 +31,57 @@ class PauseEnd:
 def end_pause(
     control: TableControl, holder: str | Callable[[str], bool], *, wait: bool = True, timeout_s: float = 300.0
 ) -> PauseEnd:
-    """End the pause of one holder, as often as it is asked for: only this holder's pause is lifted.
+    """End the pause of one holder, and only this holder's; may be called again.
 
-    A call that was killed halfway is finished by the next one. A holder that never was there, or whose pause
-    was ended before, changes nothing.
+    If a call was killed halfway, the next one finishes it. A holder that never existed, or whose pause was
+    ended before, changes nothing.
 
     Args:
         control: The table.
-        holder: As the pause was given it; or what says which names are meant, where it has several.
-        wait: Until every partition consumes on a server, where the table is resumed.
+        holder: The holder's name as passed to the pause, or a predicate that selects names.
+        wait: If the table is resumed: wait until every partition consumes on a server.
         timeout_s: Seconds for the resume.
 
     Raises:
-        ConflictError: Somebody resumed the table in the meantime; the holder is no longer noted.
+        ConflictError: Somebody resumed the table in the meantime; the holder was removed from the record.
         WaitTimeoutError: Some partitions do not consume.
-        OutcomeUnknownError: It is unknown whether the flag is cleared.
+        OutcomeUnknownError: It is unknown whether the flag was cleared.
     """
-    is_meant = holder if callable(holder) else holder.__eq__
+    matches = holder if callable(holder) else holder.__eq__
     record, ideal = read_record(control.store, control.table), control.ideal()
     if record is None:
         return PauseEnd(held=False, resumed=False)
-    held = any(map(is_meant, record.holders))
+    held = any(map(matches, record.holders))
     if not record.explains(ideal):
         if not held:
             return PauseEnd(held=False, resumed=False)
-        leave_pause(control, is_meant)
+        leave_pause(control, matches)
         if record.sequences is None and not ideal.flags.table_paused:
             # The pause was killed before it set the flag.
             return PauseEnd(held=False, resumed=False)
         raise ConflictError(
-            f"{control.table} was resumed by somebody else while it should have stayed paused",
+            f"somebody else resumed {control.table} while it should have stayed paused",
             where=control.table,
-            remedy="find out what was done in the meantime: rows may have been consumed",
+            remedy="check what happened in the meantime: rows may have been consumed",
         )
-    others = tuple(each.by for name, each in record.holders.items() if not is_meant(name))
-    # Nobody in the record of a present pause: a call like this one was killed before it resumed.
-    if leave_pause(control, is_meant) or not (record.holders or record.foreign):
+    others = tuple(each.by for name, each in record.holders.items() if not matches(name))
+    # The table is paused but the record has no holder: a call like this one was killed before it resumed.
+    if leave_pause(control, matches) or not (record.holders or record.foreign):
         resume(control, wait=wait, timeout_s=timeout_s)
         return PauseEnd(held, resumed=True)
     return PauseEnd(held, resumed=False, still_held_by=others)
 
 
-def leave_pause(control: TableControl, is_meant: Callable[[str], bool]) -> bool:
-    """Take holders out of the record; return whether the table is to be resumed."""
+def leave_pause(control: TableControl, matches: Callable[[str], bool]) -> bool:
+    """Remove holders from the record; return whether to resume the table."""
     was_last = False
 
     def without(present: PauseRecord | None) -> PauseRecord | None:
         nonlocal was_last
         was_last = False
-        if present is None or not any(map(is_meant, present.holders)):
+        if present is None or not any(map(matches, present.holders)):
             return present
-        left = {name: each for name, each in present.holders.items() if not is_meant(name)}
+        left = {name: each for name, each in present.holders.items() if not matches(name)}
         if not left and present.foreign:
             return None
         was_last = not left

@@ -1,16 +1,16 @@
-"""Who paused a table, when and why: kept by this project, as Pinot 0.11 keeps none of it.
+"""Who paused a table, when and why: stored by this project, because Pinot 0.11 does not store it.
 
 ::
 
     /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/consumption/<table>/pause
         simpleFields.format     version of the record
         mapFields.<holder>      by, since (epoch milliseconds), reason, comment
-        simpleFields.foreign    "true": the table was paused already when the first holder came
+        simpleFields.foreign    "true": the table was already paused when the first holder paused it
         simpleFields.sequences  newest segment of each partition during the pause, JSON
 
-The flag in the ideal state is the truth; this only explains it. While a table is paused no segment is added
-to its ideal state, so a record whose sequence numbers are not those of the ideal state is of an older pause,
-and does not count. Neither does one of a dropped table of the same name.
+The flag in the ideal state is authoritative; this record only explains it. While a table is paused, no
+segment is added to its ideal state. So a record whose sequence numbers differ from those of the ideal state
+belongs to an older pause and is ignored, as is the record of a dropped table of the same name.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 PAUSE_FORMAT = Format("the record of who paused a table")
 
 EXPLICIT = "explicit"
-"""Name of the holder that has no end of its own: a pause that somebody asked for, until somebody resumes."""
+"""Name of the holder of an explicit pause, which lasts until somebody resumes the table."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Holder:
 
     Attributes:
         by: Who, e.g. user, host and process.
-        since_ms: When, epoch milliseconds of that machine.
-        reason: Why, in a word; None when none was given.
-        comment: More words.
+        since_ms: Since when, in epoch milliseconds of that machine.
+        reason: Short reason; None if none was given.
+        comment: Free text.
     """
 
     by: str
@@ -61,14 +61,14 @@ class Holder:
     comment: str | None = None
 
     def to_fields(self, present: Mapping[str, str] | None = None) -> dict[str, str]:
-        """As it is stored; with those of the present fields that this release does not know."""
+        """Return the stored form, including present fields that this release does not know."""
         fields = {"by": self.by, "since": str(self.since_ms), "reason": self.reason, "comment": self.comment}
         wanted = {key: value for key, value in fields.items() if value is not None}
         return with_unknown(wanted, present or {}, fields.keys())
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, str]) -> Holder:
-        """As :meth:`to_fields` made it."""
+        """Read what :meth:`to_fields` wrote."""
         return cls(fields["by"], int(fields["since"]), fields.get("reason"), fields.get("comment"))
 
 
@@ -77,9 +77,9 @@ class PauseRecord:
     """Who wants a table paused.
 
     Attributes:
-        holders: By name; the table stays paused until the last one is gone.
-        foreign: Whether the table was paused before the first of them came, by somebody else.
-        sequences: Newest sequence number by partition; None until the pause was seen.
+        holders: Holders by name; the table stays paused until the last one is gone.
+        foreign: Whether somebody else had already paused the table before the first holder.
+        sequences: Newest sequence number by partition; None until the pause was observed.
     """
 
     holders: Mapping[str, Holder] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class PauseRecord:
     sequences: Mapping[int, int] | None = None
 
     def explains(self, ideal: IdealState) -> bool:
-        """Return whether it is about the pause that the ideal state shows."""
+        """Return whether this record belongs to the pause that the ideal state shows."""
         if not ideal.flags.table_paused:
             return False
         return self.sequences is None or self.sequences == sequences_of(ideal)
@@ -104,7 +104,7 @@ def sequences_of(ideal: IdealState) -> dict[int, int]:
 
 
 def read_record(store: PropertyStore, table: TableName) -> PauseRecord | None:
-    """Return the record of a table; None where there is none, or one of a dropped table of the same name.
+    """Return the record of a table; None if there is none, or only that of a dropped table of the same name.
 
     Raises:
         FormatVersionError: A later release wrote it.
@@ -117,13 +117,13 @@ def read_record(store: PropertyStore, table: TableName) -> PauseRecord | None:
 def change_record(
     store: PropertyStore, table: TableName, change: Callable[[PauseRecord | None], PauseRecord | None]
 ) -> PauseRecord | None:
-    """Change a table's record by compare-and-set, again if somebody else changes it meanwhile.
+    """Change a table's record with compare-and-set; retry if somebody else changes it meanwhile.
 
     Args:
         store: The cluster's property store.
         table: Name with type.
-        change: Makes the new record of the present one (None: there is none); called in the caller's thread,
-            and again after a conflict. When it returns None, the record is deleted.
+        change: Returns the new record for the present one (None: there is none); called in the caller's
+            thread, and again after a conflict. If it returns None, the record is deleted.
 
     Returns:
         The new record.
@@ -131,30 +131,30 @@ def change_record(
     Raises:
         FormatVersionError: A later release wrote the present one.
         UnreachableError: ZooKeeper does not answer.
-        OutcomeUnknownError: A reply was lost and ZooKeeper cannot be asked.
+        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be read to find out.
     """
     wanted: PauseRecord | None = None
 
     def changed(present: ZNRecord | None) -> ZNRecord | None:
         nonlocal wanted
-        known = _of_this_table(store, table, present)
-        wanted = change(known)
-        if wanted == known:
+        current = _of_this_table(store, table, present)
+        wanted = change(current)
+        if wanted == current:
             return present
-        # Of a pause that is over, or of another table, nothing is kept.
-        return None if wanted is None else _to_record(wanted, present if known else None)
+        # Nothing is kept of a pause that is over, or of another table.
+        return None if wanted is None else _to_record(wanted, present if current else None)
 
     store.change(plugin_path(table, "pause"), changed)
     return wanted
 
 
 def drop_record(store: PropertyStore, table: TableName) -> None:
-    """Delete a table's record; errors as of :func:`change_record`."""
+    """Delete a table's record; errors as for :func:`change_record`."""
     change_record(store, table, lambda _present: None)
 
 
 def _of_this_table(store: PropertyStore, table: TableName, record: ZNRecord | None) -> PauseRecord | None:
-    """Return what is in a record; None where it outlived a dropped table of the same name."""
+    """Return the content of a record; None if it is left over from a dropped table of the same name."""
     if record is None:
         return None
     born = store.creation_order(table_config_path(table))

@@ -1,4 +1,4 @@
-"""Which partitions of a table are paused on its servers, as these report it."""
+"""Which partitions of a table are paused, according to its servers' reports."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class PartitionPauses:
     """Which partitions of a table are paused.
 
     Attributes:
-        wanted: Partitions that are to be paused.
-        paused_on: Those that are, for sure: partition -> its servers. An empty tuple: the partition has no
+        wanted: Partitions that should be paused.
+        paused_on: Those that certainly are: partition -> its servers. An empty tuple: the partition has no
             consuming segment, so no server has to stop.
-        consuming_on: Those that are not yet: partition -> the servers that still consume.
+        consuming_on: Those that are not yet paused: partition -> the servers that still consume it.
     """
 
     wanted: frozenset[int]
@@ -31,7 +31,7 @@ class PartitionPauses:
 
 
 def read_partition_pauses(store: PropertyStore, table: TableName, ideal: IdealState) -> PartitionPauses:
-    """Return which partitions are paused now, of a table with this ideal state."""
+    """Return which partitions of a table are paused now, given its ideal state."""
     reports = read_reports(store)
     consuming = newest_by_partition(ideal.consuming)
     paused_on, consuming_on = {}, {}
@@ -50,4 +50,4 @@ def _is_paused(
     reports: Mapping[str, PartitionReport], instance: str, table: TableName, segment: SegmentName | None
 ) -> bool:
     report = reports.get(instance)
-    return bool(report and segment and report.held.get(table, {}).get(segment.partition) == segment.name)
+    return bool(report and segment and report.paused.get(table, {}).get(segment.partition) == segment.name)

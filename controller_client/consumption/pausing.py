@@ -1,4 +1,4 @@
-"""A pause that is finished: the flag set, every segment built, nothing consuming on any server."""
+"""Pause a table completely: the flag is set, every segment is built, and no server consumes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ __all__ = ["pause", "wait_paused"]
 logger = logging.getLogger(__name__)
 
 _SETTLE_S = 10.0
-_ABOUT_TO_PAUSE_MS = 300_000
+_FRESH_MS = 300_000
+"""A holder that is younger may be about to set the flag."""
 
 
 def pause(
@@ -45,27 +46,27 @@ def pause(
     batch_size: int | None = None,
     holder: str = EXPLICIT,
 ) -> bool:
-    """Pause a table; any number of callers may do so at once, and again.
+    """Pause a table; any number of callers may do so at the same time and repeatedly.
 
-    A pause that Pinot itself has made (a quota, a full disk) is left as it is, for Pinot to lift.
+    A pause by Pinot itself (a quota, a full disk) is left for Pinot to lift.
 
     Args:
         control: The table.
-        reason: Why, in a word.
-        comment: More words; Pinot 1.3 and later keep them too.
-        wait: Until the pause is finished; else only the flag is sure to be set.
+        reason: Short reason for the pause.
+        comment: Free text; Pinot 1.3 and later store it too.
+        wait: Wait until the pause is finished; otherwise only the flag is certain to be set.
         timeout_s: Seconds until the last check.
-        batch_size: How many segments commit at a time; Pinot 1.5 and later.
-        holder: For whom it is paused; the table stays so until the last one resumes.
+        batch_size: Segments that commit at a time (Pinot 1.5 and later).
+        holder: Who wants the pause; the table stays paused until the last holder resumes it.
 
     Returns:
-        Whether this call was the one that set the flag, as far as that is known.
+        Whether this call set the flag, as far as that is known.
 
     Raises:
         NotFoundError: There is no such table.
-        RejectedError: The table is disabled; or it has an upsert of Pinot's own with which Pinot forces no
-            commit.
-        UnsupportedError: The version cannot pause.
+        RejectedError: The table is disabled, or uses a kind of Pinot's own upsert for which Pinot does not
+            force commits.
+        UnsupportedError: This version of Pinot cannot pause.
         WaitTimeoutError: Something still consumes; the error lists the partitions and the servers.
         ConflictError: Somebody resumed the table meanwhile.
         OutcomeUnknownError: It is unknown whether the flag is set.
@@ -77,9 +78,9 @@ def pause(
     change_record(control.store, control.table, lambda present: _joined(present, ideal, holder, mine))
     began = not ideal.flags.table_paused
     if ideal.pinot_pause is not None and ideal.pinot_pause.is_pinots_own:
-        # To set the flag once more would make it somebody's pause, and Pinot would not lift it.
+        # Setting the flag again would turn this into a user's pause, which Pinot would not lift.
         logger.warning(
-            "%s is paused by Pinot itself (%s), which resumes it by itself: if it is to stay paused then, "
+            "%s is paused by Pinot itself (%s), which will also resume it: to keep it paused after that, "
             "pause it again",
             control.table,
             ideal.pinot_pause.reason_code,
@@ -97,7 +98,7 @@ def pause(
 
 
 def wait_paused(control: TableControl, *, timeout_s: float) -> None:
-    """Wait until nothing consumes, and force what does not commit by itself; the flag is set already.
+    """Wait until nothing consumes, and force commits where needed; the flag must already be set.
 
     Raises:
         WaitTimeoutError: Something still consumes; the error lists the partitions and the servers.
@@ -111,14 +112,14 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
         ideal = control.ideal()
         if not ideal.flags.table_paused:
             raise ConflictError(
-                f"{control.table} was resumed by somebody else while it was being paused",
+                f"somebody else resumed {control.table} while it was being paused",
                 where=control.table,
                 remedy="coordinate with them, then pause it again",
             )
         reading = control.reading(ideal)
         if reading:
             if first:
-                # The call that set the flag has sent it; it is sent again to servers that ignored it.
+                # The call that set the flag has sent the message; it is repeated for servers that ignored it.
                 forcer.sent(reading)
             forcer.force(reading)
             first = False
@@ -128,13 +129,13 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
     try:
         wait_until(
             missing,
-            what=f"nothing of {control.table} to consume",
+            what=f"all servers to stop consuming {control.table}",
             timeout_s=timeout_s,
             clock=control.clock,
             longest_poll_s=1.0,
             remedy=(
-                "the table stays flagged as paused: run the same again to keep waiting, or `pinotctl "
-                "consumption recover` for a segment that does not commit"
+                "the table stays flagged as paused: run the same command again to keep waiting, or `pinotctl "
+                "consumption recover` if a segment does not commit"
             ),
         )
     finally:
@@ -143,42 +144,42 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
 
 
 def _left(control: TableControl, ideal: IdealState) -> str | None:
-    """Describe what servers and the controller still have, when the ideal state has nothing."""
+    """Describe what servers and the controller still consume when the ideal state has nothing left."""
     try:
         unsealed = control.servers_consume()
         status = control.client.consumption.pause_status(control.table)
     except NotFoundError:
         raise
     except NotAppliedError as away:
-        return f"the controller does not answer: {away.message}"  # it may be back before the time is over
+        return f"the controller does not answer: {away.message}"  # it may be back before the timeout
     if unsealed:
         return f"committed, but not yet sealed: {describe_open(control, unsealed)}"
     others = sorted(status.consuming_segments - ideal.consuming.keys())
     if not status.paused or others:
         return f"the controller reports: paused {status.paused}, consuming {others}"
-    # By Pinot's own answer a pauseless table is paused before the last rows are anywhere but in memory.
+    # Pinot reports a pauseless table as paused while its last rows are still only in memory.
     building = control.committing()
-    return f"consumed, but not built yet: {describe_building(control, building)}" if building else None
+    return f"consumed, but not yet built: {describe_building(control, building)}" if building else None
 
 
 def _joined(present: PauseRecord | None, ideal: IdealState, name: str, mine: Holder) -> PauseRecord:
     if present is None or (ideal.flags.table_paused and not present.explains(ideal)):
         present = PauseRecord(foreign=ideal.flags.table_paused)
     elif not ideal.flags.table_paused:
-        # What is left of a pause that was ended by others; or somebody who is about to set the flag, like us.
+        # Left over from a pause that others ended; or somebody is about to set the flag, as we are.
         ended = present.sequences is not None
         fresh = {
             other: each
             for other, each in present.holders.items()
-            if not ended and mine.since_ms - each.since_ms < _ABOUT_TO_PAUSE_MS
+            if not ended and mine.since_ms - each.since_ms < _FRESH_MS
         }
         present = PauseRecord(fresh)
-    # Who asked first stays: five calls at once are one pause.
+    # The first caller of a holder is kept: five calls at the same time are one pause.
     return replace(present, holders={name: mine, **present.holders})
 
 
 def _without(present: PauseRecord | None, name: str, mine: Holder) -> PauseRecord | None:
-    """Take out who did not get the pause; others may be about to."""
+    """Remove the holder that did not get its pause; others may still be about to pause."""
     if present is None or present.holders.get(name) != mine:
         return present
     left = {other: each for other, each in present.holders.items() if other != name}
@@ -186,7 +187,7 @@ def _without(present: PauseRecord | None, name: str, mine: Holder) -> PauseRecor
 
 
 def _set_flag(control: TableControl, comment: str | None, batch_size: int | None, timeout_s: float) -> None:
-    """Set the flag by the controller, and read back what became of it where the answer does not show it."""
+    """Set the flag through the controller; if the reply does not show the outcome, read the flag back."""
     started = control.clock.monotonic()
     unknown: OutcomeUnknownError | None = None
     while True:
@@ -200,7 +201,7 @@ def _set_flag(control: TableControl, comment: str | None, batch_size: int | None
                 raise
         if _is_set(control, unknown):
             return
-        # Twice paused is paused; what came late is no harm while a pause is wanted.
+        # Pausing twice does no harm, and neither does a late request while a pause is wanted.
         if control.clock.monotonic() - started > timeout_s:
             raise unknown
 
@@ -213,16 +214,17 @@ def _is_set(control: TableControl, error: OutcomeUnknownError) -> bool:
             raise error from away
 
     try:
-        # An answer means that the call is over: it shows at once. After a lost reply it may still run.
+        # With a reply, the call has ended and its effect is visible at once. If the reply was lost, the call
+        # may still be running.
         settle_s = 1.0 if error.http_status is not None else _SETTLE_S
-        wait_until(missing, what="the flag", timeout_s=settle_s, clock=control.clock)
+        wait_until(missing, what="the flag to be set", timeout_s=settle_s, clock=control.clock)
     except WaitTimeoutError:
         return False
     return True
 
 
 def _remember(control: TableControl) -> None:
-    """Note in the record which segments the pause found, so that it is known from an older one."""
+    """Record which segments the pause found, to distinguish it from an older pause."""
     ideal = control.ideal()
     if not ideal.flags.table_paused:
         return

@@ -1,8 +1,8 @@
-"""Pauses that Pinot itself makes and lifts, and pauses of single topics: neither is this project's to end.
+"""Pauses by Pinot itself, and pauses of single topics; this project ends neither.
 
-Since 1.3 Pinot's check of realtime tables, hourly by default and at each resume, pauses a table that has more
-bytes than its quota, or whose servers' disks are too full, and resumes it when that is over. It leaves alone
-what somebody has paused. Since 1.5 a topic can be paused by itself, beside the pause of its table.
+Since 1.3, Pinot's check of realtime tables (hourly by default, and at each resume) pauses a table that
+exceeds its storage quota or whose servers' disks are too full, and resumes it once that has changed. It does
+not touch what a user has paused. Since 1.5, a topic can be paused separately from its table.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _REMEDIES = {
 
 
 def pinots_remedy(pause: PinotPause) -> str:
-    """Return what ends a pause that Pinot itself made."""
+    """Return what ends a pause by Pinot itself."""
     do = _REMEDIES.get(pause.reason_code or "", "see the controller's log")
-    return f"{do}; Pinot resumes the table by itself in the next of its checks (hourly by default)"
+    return f"{do}; Pinot then resumes the table in its next check (hourly by default)"
 
 
 def refuse_pinots_pause(table: TableName, ideal: IdealState) -> None:
-    """Refuse a table that Pinot itself has paused; one that somebody has paused, or nobody, passes.
+    """Refuse a table that Pinot itself has paused; accept one that a user has paused, or nobody.
 
     Raises:
         RejectedError: Pinot itself has paused it, and would do so again.
@@ -39,19 +39,19 @@ def refuse_pinots_pause(table: TableName, ideal: IdealState) -> None:
         return
     comment = f" ({pause.comment})" if pause.comment else ""
     raise RejectedError(
-        f"Pinot itself has paused {table}: {pause.reason_code}{comment}; a resume would only be undone",
-        expected="a pause that somebody asked for",
+        f"Pinot itself has paused {table}: {pause.reason_code}{comment}; it would undo a resume",
+        expected="a pause by a user",
         where=table,
         remedy=pinots_remedy(pause),
     )
 
 
 def is_topic_paused(ideal: IdealState, partition: int) -> bool:
-    """Return whether the topic of a partition is paused by itself."""
+    """Return whether the topic of a partition is paused separately."""
     return topic_index(partition) in ideal.paused_topics
 
 
 def topic_remedy(table: TableName, topics: Collection[int]) -> str:
-    """Return how topics that are paused by themselves are resumed."""
+    """Return how to resume topics that are paused separately."""
     indexes = ",".join(map(str, sorted(topics)))
     return f"POST /tables/{table}/resumeTopicConsumption?topicIndices={indexes} to the controller"

@@ -1,16 +1,16 @@
-"""What a recipe is about to do, written down first, so that a run that was killed can be finished.
+"""What a recipe is about to do, recorded first, so that a run that was killed can be finished.
 
 ::
 
     /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/consumption/<table>/plan
         simpleFields.format     version of the record
-        simpleFields.recipe     which one
-        simpleFields.step       the last step that was begun
+        simpleFields.recipe     name of the recipe
+        simpleFields.step       the last step that was started
         simpleFields.by, since
         simpleFields.data       what the recipe needs to know again, JSON
 
-One recipe at a time: another one is refused until the first is finished or undone. Everybody may read the
-record, so no secret is in it.
+Only one recipe can run at a time: another one is refused until the first is finished or undone. Everybody may
+read the record, so it contains no secrets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from controller_client.errors import ConflictError, NotFoundError
 from controller_client.helix.table_config import table_config_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["PLAN_FORMAT", "Plan", "begin", "drop", "read_plan", "save", "under_way"]
+__all__ = ["PLAN_FORMAT", "Plan", "begin", "drop", "in_progress", "read_plan", "save"]
 
 PLAN_FORMAT = Format("the plan of a recipe")
 
@@ -37,16 +37,16 @@ _KNOWN = (PLAN_FORMAT.field, "recipe", "step", "by", "since", "data")
 
 @dataclass(frozen=True)
 class Plan:
-    """A recipe that is under way.
+    """A recipe in progress.
 
     Attributes:
         recipe: Its name.
-        step: The last step that was begun.
-        by: Who began it.
-        since_ms: When, epoch milliseconds.
-        data: What it needs to know again.
+        step: The last step that was started.
+        by: Who started it.
+        since_ms: When it was started, in epoch milliseconds.
+        data: What it needs in order to continue.
         version: The znode's version.
-        present: The fields of the record, those among them that this release does not know.
+        present: The fields of the record, including those that this release does not know.
     """
 
     recipe: str
@@ -59,7 +59,7 @@ class Plan:
 
 
 def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
-    """Return the recipe that is under way for a table; None where there is none.
+    """Return the recipe in progress for a table; None if there is none.
 
     Raises:
         FormatVersionError: A later release wrote its plan.
@@ -87,17 +87,17 @@ def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
 
 
 def begin(control: TableControl, recipe: str, data: Mapping[str, Any]) -> Plan:
-    """Write a plan down, or resume the one that is there if it is the same.
+    """Record a new plan, or return the existing one of the same recipe.
 
     Args:
         control: The table.
-        recipe: Its name.
-        data: What it needs to know again; a plan that is there is resumed with its own.
+        recipe: Name of the recipe.
+        data: What it needs in order to continue; an existing plan keeps its own.
 
     Raises:
-        ConflictError: Another recipe is under way.
+        ConflictError: Another recipe is in progress.
     """
-    present = under_way(control, recipe)
+    present = in_progress(control, recipe)
     if present is not None:
         return present
     plan = Plan(recipe, "begun", control.by, control.now_ms(), data, 0)
@@ -105,19 +105,19 @@ def begin(control: TableControl, recipe: str, data: Mapping[str, Any]) -> Plan:
     return plan
 
 
-def under_way(control: TableControl, recipe: str) -> Plan | None:
-    """Return the plan of a recipe that was begun; None where nothing is under way.
+def in_progress(control: TableControl, recipe: str) -> Plan | None:
+    """Return the plan of a recipe in progress; None if there is none.
 
     Raises:
-        ConflictError: Another recipe is under way.
-        FormatVersionError: A later release wrote the plan, or who paused the table.
+        ConflictError: Another recipe is in progress.
+        FormatVersionError: A later release wrote the plan or the record of who paused the table.
     """
-    read_record(control.store, control.table)  # what cannot be read is found before anything is begun
+    read_record(control.store, control.table)  # raises before anything is changed, if it cannot be read
     present = read_plan(control.store, control.table)
     if present is not None and present.recipe != recipe:
         raise ConflictError(
-            f"the recipe {present.recipe} is under way for {control.table} (step {present.step}, begun by "
-            f"{present.by})",
+            f"the recipe {present.recipe} is in progress for {control.table} (step {present.step}, started "
+            f"by {present.by})",
             where=plugin_path(control.table, "plan"),
             remedy=f"finish it with 'pinotctl consumption {present.recipe} {control.table}'",
         )
@@ -125,10 +125,10 @@ def under_way(control: TableControl, recipe: str) -> Plan | None:
 
 
 def save(control: TableControl, plan: Plan, *, step: str, **data: Any) -> Plan:
-    """Note the step that begins now, and what it has to know.
+    """Record the step that starts now, and the data that it needs.
 
     Raises:
-        ConflictError: Somebody else goes on with the same plan.
+        ConflictError: Somebody else is running the same plan.
     """
     changed = replace(plan, step=step, data={**plan.data, **data})
     version = control.store.set(plugin_path(control.table, "plan"), _to_record(changed), plan.version)
@@ -136,7 +136,7 @@ def save(control: TableControl, plan: Plan, *, step: str, **data: Any) -> Plan:
 
 
 def drop(control: TableControl) -> None:
-    """Delete the plan; it is finished or undone."""
+    """Delete the plan once it is finished or undone."""
     try:
         control.store.delete(plugin_path(control.table, "plan"))
     except NotFoundError:

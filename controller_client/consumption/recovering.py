@@ -1,13 +1,14 @@
-"""Consumption that got stuck: recover it, create deleted consuming segments again, start segments afresh.
+"""Stuck consumption: recover it, recreate deleted consuming segments, start new segments.
 
-None of these needs a plan: what is left to do shows in the table's state, so a run that was killed is
-finished by the next one.
+None of these recipes needs a plan: the table's state shows what is left to do, so the next run finishes one
+that was killed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from controller_client.common.counted_text import counted_text
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.committing import failed_segments, force_commit
 from controller_client.consumption.pause_record import read_record
@@ -22,9 +23,9 @@ from controller_client.helix.stream_segments import newest_by_partition
 
 __all__ = ["recover", "recreate", "reset"]
 
-_ASK_AGAIN_S = 20.0
+_RETRY_S = 20.0
 _WAKE_AFTER_S = 10.0
-"""A reset takes a second; after so long Helix keeps to what it decided before it."""
+"""A reset takes a second; if it takes this long, Helix is keeping a decision from before the reset."""
 
 
 def recover(
@@ -35,28 +36,28 @@ def recover(
     reload: bool = False,
     dry_run: bool = False,
 ) -> ResumeResult:
-    """Commit what can be, and consume with new segments, which use the present schema and config.
+    """Commit what can be committed, and consume into new segments with the current schema and config.
 
-    Segments of a pauseless table whose servers died before they were built are consumed again first, by
-    Pinot's own check, which a resume asks for.
+    If servers of a pauseless table died before its segments were built, Pinot's own check first consumes
+    these segments again; a resume triggers that check.
 
     Args:
-        control: The table; paused or not, it consumes afterwards.
-        timeout_s: Seconds for each of its waits.
-        report: Called with each step before it is done, in the caller's thread.
-        reload: Let servers load the committed segments again too, e.g. for a new column.
+        control: The table; whether it was paused or not, it consumes afterwards.
+        timeout_s: Seconds for each wait.
+        report: Called with each step before it is taken, in the caller's thread.
+        reload: Reload the committed segments too, e.g. for a new column.
         dry_run: Report what would be done, and change nothing.
 
     Raises:
         RejectedError: Pinot itself has paused the table.
-        WaitTimeoutError: A segment does not leave ERROR, is not committed, or a partition does not
+        WaitTimeoutError: A segment does not leave ERROR, a segment is not committed, or a partition does not
             start; the error lists which.
-        FormatVersionError: A later release wrote who paused the table; nothing was changed.
+        FormatVersionError: A later release wrote the record of who paused the table; nothing was changed.
     """
     refuse_pinots_pause(control.table, control.ideal())
-    read_record(control.store, control.table)  # the pause reads it, but that comes after the first changes
+    read_record(control.store, control.table)  # the pause reads it too, but only after the first changes
     failed, lost = failed_segments(control), _lost_segments(control)
-    steps = [f"have Pinot consume {segment} again, which no server has" for segment in lost]
+    steps = [f"have Pinot consume {segment} again, because no server has it" for segment in lost]
     steps += [f"reset {segment}, which is in ERROR on every server" for segment in failed]
     steps += [f"pause {control.table}", "resume it"] + (["reload the committed segments"] if reload else [])
     if dry_run:
@@ -67,7 +68,7 @@ def recover(
         _consume_again(control, lost, timeout_s, report)
     if failed:
         _reset_failed(control, failed, timeout_s, report)
-    report(f"pause {control.table} and wait until nothing consumes")
+    report(f"pause {control.table} and wait until no server consumes it")
     pause(control, reason="recover", timeout_s=timeout_s)
     report("resume and wait until every partition consumes")
     result = resume(control, timeout_s=timeout_s)
@@ -80,23 +81,24 @@ def recover(
 def recreate(
     control: TableControl, *, timeout_s: float, report: Callable[[str], None], dry_run: bool = False
 ) -> ResumeResult:
-    """Create consuming segments for partitions that have none, e.g. because they were deleted.
+    """Create consuming segments for partitions that have none, e.g. because the segments were deleted.
 
-    A partition goes on behind its last committed row; one without any begins at the stream's first.
+    A partition continues after its last committed row; one without committed rows starts at the stream's
+    first row.
 
     Args:
         control: The table.
-        timeout_s: Seconds for them to consume.
-        report: Called with each step before it is done, in the caller's thread.
+        timeout_s: Seconds for the partitions to consume.
+        report: Called with each step before it is taken, in the caller's thread.
         dry_run: Report what would be done, and change nothing.
 
     Raises:
-        ConflictError: The table is paused, so that it has none is right.
-        WaitTimeoutError: They do not start; the error lists which.
+        ConflictError: The table is paused, so it should not have consuming segments.
+        WaitTimeoutError: Partitions do not start; the error lists which.
     """
     if control.ideal().flags.table_paused:
         raise ConflictError(
-            f"{control.table} is paused", expected="a table that should consume", remedy="resume it instead"
+            f"{control.table} is paused", expected="a table that is not paused", remedy="resume it instead"
         )
     stopped = control.status().in_state(PartitionState.STOPPED)
     for each in stopped:
@@ -110,49 +112,50 @@ def recreate(
 def reset(
     control: TableControl, *, timeout_s: float, report: Callable[[str], None], dry_run: bool = False
 ) -> tuple[str, ...]:
-    """Begin new consuming segments, with the present schema and config, while every row stays queryable.
+    """Start new consuming segments with the current schema and config; every row stays queryable.
 
     Args:
-        control: The table, not paused.
-        timeout_s: Seconds for each of its waits.
-        report: Called with each step before it is done, in the caller's thread.
+        control: The table; it must not be paused.
+        timeout_s: Seconds for each wait.
+        report: Called with each step before it is taken, in the caller's thread.
         dry_run: Report what would be done, and change nothing.
 
     Returns:
         The segments that were committed.
 
     Raises:
-        ConflictError: The table is paused, so no new segment would follow.
-        WaitTimeoutError: A segment is not committed, or no new one is there; the error lists which.
+        ConflictError: The table is paused, so no new segments would follow.
+        WaitTimeoutError: A segment was not committed, or no new one started; the error lists which.
     """
     ideal = control.ideal()
     if ideal.flags.table_paused:
         raise ConflictError(
-            f"{control.table} is paused", expected="a table that consumes", remedy="resume it instead"
+            f"{control.table} is paused", expected="a table that is consuming", remedy="resume it instead"
         )
     failed = failed_segments(control)
     if dry_run:
         for segment in failed:
             report(f"would reset {segment}, which is in ERROR on every server")
-        report(f"would commit {len(ideal.consuming)} segments of {control.table} and begin new ones")
+        count = counted_text(len(ideal.consuming), "segment")
+        report(f"would commit {count} of {control.table} and start new ones")
         return ()
     if failed:
         _reset_failed(control, failed, timeout_s, report)
-    report(f"commit the {len(ideal.consuming)} consuming segments of {control.table}")
+    report(f"commit {counted_text(len(ideal.consuming), 'consuming segment')} of {control.table}")
     committed = force_commit(control, timeout_s=timeout_s)
-    report("wait until servers consume the next ones")
+    report("wait until servers consume the new segments")
     wait_until(
         lambda: _unloaded(control),
         what=f"all partitions of {control.table} to consume",
         timeout_s=timeout_s,
         clock=control.clock,
-        remedy="run it again; or pinotctl consumption recover",
+        remedy="run it again, or run: pinotctl consumption recover",
     )
     return committed
 
 
 def _lost_segments(control: TableControl) -> list[str]:
-    """Return the segments that are to be built, and that every server has in ERROR: their rows are gone."""
+    """Return the unbuilt segments that are in ERROR on every server: no server has their rows any more."""
     building = [each.segment.name for each in control.committing()]
     view = control.client.tables.external_view(control.table) if building else {}
     return [name for name in building if set(view.get(name, {}).values()) == {"ERROR"}]
@@ -162,17 +165,17 @@ def _consume_again(
     control: TableControl, segments: list[str], timeout_s: float, report: Callable[[str], None]
 ) -> None:
     report(f"have Pinot consume {', '.join(segments)} again")
-    asked_s = control.clock.monotonic() - _ASK_AGAIN_S
+    requested_s = control.clock.monotonic() - _RETRY_S
     wanted = set(segments)
 
     def missing() -> str | None:
-        nonlocal asked_s
+        nonlocal requested_s
         left = [each.segment.name for each in control.committing() if each.segment.name in wanted]
-        if left and control.clock.monotonic() - asked_s >= _ASK_AGAIN_S:
-            # It has the controller check the table, and that is what consumes such segments again.
+        if left and control.clock.monotonic() - requested_s >= _RETRY_S:
+            # A resume makes the controller check the table, and this check consumes such segments again.
             control.client.consumption.resume(control.table)
-            asked_s = control.clock.monotonic()
-        return f"not built yet: {', '.join(left)}" if left else None
+            requested_s = control.clock.monotonic()
+        return f"not yet built: {', '.join(left)}" if left else None
 
     wait_until(
         missing,
@@ -180,8 +183,8 @@ def _consume_again(
         timeout_s=timeout_s,
         clock=control.clock,
         remedy=(
-            "does the stream still have the rows? With dedup or partial upsert Pinot does it only where "
-            "ingestionConfig.streamIngestionConfig.disasterRecoveryMode is ALWAYS"
+            "check whether the stream still has the rows; with dedup or partial upsert, Pinot does this only "
+            "if ingestionConfig.streamIngestionConfig.disasterRecoveryMode is ALWAYS"
         ),
     )
 
@@ -209,12 +212,12 @@ def _reset_failed(
         what=f"segments of {control.table} to leave ERROR",
         timeout_s=timeout_s,
         clock=control.clock,
-        remedy="see the servers' logs for why they cannot consume",
+        remedy="see the servers' logs for the reason why they cannot consume",
     )
 
 
 def _unloaded(control: TableControl) -> str | None:
-    """List which partitions no server consumes."""
+    """List the partitions that no server consumes."""
     ideal, loaded = control.ideal(), newest_by_partition(control.servers_consume())
     wanted = {each for each in newest_by_partition(ideal.segments) if not is_topic_paused(ideal, each)}
     left = sorted(wanted - loaded.keys())

@@ -1,4 +1,4 @@
-"""A resume that is finished: every partition consumes again, and it is known from which offset."""
+"""Resume a table completely: every partition consumes again, and the offsets are checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
-from controller_client.consumption.offsets import drop_placeholders, place_offsets, stands_behind_end
+from controller_client.consumption.offsets import drop_placeholders, past_end, place_offsets
 from controller_client.consumption.orphans import delete_orphans, find_orphans
 from controller_client.consumption.pause_record import PauseRecord, drop_record, read_record
 from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_pinots_pause, topic_remedy
@@ -34,28 +34,28 @@ __all__ = ["ResumeResult", "resume"]
 
 logger = logging.getLogger(__name__)
 
-# Each call is a check of the controller's; one that cannot read the stream runs for three minutes, and holds
-# up those of all tables.
-_FIRST_AGAIN_S = 5.0
-_AGAIN_FACTOR = 4
+# Each call triggers a check in the controller; one that cannot read the stream takes three minutes and delays
+# the checks of all tables.
+_FIRST_RETRY_S = 5.0
+_RETRY_FACTOR = 4
 _ERROR_GRACE_S = 20.0
 _SETTLE_S = 10.0
 
 
 @dataclass(frozen=True)
 class ResumeResult:
-    """What a resume came to.
+    """The result of a resume.
 
     Attributes:
-        changed: False when the table consumed already.
-        jumps: Partitions that did not go on where their committed rows end; empty when it was not waited.
+        changed: False if the table was already consuming.
+        jumps: Partitions that did not resume where their committed rows end; empty without ``wait``.
     """
 
     changed: bool
     jumps: tuple[OffsetJump, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The result, for programs."""
+        """Return the JSON form."""
         return {"changed": self.changed, "jumps": [jump.to_json() for jump in self.jumps]}
 
 
@@ -67,32 +67,32 @@ def resume(
     timeout_s: float = 300.0,
     comment: str | None = None,
 ) -> ResumeResult:
-    """Resume a table, or start the partitions of a table that is not paused but do not consume.
+    """Resume a table; if it is not paused, start the partitions that do not consume.
 
-    Topics that are paused by themselves stay so (Pinot 1.5 and later).
+    Topics that are paused separately stay paused (Pinot 1.5 and later).
 
     Args:
         control: The table.
-        consume_from: Where partitions start; those that consume go on, whatever it is. Or the offset of each
-            partition (the others go on where they are), which wants a finished pause.
-        wait: Until every partition consumes on a server.
+        consume_from: Where partitions start; those that already consume are not affected. Or an offset for
+            each partition (others continue where they are), which requires a finished pause.
+        wait: Wait until every partition consumes on a server.
         timeout_s: Seconds until the last check.
-        comment: Pinot 1.3 and later keep it.
+        comment: Free text, which Pinot 1.3 and later store.
 
     Raises:
         NotFoundError: There is no such table.
-        RejectedError: The stream ends before the offset where the table goes on, so its next rows would be
-            dropped silently; or there is no partition of the given number, or its topic is paused by itself;
+        RejectedError: The stream ends before the offset where the table would resume, so the next rows would
+            be dropped silently; there is no partition with a given number, or its topic is paused separately;
             or Pinot itself has paused the table.
-        ConflictError: The pause is not finished; or somebody paused the table again meanwhile.
-        WaitTimeoutError: Some partitions do not consume; the error lists which, and why if known.
-        OutcomeUnknownError: It is unknown whether the flag is cleared.
-        FormatVersionError: A later release wrote who paused the table; nothing was changed.
+        ConflictError: The pause is not finished, or somebody paused the table again meanwhile.
+        WaitTimeoutError: Some partitions do not consume; the error lists them, and the reason if known.
+        OutcomeUnknownError: It is unknown whether the flag was cleared.
+        FormatVersionError: A later release wrote the record of who paused the table; nothing was changed.
     """
     ideal = control.ideal()
     refuse_pinots_pause(control.table, ideal)
-    known = read_record(control.store, control.table)
-    stream, _problem = control.stream_if_known()
+    record = read_record(control.store, control.table)
+    stream, _problem = control.stream_or_problem()
     before = _resumable(ideal, read_partitions(control.store, control.table), stream)
     paused = ideal.flags.table_paused
     by_offset = not isinstance(consume_from, ConsumeFrom)
@@ -101,7 +101,7 @@ def resume(
     if not paused and not _missing_partitions(ideal, before):
         drop_record(control.store, control.table)
         if wait:
-            # Somebody else may have begun it, and the servers may not be there yet, or not be able to.
+            # Somebody else may have started a resume, and servers may not have got there yet or may fail.
             _wait_consuming(control, before, ConsumeFrom.LAST_CONSUMED, timeout_s)
         return ResumeResult(changed=False)
     if consume_from is ConsumeFrom.LAST_CONSUMED:
@@ -110,13 +110,13 @@ def resume(
         delete_orphans(control, find_orphans(control, ideal))
     if isinstance(consume_from, ConsumeFrom):
         if paused:
-            drop_placeholders(control)  # else Pinot may be about to make segments from them
+            drop_placeholders(control)  # otherwise Pinot might create segments from them
         start = consume_from
     else:
         _require_topics(control, ideal, consume_from)
         place_offsets(control, consume_from)
         start = ConsumeFrom.LAST_CONSUMED
-    _clear_flag(control, start, comment, known, timeout_s)
+    _clear_flag(control, start, comment, record, timeout_s)
     drop_record(control.store, control.table)
     if not wait:
         return ResumeResult(changed=True)
@@ -130,9 +130,9 @@ def _require_finished(control: TableControl, ideal: IdealState) -> None:
         return
     raise ConflictError(
         f"{control.table} is not paused, or some of its partitions still consume",
-        expected="a finished pause: partitions that consume keep their offsets, whatever is asked for",
+        expected="a finished pause, because partitions that consume keep their offsets in any case",
         where=control.table,
-        remedy="pinotctl consumption pause, then resume again",
+        remedy="run 'pinotctl consumption pause', then resume again",
     )
 
 
@@ -141,8 +141,8 @@ def _require_topics(control: TableControl, ideal: IdealState, offsets: Mapping[i
     if paused:
         topics = {topic_index(number) for number in paused}
         raise RejectedError(
-            f"the topic of partition {', '.join(map(str, paused))} of {control.table} is paused by itself",
-            expected="offsets of partitions that a resume of the table resumes",
+            f"the topic of partition {', '.join(map(str, paused))} of {control.table} is paused separately",
+            expected="offsets only for partitions that are resumed together with the table",
             where=control.table,
             remedy=topic_remedy(control.table, topics),
         )
@@ -151,7 +151,7 @@ def _require_topics(control: TableControl, ideal: IdealState, offsets: Mapping[i
 def _resumable(
     ideal: IdealState, partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
 ) -> dict[int, PartitionSegments]:
-    """Leave out partitions that the stream does not have any more, and those of topics that stay paused."""
+    """Omit partitions that the stream no longer has, and those of topics that stay paused."""
     return {
         number: each
         for number, each in partitions.items()
@@ -162,15 +162,15 @@ def _resumable(
 def _require_readable(
     control: TableControl, before: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
 ) -> None:
-    faults = stands_behind_end(before, stream)
+    faults = past_end(before, stream)
     if faults:
         raise RejectedError(
             f"the stream of {control.table} ends before the table's next row: {'; '.join(faults)}",
-            expected="the stream that the table has read",
+            expected="the stream that the table has consumed so far",
             where=control.table,
             remedy=(
-                "was the topic created again? Then resume with --consume-from smallest or largest; else "
-                "Pinot silently drops all rows until the old offset is reached"
+                "if the topic was recreated, resume with --consume-from smallest or largest; otherwise Pinot "
+                "silently drops all rows until the old offset is reached"
             ),
         )
 
@@ -179,10 +179,10 @@ def _clear_flag(
     control: TableControl,
     start: ConsumeFrom,
     comment: str | None,
-    known: PauseRecord | None,
+    record: PauseRecord | None,
     timeout_s: float,
 ) -> None:
-    """Clear the flag by the controller, and read back what became of it where the answer does not show it."""
+    """Clear the flag through the controller; if the reply does not show the outcome, read the flag back."""
     began = control.clock.monotonic()
     unknown: OutcomeUnknownError | None = None
     while True:
@@ -194,13 +194,13 @@ def _clear_flag(
         except UnreachableError:
             if unknown is None:
                 raise
-        # That the flag is clear does not mean that segments are made; asked twice, they are made once.
+        # A cleared flag does not mean that segments were created; a second request does no harm.
         _wait_cleared(control, 1.0 if unknown.http_status is not None else _SETTLE_S)
         now = read_record(control.store, control.table)
-        if now != known and now is not None:
+        if now != record and now is not None:
             who = ", ".join(holder.by for holder in now.holders.values())
             raise ConflictError(
-                f"{control.table} was paused again by {who} while it was being resumed",
+                f"{who} paused {control.table} again while it was being resumed",
                 where=control.table,
                 remedy="coordinate with them, then resume it again",
             ) from unknown
@@ -221,13 +221,14 @@ def _wait_cleared(control: TableControl, settle_s: float) -> None:
 def _wait_consuming(
     control: TableControl, before: Mapping[int, PartitionSegments], start: ConsumeFrom, timeout_s: float
 ) -> None:
-    """Wait until all partitions consume; ask again for those that Pinot forgets.
+    """Wait until all partitions consume; request the resume again for those that Pinot forgets.
 
-    A segment that commits while the flag is cleared may have seen it set: then nothing follows it, and the
-    check that the resume has started may be over by then. Nor does it come back to a segment that it forgot.
+    A segment that commits while the flag is being cleared may still have seen the flag. Then no segment
+    follows it, and the check that the resume started may already be over. Pinot does not return to a segment
+    that it forgot, either.
     """
     clock = control.clock
-    again_s, asked_s = _FIRST_AGAIN_S, clock.monotonic()
+    retry_s, requested_s = _FIRST_RETRY_S, clock.monotonic()
     failed_since: dict[str, float] = {}
 
     def missing() -> str | None:
@@ -235,7 +236,7 @@ def _wait_consuming(
         refuse_pinots_pause(control.table, ideal)
         if ideal.flags.table_paused:
             raise ConflictError(
-                f"{control.table} was paused by somebody else while it was being resumed",
+                f"somebody else paused {control.table} while it was being resumed",
                 where=control.table,
                 remedy="coordinate with them, then resume it again",
             )
@@ -244,22 +245,22 @@ def _wait_consuming(
         except (ConflictError, NotFoundError):
             raise
         except (NotAppliedError, OutcomeUnknownError) as away:
-            return f"the controller does not answer: {away.message}"  # it may be back before the time is over
+            return f"the controller does not answer: {away.message}"  # it may be back before the timeout
 
     def inspect(ideal: IdealState) -> str | None:
-        nonlocal again_s, asked_s
+        nonlocal retry_s, requested_s
         now = read_partitions(control.store, control.table)
         stopped = _missing_partitions(
             ideal, {number: now.get(number, each) for number, each in before.items()}
         )
         orphans = find_orphans(control, ideal) if stopped else []
         delete_orphans(control, orphans)
-        answer = ""
-        if orphans or (stopped and clock.monotonic() - asked_s >= again_s):
-            answer = _ask_again(control, start)
-            again_s, asked_s = again_s * _AGAIN_FACTOR, clock.monotonic()
+        problem = ""
+        if orphans or (stopped and clock.monotonic() - requested_s >= retry_s):
+            problem = _request_again(control, start)
+            retry_s, requested_s = retry_s * _RETRY_FACTOR, clock.monotonic()
         if stopped:
-            return f"no consuming segment for the partitions {', '.join(map(str, stopped))}{answer}"
+            return f"no consuming segment for the partitions {', '.join(map(str, stopped))}{problem}"
         view = control.client.tables.external_view(control.table)
         waiting = {}
         for name in ideal.consuming:
@@ -269,7 +270,7 @@ def _wait_consuming(
             if paused or "CONSUMING" in states.values():
                 failed_since.pop(name, None)
                 continue
-            waiting[name] = states or "not loaded yet"
+            waiting[name] = states or "not yet loaded"
             if states and set(states.values()) == {"ERROR"}:
                 _raise_if_long(control, name, failed_since.setdefault(name, clock.monotonic()))
         return f"no server consumes {waiting}" if waiting else None
@@ -284,14 +285,14 @@ def _wait_consuming(
     )
 
 
-def _ask_again(control: TableControl, start: ConsumeFrom) -> str:
-    """Have the controller look once more; returns what to add to what is missing, empty if it was done."""
+def _request_again(control: TableControl, start: ConsumeFrom) -> str:
+    """Request the resume once more; return why that failed, or an empty string."""
     try:
         control.client.consumption.resume(control.table, start)
     except (ConflictError, NotFoundError):
         raise
     except (NotAppliedError, OutcomeUnknownError) as away:
-        return f"; asked again, the controller does not answer: {away.message}"
+        return f"; the controller does not answer the repeated request: {away.message}"
     return ""
 
 
@@ -309,10 +310,10 @@ def _raise_if_long(control: TableControl, name: str, since_s: float) -> None:
 
 
 def _missing_partitions(ideal: IdealState, partitions: Mapping[int, PartitionSegments]) -> list[int]:
-    """Partitions that have no consuming segment in the ideal state, or one that has ended already.
+    """Return the partitions whose consuming segment in the ideal state is missing or has already ended.
 
-    The latter is usual for a moment of each commit. When the controller was killed in that moment, Pinot
-    fixes it in the first check that runs five minutes later.
+    The latter is normal for a moment during each commit. If the controller is killed in that moment, Pinot
+    repairs it in the first check that runs five minutes later or more.
     """
     consuming = newest_by_partition(ideal.consuming)
     return [

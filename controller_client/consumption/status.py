@@ -1,4 +1,4 @@
-"""How far a table's consumption is, partition by partition, put together from all sources."""
+"""The consumption status of a table, partition by partition, combined from all sources."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ __all__ = ["Observation", "PartitionState", "PartitionStatus", "TableState", "Ta
 
 
 class PartitionState(StrEnum):
-    """What a partition is at."""
+    """The state of a partition."""
 
     CONSUMING = "consuming"
     STARTING = "starting"
-    """It should consume, and no server does yet."""
+    """It should consume, but no server does yet."""
     COMMITTING = "committing"
-    """Its segment is not sealed or built yet, and no other follows: the table is paused, or the commit has
-    not ended."""
+    """Its segment is not yet sealed or built, and no other follows: the table is paused, or the commit is in
+    progress."""
     PAUSED = "paused"
     HELD = "held"
-    """The partition alone is paused: every server of it keeps its consuming segment empty."""
+    """Only the partition is paused: every server of it keeps its consuming segment empty."""
     HOLDING = "holding"
-    """The partition alone is being paused, and a server still consumes it."""
+    """Only the partition is being paused, and a server still consumes it."""
     FAILED = "failed"
-    """It should consume, and every server that should has given up."""
+    """It should consume, but every server of it has given up."""
     STOPPED = "stopped"
     """The table is not paused, but the partition has no consuming segment."""
     GONE = "gone"
-    """The stream has no such partition any more."""
+    """The stream no longer has this partition."""
 
 
 class TableState(StrEnum):
-    """What a table is at."""
+    """The state of a table."""
 
     CONSUMING = "consuming"
     PAUSED = "paused"
-    """The flag is set, and nothing consumes: no row arrives any more."""
+    """The flag is set and nothing consumes: no more rows arrive."""
     PAUSING = "pausing"
     """The flag is set, but something still consumes."""
     INCOMPLETE = "incomplete"
@@ -58,20 +58,20 @@ class TableState(StrEnum):
 
 @dataclass(frozen=True)
 class Observation:
-    """Everything that a status is made from, read at one moment.
+    """Everything that a status is derived from, read at one moment.
 
     Attributes:
         ideal: The ideal state.
         partitions: The last segments by partition.
-        view: What servers report that they hold: segment -> server -> state.
-        progress: How far servers are: segment -> replicas.
-        stream: What the stream holds by partition; empty where it is not known.
-        stream_problem: Why it is not known.
-        record: Who paused, when and why; None where nobody wrote it down.
-        still_consuming: Servers that still consume a partition that is to be paused, by partition.
+        view: What servers report: segment -> server -> state.
+        progress: The progress of servers: segment -> replicas.
+        stream: The stream's offsets by partition; empty if they could not be read.
+        stream_problem: Why they could not be read.
+        record: Who paused, when and why; None if nobody recorded it.
+        still_consuming: Servers that still consume a partition that should be paused, by partition.
         partition_holders: Who paused single partitions.
-        streams: The stream configs of a table that has several topics, or a paused one; empty for others.
-        committing: Segments that have ended and are not built yet, of pauseless tables.
+        streams: The stream configs of a table with several topics or a paused one; empty for other tables.
+        committing: Segments of pauseless tables that have ended and are not yet built.
     """
 
     ideal: IdealState
@@ -93,7 +93,7 @@ class Observation:
 
     @functools.cached_property
     def building(self) -> Mapping[int, tuple[str, ...]]:
-        """The names of the segments that are not built yet, by partition."""
+        """The names of the segments that are not yet built, by partition."""
         found: dict[int, list[str]] = {}
         for each in self.committing:
             found.setdefault(each.segment.partition, []).append(each.segment.name)
@@ -107,23 +107,23 @@ class Observation:
 
 @dataclass(frozen=True)
 class PartitionStatus:
-    """One partition.
+    """The status of one partition.
 
     Attributes:
         partition: Partition group.
-        state: What it is at.
-        segment: Its consuming segment, else its last one; None for a partition that never had one.
-        servers: Those that should consume it, or still do.
-        offset: The next offset to be read; None where nobody reports it.
+        state: Its state.
+        segment: Its consuming segment, or else its last one; None if it never had one.
+        servers: Servers that should consume it, or still do.
+        offset: The next offset to read; None if nobody reports it.
         committed_offset: Where the committed rows end; None before the first commit.
-        building: Segments of it that are consumed to their end, but not built yet (pauseless tables).
+        building: Its segments that are fully consumed but not yet built (pauseless tables).
         earliest_offset: First offset that the stream still has.
         latest_offset: The offset that the stream's next row will get.
-        lag: Rows in the stream that are not read yet.
-        lost: Rows (from, to behind the last) that the stream has dropped before they were read.
-        segment_created_ms: When the controller made the segment: when the one before it was committed.
-        paused_by: Who paused this partition alone; None where nobody did, or nobody wrote it down.
-        topic_partition: What it is in the stream, in a table of several topics.
+        lag: Rows in the stream that have not been read yet.
+        lost: Range of rows (first, end exclusive) that the stream dropped before they were read.
+        segment_created_ms: When the controller created the segment, i.e. when the previous one was committed.
+        paused_by: Who paused only this partition; None if nobody did, or nobody recorded it.
+        topic_partition: Its topic and partition in the stream, for a table with several topics.
     """
 
     partition: int
@@ -143,24 +143,24 @@ class PartitionStatus:
 
     @property
     def ahead(self) -> bool:
-        """Whether it stands behind the stream's end: the topic was made anew, or is another one."""
+        """Whether its offset is past the stream's end: the topic was recreated, or is a different one."""
         offset = _number(self.offset)
         return offset is not None and self.latest_offset is not None and offset > self.latest_offset
 
 
 @dataclass(frozen=True)
 class TableStatus:
-    """One table.
+    """The status of one table.
 
     Attributes:
         table: Name with type.
-        state: What it is at.
-        partitions: By number.
-        holders: Who wants it paused; empty where nobody wrote it down.
-        foreign: Whether it was paused before the first of them came.
-        pinot_pause: What Pinot itself keeps about the pause, from 1.3 on.
-        stream_problem: Why lag and lost rows are not known.
-        paused_topics: Topics that are paused by themselves: index and name.
+        state: Its state.
+        partitions: Its partitions, in the order of their numbers.
+        holders: Who wants it paused; empty if nobody recorded it.
+        foreign: Whether it was already paused before the first holder.
+        pinot_pause: What Pinot itself records about the pause, since 1.3.
+        stream_problem: Why lag and lost rows are unknown.
+        paused_topics: Topics that are paused separately: index and name.
     """
 
     table: TableName
@@ -173,12 +173,12 @@ class TableStatus:
     paused_topics: Mapping[int, str] = field(default_factory=dict)
 
     def in_state(self, *states: PartitionState) -> tuple[PartitionStatus, ...]:
-        """Return the partitions that are in one of some states."""
+        """Return the partitions that are in one of these states."""
         return tuple(each for each in self.partitions if each.state in states)
 
 
 def assess(table: TableName, seen: Observation) -> TableStatus:
-    """Return a table's status, from what was seen of it."""
+    """Derive a table's status from an observation."""
     in_ideal = newest_by_partition(seen.ideal.segments)
     numbers = sorted(in_ideal.keys() | seen.partitions.keys() | seen.stream.keys())
     partitions = tuple(_partition(number, seen) for number in numbers)
@@ -205,7 +205,7 @@ def _table_state(ideal: IdealState, partitions: tuple[PartitionStatus, ...]) -> 
     if ideal.flags.table_paused:
         still = (PartitionState.PAUSED, PartitionState.HELD, PartitionState.GONE)
         return TableState.PAUSED if all(each.state in still for each in partitions) else TableState.PAUSING
-    # A paused partition of a table that is not is one of a topic that is paused by itself.
+    # In a table that is not paused, a paused partition belongs to a topic that is paused separately.
     fine = (PartitionState.CONSUMING, PartitionState.PAUSED, PartitionState.HELD, PartitionState.GONE)
     return TableState.CONSUMING if all(each.state in fine for each in partitions) else TableState.INCOMPLETE
 
@@ -260,7 +260,7 @@ def _partition_state(
         return PartitionState.FAILED
     segments = seen.partitions.get(number)
     if segments and segments.newest.segment.name == consuming and segments.newest.ended:
-        # Usual for a moment of each commit; it lasts when the controller was killed in that moment.
+        # Normal for a moment during each commit; it lasts if the controller is killed in that moment.
         return PartitionState.COMMITTING
     listed = number in seen.ideal.flags.paused_partitions
     if listed and number not in seen.still_consuming:
@@ -273,7 +273,7 @@ def _partition_state(
 
 
 def _servers(name: str | None, number: int, seen: Observation) -> tuple[str, ...]:
-    """Servers that should consume the partition, or that still hold its last segment unsealed."""
+    """Return the servers that should consume the partition, or have not sealed its last segment yet."""
     if name is not None and name in seen.ideal.consuming:
         return seen.ideal.consuming[name]
     last = seen.newest_in_view.get(number)
@@ -282,7 +282,7 @@ def _servers(name: str | None, number: int, seen: Observation) -> tuple[str, ...
 
 
 def _furthest(offsets: list[str]) -> str | None:
-    """The greatest offset; where offsets are no numbers, any of them."""
+    """Return the greatest offset; if offsets are not numbers, any of them."""
     numbers = [number for number in map(_number, offsets) if number is not None]
     return str(max(numbers)) if numbers else (offsets[0] if offsets else None)
 

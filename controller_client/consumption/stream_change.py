@@ -1,18 +1,18 @@
-"""A change of a table's stream config that can be finished or undone by whoever finds it half-way.
+"""A change of a table's stream config that any later run can finish or undo.
 
-Everybody may read this project's znodes, so the plan of a change holds no secret: of a secret key it has the
-name alone. The values are where Pinot keeps them anyway, in the table's config:
+Everybody may read this project's znodes, so the plan of a change contains no secrets, only the names of
+secret keys. The values are where Pinot keeps them anyway, in the table's config:
 
 =============  ==================================================  =====================================
 the value      before the table's config is updated                afterwards
 =============  ==================================================  =====================================
-new            only with the caller, who gives it again to resume  in the stream config
-old            in the stream config                                in ``metadata.customConfigs``, put there
+new            only with the caller, who passes it again later     in the stream config
+old            in the stream config                                in ``metadata.customConfigs``, written
                                                                    by the same update, until the change is
                                                                    finished or undone
 =============  ==================================================  =====================================
 
-Keys that do not change are taken as they are, so what others change there meanwhile stays.
+Keys that do not change are not touched, so others may change them meanwhile.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class StreamChange:
 
     Attributes:
         change_id: Distinguishes the old secrets of this change from those of another.
-        old: Public keys that change, with their old values; None where there is none.
-        new: The same keys with their new values; None takes a key out.
+        old: Public keys that change, with their old values; None for a key that was not set.
+        new: The same keys with their new values; None removes a key.
         secret_keys: Keys that change and whose values are secret, sorted.
     """
 
@@ -55,7 +55,7 @@ class StreamChange:
 
     @classmethod
     def between(cls, old: StreamConfig, new: StreamConfig) -> Self:
-        """Make a change of two stream configs."""
+        """Return the change from one stream config to another."""
         keys = old.differences(new)
         secret = tuple(key for key in keys if is_secret(key, old.values.get(key), new.values.get(key)))
         public = [key for key in keys if key not in secret]
@@ -72,7 +72,7 @@ class StreamChange:
         return cls(data["change_id"], data["old"], data["new"], tuple(data["secret_keys"]))
 
     def to_data(self) -> dict[str, Any]:
-        """Return it as JSON's types; it holds no secret."""
+        """Return the JSON form, which contains no secrets."""
         return {
             "change_id": self.change_id,
             "old": dict(self.old),
@@ -92,26 +92,26 @@ class StreamChange:
         return self._has(table, self.new)
 
     def check_secrets(self, table: TableConfig, changes: Values) -> None:
-        """Check that what is needed to apply the change is known; errors as of :meth:`applied`."""
+        """Check that the values needed to apply the change are given; errors as for :meth:`applied`."""
         missing = [key for key in self.secret_keys if key not in changes]
         if missing and not self.is_applied(table):
             raise ConfigError(
-                f"the new values of {', '.join(missing)} are needed again: this change was interrupted "
-                f"before they were in the table's config, and secrets are stored nowhere else",
+                f"the new values of {', '.join(missing)} must be given again: the change was interrupted "
+                f"before they were in the table's config, and secrets are not stored anywhere else",
                 where=table.name_with_type,
                 remedy="run it again with the same --set-from-file (or --unset)",
             )
 
     def applied(self, table: TableConfig, changes: Values) -> TableConfig:
-        """Return a table's config with the new stream, and with the old secrets kept beside it.
+        """Return a table's config with the new stream, and with the old secrets stored beside it.
 
         Args:
             table: The config without the new stream.
-            changes: What the caller asked for; needed for the secret keys.
+            changes: The requested changes; needed for the secret keys.
 
         Raises:
-            ConfigError: The caller gives no value for a secret key.
-            ConflictError: A key that changes has another value than before.
+            ConfigError: The value of a secret key is not given.
+            ConflictError: A key that changes no longer has its old value.
         """
         self.check_secrets(table, changes)
         self._require(table, self.old)
@@ -121,30 +121,30 @@ class StreamChange:
         return _with_kept(with_stream(table, new), {self.change_id: kept} if kept else None)
 
     def is_undone(self, table: TableConfig) -> bool:
-        """Return whether a table's config has the old stream, as before or again."""
+        """Return whether a table's config has the old stream (still or again)."""
         return self._has(table, self.old) and self._kept(table) is None
 
     def undone(self, table: TableConfig) -> TableConfig:
         """Return a table's config with the old stream.
 
         Raises:
-            ConflictError: A key that changed has another value than the new one, or the old secrets are gone.
+            ConflictError: A changed key no longer has its new value, or the old secrets are gone.
         """
         self._require(table, self.new)
         kept = self._kept(table)
         if self.secret_keys and kept is None:
             raise ConflictError(
-                f"the old values of {', '.join(self.secret_keys)} were removed from the config of "
-                f"{table.name_with_type} by somebody else",
+                f"somebody else removed the old values of {', '.join(self.secret_keys)} from the config of "
+                f"{table.name_with_type}",
                 expected=f"{KEPT_SECRETS} in metadata.customConfigs",
                 where=table.name_with_type,
-                remedy="put the old stream config back by 'pinotctl table update'; the table stays paused",
+                remedy="restore the old stream config with 'pinotctl table update'; the table stays paused",
             )
         old = StreamConfig.of(table).changed({**self.old, **(kept or {})})
         return self.finished(with_stream(table, old))
 
     def is_finished(self, table: TableConfig) -> bool:
-        """Return whether a table's config holds no old secret of this change."""
+        """Return whether a table's config contains no old secrets of this change."""
         return self._kept(table) is None
 
     @staticmethod
@@ -153,9 +153,9 @@ class StreamChange:
         return _with_kept(table, None)
 
     def is_repeated(self, changes: Values, table: TableConfig) -> bool:
-        """Return whether a caller asks for this change again, or for a part of it.
+        """Return whether a caller requests this change again, or a part of it.
 
-        Secrets are compared where they are applied; else any will do.
+        Secrets are compared only if they have been applied; until then, any value is accepted.
         """
         wanted = {**StreamConfig.of(table).values, **self.new}
         unknown = () if self.is_applied(table) else self.secret_keys
@@ -168,8 +168,8 @@ class StreamChange:
     def _require(self, table: TableConfig, values: Values) -> None:
         if not self._has(table, values):
             raise ConflictError(
-                f"the stream config of {table.name_with_type} was changed by somebody else meanwhile",
-                expected=f"{', '.join(values)} as this change found or made them",
+                f"somebody else changed the stream config of {table.name_with_type} meanwhile",
+                expected=f"{', '.join(values)} as this change found or set them",
                 where=table.name_with_type,
                 remedy="see 'pinotctl table show --output json'; the table stays paused",
             )

@@ -1,4 +1,4 @@
-"""One realtime table whose consumption is watched and steered."""
+"""Access to one realtime table, to observe and control its consumption."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class TableControl:
         client: Client of the controller.
         store: The cluster's property store, connected.
         table: Name with type.
-        by: Who acts, for those who read it later; default: user, host and process.
-        watch_stream: Whether to read offsets from the stream itself, which Pinot does not report.
+        by: Who acts, as recorded for others; default: user, host and process.
+        watch_stream: Whether to read offsets from the stream itself, since Pinot does not report them all.
 
     Raises:
         ConfigError: The name is not that of a realtime table.
@@ -63,11 +63,11 @@ class TableControl:
 
     @property
     def clock(self) -> Clock:
-        """Time and sleep: the client's."""
+        """The client's clock."""
         return self.client.clock
 
     def now_ms(self) -> int:
-        """Epoch milliseconds."""
+        """Return the current time in epoch milliseconds."""
         return round(self.clock.now() * 1000)
 
     def ideal(self) -> IdealState:
@@ -81,7 +81,7 @@ class TableControl:
     def reading(self, ideal: IdealState) -> dict[str, tuple[str, ...]]:
         """Return the consuming segments that read the stream, with their servers.
 
-        Segments of paused partitions are left out: they read nothing.
+        Segments of paused partitions are omitted: they read nothing.
         """
         paused = read_partition_pauses(self.store, self.table, ideal).paused_on.keys()
         consuming = {name: SegmentName.parse(name) for name in ideal.consuming}
@@ -92,7 +92,7 @@ class TableControl:
         }
 
     def servers_consume(self) -> dict[str, tuple[str, ...]]:
-        """Return the segments that servers hold unsealed, by the external view, and those servers."""
+        """Return the segments that servers have not sealed yet, by the external view, with these servers."""
         view = self.client.tables.external_view(self.table)
         found = {
             segment: tuple(sorted(name for name, state in states.items() if state == "CONSUMING"))
@@ -101,11 +101,11 @@ class TableControl:
         return {segment: servers for segment, servers in found.items() if servers}
 
     def committing(self) -> list[SegmentRecord]:
-        """Return the segments of a pauseless table that have ended and are not built yet."""
+        """Return the segments of a pauseless table that have ended and are not yet built."""
         return read_committing(self.store, self.table, read_partitions(self.store, self.table))
 
     def streams(self) -> tuple[StreamConfig, ...]:
-        """Return the stream configs of the table's topics: one, before Pinot 1.4.
+        """Return the stream configs of the table's topics; before Pinot 1.4 there is only one.
 
         Raises:
             NotFoundError: There is no such table.
@@ -113,26 +113,26 @@ class TableControl:
         return StreamConfig.all_of(self.client.tables.get(self.table))
 
     def upsert_warnings(self) -> list[str]:
-        """Return what a pause or forced commit may do to a table with Pinot's own upsert or dedup."""
+        """Return what a pause or forced commit can do to a table with Pinot's own upsert or dedup."""
         return upsert_warnings(self.client.tables.get(self.table))
 
     def stream(self) -> dict[int, OffsetRange]:
-        """Return what the stream holds, by partition of the table.
+        """Return the stream's offsets, by partition of the table.
 
         Raises:
             NotFoundError: There is no such topic.
             SourceError: The stream's offsets cannot be read; the message explains why.
         """
         if not self.watch_stream:
-            raise StreamUnknownError("the stream's offsets are unknown: reading the stream was switched off")
+            raise StreamUnknownError("the stream's offsets are unknown: reading the stream is switched off")
         streams = self.streams()
         if self._offsets is None or self._offsets[0] != streams:
-            # Kept, as each has connections and threads of its own.
+            # Kept open, because it has its own connections and threads.
             self._offsets = (streams, open_table_offsets(streams))
         return dict(self._offsets[1].read())
 
-    def stream_if_known(self) -> tuple[dict[int, OffsetRange], str | None]:
-        """Return what the stream holds, or nothing and why it is not known."""
+    def stream_or_problem(self) -> tuple[dict[int, OffsetRange], str | None]:
+        """Return the stream's offsets, or none and the reason why they cannot be read."""
         try:
             return self.stream(), None
         except (SourceError, NotAppliedError, ConfigError) as error:
@@ -143,13 +143,13 @@ class TableControl:
 
         Raises:
             NotFoundError: There is no such table.
-            UnreachableError: Controller or ZooKeeper do not answer.
+            UnreachableError: The controller or ZooKeeper does not answer.
         """
         ideal = self.ideal()
         progress: dict[str, tuple[ReplicaProgress, ...]] = {}
         if ideal.consuming:
             progress = self.client.consumption.progress(self.table)
-        stream, problem = self.stream_if_known()
+        stream, problem = self.stream_or_problem()
         partitions = read_partitions(self.store, self.table)
         by_topic = bool(ideal.paused_topics) or may_have_topics({*partitions, *stream})
         seen = Observation(

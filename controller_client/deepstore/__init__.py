@@ -1,7 +1,6 @@
-"""Copies of segments, on servers and in the deep store: what there is, what is missing, what may be stopped.
+"""Copies of segments on servers and in the deep store: which exist, which are missing, what may be stopped.
 
-What this package does goes through REST, ZooKeeper and the store's own protocol; it changes nothing but a
-table's config (``enable``).
+This package works through REST, ZooKeeper and the store's own protocol, from outside the cluster.
 """
 
 from controller_client.deepstore.audit import AuditOptions, Auditor, TableAudit

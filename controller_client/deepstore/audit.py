@@ -1,4 +1,4 @@
-"""Looks at the copies of all segments: metadata in ZooKeeper, external view, servers, and the store."""
+"""Audits the copies of all segments: metadata in ZooKeeper, external view, servers, and the store."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ __all__ = ["AuditOptions", "Auditor", "TableAudit"]
 logger = logging.getLogger(__name__)
 
 _COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC, Fault.NOT_BUILT})
-"""Faults that are seen by comparing the store, or servers, with metadata that were read before them."""
+"""Faults found by comparing the store or servers with metadata that was read earlier."""
 
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """What is inspected.
+    """What an audit checks.
 
     Attributes:
-        min_copies: Good copies a segment should have, on servers and in the store together.
-        read_tars: Read each stored tar, to prove its content; as slow as the store is.
-        limits: How much is read of a tar.
+        min_copies: Good copies that a segment should have, on servers and in the store together.
+        read_tars: Read each stored tar to verify its content; takes as long as reading the store.
+        limits: Limits for reading a tar.
     """
 
     min_copies: int = 2
@@ -47,21 +47,21 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         if self.min_copies < 1:
-            raise ConfigError(f"{self.min_copies} copies", expected="at least 1")
+            raise ConfigError(f"the number of copies is {self.min_copies}", expected="at least 1")
 
 
 @dataclass(frozen=True)
 class TableAudit:
-    """One table.
+    """The audit of one table.
 
     Attributes:
         table: Name with type.
-        segments: Committed segments that were inspected.
+        segments: Committed segments that were checked.
         consuming: Segments that are not committed yet.
-        committing: Those among them that are consumed to their end, and are being built.
-        policy: What was asked of their copies.
+        committing: Those of them that are fully consumed and are being built.
+        policy: Where copies were required.
         faulty: Segments with findings, in the order of their names.
-        silent: Servers that did not report their check sums, and why.
+        silent: Servers that did not report their checksums, and why.
     """
 
     table: TableName
@@ -74,18 +74,19 @@ class TableAudit:
 
 
 class Auditor:
-    """Looks at tables, one after the other.
+    """Audits tables, one after another.
 
-    Nothing is changed. What is deleted or changed while it looks is left out rather than called faulty.
+    Nothing is changed. Segments that are deleted or changed during the audit are omitted rather than reported
+    as faulty.
 
     Args:
         client: Client of the cluster.
         store: Its property store, connected.
         layout: Its deep store.
-        servers: Reaches servers.
-        rate: Counts requests to ZooKeeper (a page of 500 records is one), controller and servers.
-        options: What is inspected.
-        open_store: Gives the file store for a URI.
+        servers: Client of the servers.
+        rate: Limits requests to ZooKeeper (a page of 500 records is one request), controller and servers.
+        options: What to check.
+        open_store: Returns the file store for a URI.
     """
 
     def __init__(
@@ -112,16 +113,16 @@ class Auditor:
         return list(self._client.tables.list_typed())
 
     def audit(self, table: TableName, on_segments: Callable[[int], None] = lambda _count: None) -> TableAudit:
-        """Look at a table.
+        """Audit a table.
 
         Args:
             table: Name with type.
-            on_segments: Called in this thread with how many more segments have been judged.
+            on_segments: Called in this thread with the number of segments judged since the last call.
 
         Raises:
             NotFoundError: There is no such table.
-            NotAppliedError: Controller or ZooKeeper do not answer.
-            ConfigError: The table's policy is none that is known.
+            NotAppliedError: The controller or ZooKeeper does not answer.
+            ConfigError: The table's policy is unknown.
         """
         policy = self._policy(table)
         judged, silent = self._judge(table, None, policy, on_segments)
@@ -130,7 +131,7 @@ class Auditor:
             table,
             segments=sum(not each.record.consuming for each in judged),
             consuming=sum(each.record.consuming for each in judged),
-            faulty=tuple(self._still_so(table, faulty)),
+            faulty=tuple(self._still_faulty(table, faulty)),
             silent=tuple(sorted(silent.items())),
             committing=sum(each.record.committing for each in judged),
             policy=policy,
@@ -139,9 +140,9 @@ class Auditor:
     def judge(
         self, table: TableName, segments: Sequence[str] | None = None
     ) -> tuple[list[Judgement], dict[str, str]]:
-        """Judge segments of a table (all, unless some are named), and list the servers that were silent.
+        """Judge segments of a table (all, unless some are named); also return servers that did not report.
 
-        Errors as of :meth:`audit`.
+        Errors as for :meth:`audit`.
         """
         return self._judge(table, segments, self._policy(table))
 
@@ -191,7 +192,7 @@ class Auditor:
             try:
                 crcs[server] = self._servers.crcs(server, table)
             except NotAppliedError as error:
-                logger.warning("%s did not report the check sums of %s: %s", server, table, error.message)
+                logger.warning("%s did not report its checksums for %s: %s", server, table, error.message)
                 silent[server] = error.message
         return crcs, silent
 
@@ -199,12 +200,12 @@ class Auditor:
         folder_sizes = self._client.cluster.capabilities().has(Capability.FOLDER_SIZES)
         return list(read_records(self._store, table, self._rate, segments, folder_sizes=folder_sizes))
 
-    def _still_so(self, table: TableName, faulty: Sequence[Judgement]) -> Iterable[Judgement]:
-        """Leave out what is gone, and what the store may have had before or after its metadata was read."""
+    def _still_faulty(self, table: TableName, faulty: Sequence[Judgement]) -> Iterable[Judgement]:
+        """Omit segments that were deleted, or whose metadata has changed since it was read."""
         if not faulty:
             return
         self._rate.wait()
-        there = set(self._store.children(f"/SEGMENTS/{table}"))
+        present = set(self._store.children(f"/SEGMENTS/{table}"))
         compared = [
             each.record.segment
             for each in faulty
@@ -213,5 +214,5 @@ class Auditor:
         now = {each.segment: each.version for each in self._records(table, compared)}
         for each in faulty:
             segment = each.record.segment
-            if segment in there and now.get(segment, each.record.version) == each.record.version:
+            if segment in present and now.get(segment, each.record.version) == each.record.version:
                 yield each

@@ -1,4 +1,4 @@
-"""Audits several tables: one that cannot be inspected does not keep the others from it."""
+"""Audits several tables; one that cannot be audited does not stop the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TableFailure:
-    """A table that could not be inspected.
+    """A table that could not be audited.
 
     Attributes:
         table: Name with type.
@@ -30,7 +30,7 @@ class TableFailure:
 
 @dataclass(frozen=True)
 class AuditedTables:
-    """What was found, and what could not be inspected."""
+    """The audits, and the tables that could not be audited."""
 
     audits: tuple[TableAudit, ...]
     failed: tuple[TableFailure, ...]
@@ -41,15 +41,15 @@ def audit_tables(
     named: Sequence[TableName] = (),
     on_segments: Callable[[int], None] = lambda _count: None,
 ) -> AuditedTables:
-    """Look at tables, one after the other; what fails is in the answer.
+    """Audit tables, one after another; failures are part of the result.
 
     Args:
-        auditor: Looks at a table.
-        named: The tables; none: all that there are, and one that is dropped meanwhile is none of them.
-        on_segments: Called in this thread with how many more segments have been judged.
+        auditor: Audits a table.
+        named: The tables; if empty, all tables, except those that are dropped meanwhile.
+        on_segments: Called in this thread with the number of segments judged since the last call.
 
     Raises:
-        PinotPluginError: The tables cannot be listed, or not one of them could be inspected: the first error.
+        PinotPluginError: The tables cannot be listed, or none of them could be audited: the first error.
     """
     audits: list[TableAudit] = []
     failed: list[TableFailure] = []
@@ -63,7 +63,7 @@ def audit_tables(
             logger.error("%s was not audited: %s", table, error)
             failed.append(TableFailure(table, error.message))
             first = first or error
-        except Exception as error:  # a border: the record of one table is nobody else's matter
+        except Exception as error:  # a boundary: the records of one table must not affect other tables
             logger.exception("%s was not audited", table)
             broken = DataError(
                 f"the audit of {table} failed: {type(error).__name__}: {error}",

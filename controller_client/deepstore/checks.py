@@ -1,4 +1,4 @@
-"""What must agree before a realtime table can commit without the deep store. Pure: no IO."""
+"""What is required before a realtime table can commit without the deep store. Pure: no IO."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
 from controller_client.deepstore.policy import StorePolicy
 from controller_client.filestore import scheme_of
@@ -36,17 +37,17 @@ class Verdict(StrEnum):
     OK = "ok"
     NOTE = "note"
     WRONG = "wrong"
-    """As things are, the table would not commit, or lose copies that it needs."""
+    """As things are, the table would not commit, or would lose copies that it needs."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was inspected.
+    """One thing that was checked.
 
     Attributes:
         where: The table, ``controller``, or a server's name.
         verdict: Its outcome.
-        text: In words: what was found, and what to do.
+        text: What was found, and what to do.
     """
 
     where: str
@@ -55,12 +56,12 @@ class Check:
 
 
 def check_table(config: TableConfig, policy: StorePolicy, servers: int) -> list[Check]:
-    """Judge a table's config.
+    """Check a table's config.
 
     Args:
-        config: The table's.
-        policy: What is to be asked of its segments' copies.
-        servers: How many have the tag that the fewest of its servers have.
+        config: The table's config.
+        policy: Where copies of its segments must be.
+        servers: Number of servers with that of the table's tags that the fewest servers have.
     """
     name = config.name_with_type
     if config.table_type is not TableType.REALTIME:
@@ -69,30 +70,33 @@ def check_table(config: TableConfig, policy: StorePolicy, servers: int) -> list[
     if policy is StorePolicy.STORE:
         if replicas > 1:
             return [Check(name, Verdict.OK, f"{replicas} replicas")]
-        text = "one replica: until a repair, its server has the only copy of a segment that the store refused"
+        text = "one replica: if the store refuses a segment, its server has the only copy until a repair"
         return [Check(name, Verdict.NOTE, text)]
     if replicas < 2:
         text = (
-            f"{replicas} replica: without a store its server would have the only copy; at least 2 are needed"
+            f"{replicas} replica: without a store, its server would have the only copy; at least 2 are needed"
         )
         return [Check(name, Verdict.WRONG, text)]
     if servers < replicas:
-        text = f"{replicas} replicas, but {servers} servers with one of its tags: segments would lack copies"
+        text = (
+            f"{replicas} replicas, but only {counted_text(servers, 'server')} with one of its tags: segments "
+            "would lack copies"
+        )
         return [Check(name, Verdict.WRONG, text)]
-    checks = [Check(name, Verdict.OK, f"{replicas} replicas on {servers} servers")]
+    checks = [Check(name, Verdict.OK, f"{replicas} replicas on {counted_text(servers, 'server')}")]
     segments = config.to_json().get("segmentsConfig") or {}
     if ((segments.get("completionConfig") or {}).get("completionMode") or "").upper() == "DOWNLOAD":
-        text = "completionMode is DOWNLOAD: the committer has the only copy until the others have fetched it"
+        text = "completionMode is DOWNLOAD: the committer has the only copy until the others download it"
         checks.append(Check(name, Verdict.NOTE, text))
     text = (
-        "rows are lost when all servers of a segment lose their disks: there is no other copy, no backup, "
-        "and nothing to fill a new cluster from"
+        "if all servers of a segment lose their disks, its rows are lost: there is no other copy, no backup, "
+        "and nothing to restore a cluster from"
     )
     return [*checks, Check(name, Verdict.NOTE, text)]
 
 
 def check_controller(config: Mapping[str, str], version: PinotVersion, policy: StorePolicy) -> list[Check]:
-    """Judge a controller's configuration."""
+    """Check a controller's configuration."""
     where = "controller"
     root = config.get("controller.data.dir", "")
     retries = config.get(_RETRY, "false").lower() == "true"
@@ -101,44 +105,42 @@ def check_controller(config: Mapping[str, str], version: PinotVersion, policy: S
         checks.append(Check(where, Verdict.WRONG, "controller.enable.split.commit is false"))
     if policy is StorePolicy.SERVERS:
         if retries:
-            text = f"{_RETRY} is true: it asks servers for uploads that they cannot make"
+            text = f"{_RETRY} is true: the controller requests uploads that servers cannot make"
             checks.append(Check(where, Verdict.NOTE, text))
         return checks
     if scheme_of(root) == "file":
         text = (
-            f"controller.data.dir is a folder of the controller ({root}): servers cannot upload to it; for a "
-            "cluster without a store there is `--policy servers`"
+            f"controller.data.dir is a folder on the controller ({root}), which servers cannot upload to; "
+            "for a cluster without a store, use `--policy servers`"
         )
         checks.append(Check(where, Verdict.WRONG, text))
     else:
         checks.append(Check(where, Verdict.OK, f"the deep store is {root}"))
     if not retries:
-        text = (
-            f"{_RETRY} is not set: segments stay without a copy until `pinotctl deepstore repair` or `watch`"
-        )
+        text = f"{_RETRY} is not set: segments lack a copy until `pinotctl deepstore repair` or `watch` runs"
         checks.append(Check(where, Verdict.NOTE, text))
     wait_s = _WAIT_BEFORE_1_0_S if version < PinotVersion(1, 0) else _WAIT_S
-    text = f"a stock server of this version waits up to {wait_s} s for the store at each commit"
+    text = f"stock servers of this version wait up to {wait_s} s for the store at each commit"
     return [*checks, Check(where, Verdict.NOTE, text)]
 
 
 def check_server(
     name: str, config: Mapping[str, str], root: str, scheme: str, policy: StorePolicy
 ) -> list[Check]:
-    """Judge a server's configuration.
+    """Check a server's configuration.
 
     Args:
-        name: Of the server.
+        name: Name of the server.
         config: Its configuration.
         root: The controller's deep store.
-        scheme: By which it is to fetch from other servers.
-        policy: What is to be asked of its segments' copies.
+        scheme: Scheme by which it must download from other servers.
+        policy: Where copies of its segments must be.
     """
     uri = config.get(_STORE_URI, "").rstrip("/")
     if policy is StorePolicy.STORE:
         checks = _check_upload(name, config, uri, root)
     elif uri:
-        checks = [Check(name, Verdict.NOTE, f"it still uploads to {uri}: take {_STORE_URI} out")]
+        checks = [Check(name, Verdict.NOTE, f"it still uploads to {uri}: remove {_STORE_URI}")]
     else:
         checks = [Check(name, Verdict.OK, "uploads nothing")]
     if config.get("pinot.server.instance.enable.split.commit", "true").lower() == "false":
@@ -147,7 +149,7 @@ def check_server(
 
 
 def check_fetching(name: str, config: Mapping[str, str], schemes: Collection[str]) -> list[Check]:
-    """Judge whether a server can fetch segments by the schemes of their urls; empty: it can."""
+    """Check whether a server can download segments by the schemes of their URLs; empty if it can."""
     checks = []
     for scheme in sorted(schemes):
         protocols = config.get(_PROTOCOLS, "")
@@ -162,15 +164,16 @@ def check_fetching(name: str, config: Mapping[str, str], schemes: Collection[str
 
 def _check_upload(name: str, config: Mapping[str, str], uri: str, root: str) -> list[Check]:
     if not uri:
-        text = f"{_STORE_URI} is not set (to {root}): it would never upload"
+        text = f"{_STORE_URI} is not set (should be {root}): it would never upload"
         return [Check(name, Verdict.WRONG, text)]
     if scheme_of(uri) != scheme_of(root):
         text = (
-            f"{_STORE_URI} is {uri}, the controller's store is {root}: it cannot move segments between them"
+            f"{_STORE_URI} is {uri}, but the controller's store is {root}: segments cannot be moved between "
+            "them"
         )
         return [Check(name, Verdict.WRONG, text)]
     checks = [Check(name, Verdict.OK, f"uploads to {uri}")]
     if config.get(_DATA_DIR, uri).rstrip("/") != root.rstrip("/"):
-        text = f"it uploads elsewhere than {root}: on a server hosted in Python, set {_DATA_DIR} to that"
+        text = f"it does not upload to {root}: on a server hosted in Python, set {_DATA_DIR} to that"
         checks.append(Check(name, Verdict.NOTE, text))
     return checks + check_fetching(name, config, {scheme_of(uri)})

@@ -1,7 +1,7 @@
-"""Takes a realtime table back to commits through the deep store: checks that nothing needs peers any more.
+"""Makes a realtime table commit through the deep store again: checks that nothing needs peers any more.
 
-Without peer download a server gets a segment by its url alone. So each committed segment must have a good
-copy in the store, and each server must be able to fetch it there.
+Without peer download, a server can get a segment only by its URL. So each committed segment must have a good
+copy in the store, and each server must be able to download it from there.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _NAMED = 3
 
 
 def plan_disable(client: RestClient, servers: ServerAdmins, auditor: Auditor, table: TableName) -> TablePlan:
-    """Look at the table's config, all of its segments, and its servers; nothing is changed.
+    """Check the table's config, all of its segments, and its servers; nothing is changed.
 
     Args:
         client: Client of the cluster.
-        servers: Reaches servers.
-        auditor: Looks at copies.
+        servers: Client of the servers.
+        auditor: Audits copies.
         table: Name with type.
 
     Raises:
         NotFoundError: There is no such table.
-        NotAppliedError: Controller or ZooKeeper do not answer.
+        NotAppliedError: The controller or ZooKeeper does not answer.
     """
     config = client.tables.get(table)
     before = PeerSettings.of(config)
@@ -47,14 +47,14 @@ def plan_disable(client: RestClient, servers: ServerAdmins, auditor: Auditor, ta
         judged, _ = auditor.judge(table)
         checks += check_copies(table, judged, before.policy)
         urls = [each.record.url for each in judged if each.record.url]
-        # The next ones are committed through the controller, which keeps them in its store.
+        # Later segments are committed through the controller, which keeps them in its store.
         schemes = {scheme_of(url) for url in (*urls, auditor.layout.url(table, "next"))}
         checks += check_servers(table_servers(client, servers, config).configs, schemes)
     return TablePlan(table, before, PeerSettings(None, StorePolicy.STORE), tuple(checks))
 
 
 def check_no_peers(config: TableConfig) -> list[Check]:
-    """Judge whether a table's config allows for no peer download. Pure."""
+    """Check whether a table's config works without peer download. Pure."""
     name = config.name_with_type
     if config.table_type is not TableType.REALTIME:
         return [Check(name, Verdict.WRONG, "only servers of a REALTIME table commit segments")]
@@ -62,22 +62,22 @@ def check_no_peers(config: TableConfig) -> list[Check]:
     if (ingestion.get("streamIngestionConfig") or {}).get("pauselessConsumptionEnabled") is True:
         text = "pauselessConsumptionEnabled is true, which needs peer download: turn it off first"
         return [Check(name, Verdict.WRONG, text)]
-    text = "from now on commits wait for the store, and consumption stops while it is away"
+    text = "from now on, commits wait for the store, and consumption stops while it is unavailable"
     return [Check(name, Verdict.NOTE, text)]
 
 
 def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePolicy) -> list[Check]:
-    """Judge whether all committed segments can be had from the store. Pure."""
+    """Check whether the store has all committed segments. Pure."""
     checks = []
     lacking = [each.record.segment for each in judged if not (each.record.consuming or each.stored_well)]
     if lacking:
         first = ", ".join(lacking[:_NAMED]) + (", ..." if len(lacking) > _NAMED else "")
         before = ""
         if policy is StorePolicy.SERVERS:
-            before = f"`pinotctl deepstore enable {table} --policy store`, then "
+            before = f"`pinotctl deepstore enable {table} --policy store` and "
         text = (
             f"{counted_text(len(lacking), 'segment')} without a copy in the store that is known to be good "
-            f"({first}): servers alone have them; first {before}`pinotctl deepstore repair {table}`"
+            f"({first}): only servers have them; run {before}`pinotctl deepstore repair {table}` first"
         )
         checks.append(Check(table, Verdict.WRONG, text))
     else:
@@ -86,26 +86,26 @@ def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePol
         checks.append(Check(table, Verdict.OK, text))
     if consuming := sum(each.record.consuming for each in judged):
         text = (
-            f"{counted_text(consuming, 'segment')} consumed now were begun with peer download, and may be "
-            f"committed without the store once more: then run `pinotctl deepstore repair {table}`"
+            f"{counted_text(consuming, 'consuming segment')} started with peer download and may still be "
+            f"committed without the store: run `pinotctl deepstore repair {table}` afterwards"
         )
         checks.append(Check(table, Verdict.NOTE, text))
     return checks
 
 
 def check_servers(configs: Mapping[str, dict[str, str] | str], schemes: Collection[str]) -> list[Check]:
-    """Judge whether each server can fetch segments by their urls. Pure.
+    """Check whether each server can download segments by their URLs. Pure.
 
     Args:
-        configs: Their configurations; of one that does not answer the reason.
-        schemes: Of the urls.
+        configs: Their configurations, or why a server does not answer.
+        schemes: The schemes of the URLs.
     """
     checks = []
     for name, found in configs.items():
         if isinstance(found, str):
-            text = f"its configuration cannot be read, so it may be unable to fetch from the store: {found}"
+            text = f"its configuration cannot be read, so it may be unable to use the store: {found}"
             checks.append(Check(name, Verdict.WRONG, text))
         else:
             wrong = check_fetching(name, found, schemes)
-            checks += wrong or [Check(name, Verdict.OK, f"fetches by {', '.join(sorted(schemes))}")]
+            checks += wrong or [Check(name, Verdict.OK, f"can download by {', '.join(sorted(schemes))}")]
     return checks

@@ -1,4 +1,4 @@
-"""Repairs in processes of other machines: a part of the segments each."""
+"""Repairs in processes on other machines, each with a part of the segments."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ __all__ = ["RepairPart"]
 
 @dataclass(frozen=True)
 class RepairPart:
-    """The function of a parallel engine that repairs a part of an audit's segments; it is pickled.
+    """The function that a parallel engine runs to repair a part of an audit's segments; it is pickled.
 
-    It carries the controller's credentials; those of the store are the machine's, as boto3 finds them.
+    It carries the controller's credentials; the store's credentials are those that boto3 finds on the
+    machine.
 
     Attributes:
-        config: How the controller is reached.
+        config: How to reach the controller.
         zookeeper_address: ``host:port,...[/chroot]``.
-        cluster_name: Helix' name of the cluster.
+        cluster_name: Name of the cluster in Helix.
         layout: The deep store.
-        rate: Requests a second, of each part.
-        parallel: Segments at a time, of each part.
-        work_dir: Folder for tars under way; None: the system's for temporary files.
-        limits: How much is read of a tar.
-        accept_agreeing: Also take a copy that is not proven, when two servers have the same rows.
-        access: How the machine comes into ZooKeeper; None: as its environment says.
+        rate: Requests per second for each part.
+        parallel: Segments at a time for each part.
+        work_dir: Folder for the tars in progress; None: the system's temporary folder.
+        limits: Limits for reading a tar.
+        accept_agreeing: Also accept an unverified copy if two servers have the same rows.
+        access: How the machine authenticates to ZooKeeper; None: as its environment sets it.
     """
 
     config: ControllerConfig
@@ -57,9 +58,9 @@ class RepairPart:
     access: ZooKeeperAccess | None = None
 
     def __call__(self, judged: Iterable[Judgement]) -> list[Repaired]:
-        """Repair segments; called in a process of the engine, with Spark a Python worker of an executor.
+        """Repair segments; called in a process of the engine (with Spark, a Python worker of an executor).
 
-        What fails is in the answers, since an error would end the other parts too.
+        Failures are part of the result, since an error would end the other parts too.
         """
         left = {(each.record.table, each.record.segment): each for each in judged}
         done = []

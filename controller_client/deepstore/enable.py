@@ -1,4 +1,4 @@
-"""Lets a realtime table commit without the deep store: checks what must agree, and plans the change."""
+"""Lets a realtime table commit without the deep store: checks the requirements and plans the change."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def plan_enable(
     scheme: str = "http",
     policy: StorePolicy = StorePolicy.STORE,
 ) -> TablePlan:
-    """Look at table, controller and servers; nothing is changed.
+    """Check the table, the controller and the servers; nothing is changed.
 
     Args:
         client: Client of the cluster.
-        servers: Reaches servers.
+        servers: Client of the servers.
         table: Name with type.
-        scheme: ``http`` or ``https``: by which servers fetch from each other.
-        policy: Where copies of committed segments are to be.
+        scheme: Scheme by which servers download from each other: ``http`` or ``https``.
+        policy: Where copies of committed segments must be.
 
     Raises:
         ConfigError: The scheme is neither.
@@ -43,26 +43,26 @@ def plan_enable(
         NotAppliedError: The controller does not answer.
     """
     if scheme not in ("http", "https"):
-        raise ConfigError(f"the scheme {scheme!r}", expected="http or https")
+        raise ConfigError(f"the scheme is {scheme!r}", expected="http or https")
     config = client.tables.get(table)
     found = table_servers(client, servers, config)
     checks = check_table(config, policy, found.fewest)
     checks += check_controller(client.cluster.app_config(), client.cluster.version(), policy)
     root = client.cluster.deep_store_uri() or ""
     if not found.consuming:
-        checks.append(Check(table, Verdict.WRONG, "no server has the tag of its tenant"))
+        checks.append(Check(table, Verdict.WRONG, "no server has its tenant's tag"))
     checks += check_peers(found, root, scheme, policy)
     return TablePlan(table, PeerSettings.of(config), PeerSettings(scheme, policy), tuple(checks))
 
 
 def check_peers(servers: TableServers, root: str, scheme: str, policy: StorePolicy) -> list[Check]:
-    """Judge each server of a table; those that do not consume have to fetch alone. Pure.
+    """Check each server of a table; those that do not consume only have to download. Pure.
 
     Args:
-        servers: Of the table.
+        servers: The table's servers.
         root: The controller's deep store.
-        scheme: By which they are to fetch from each other.
-        policy: What is to be asked of copies.
+        scheme: Scheme by which they must download from each other.
+        policy: Where copies must be.
     """
     checks = []
     for name, found in servers.configs.items():
@@ -71,6 +71,6 @@ def check_peers(servers: TableServers, root: str, scheme: str, policy: StorePoli
         elif name in servers.consuming:
             checks += check_server(name, found, root, scheme, policy)
         else:
-            fetches = Check(name, Verdict.OK, f"fetches by {scheme} what the others have committed")
+            fetches = Check(name, Verdict.OK, f"downloads by {scheme} what the others have committed")
             checks += check_fetching(name, found, {scheme}) or [fetches]
     return checks

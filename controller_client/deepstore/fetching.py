@@ -1,4 +1,4 @@
-"""Fetches a segment's tar from the store, else from a server that has it."""
+"""Fetches a segment's tar from the store, or else from a server."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class SegmentFetcher:
     """Fetches tars; threads may share it.
 
     Args:
-        client: Client of the cluster: its credentials are for its own hosts.
-        servers: Reaches servers.
-        open_store: Gives the file store for a URI.
-        limits: How much is read of a copy; narrowed by what a record says of its size.
-        accept_agreeing: Also take a copy that is not proven, when two servers have the same rows.
+        client: Client of the cluster: its credentials are for the cluster's own hosts.
+        servers: Client of the servers.
+        open_store: Returns the file store for a URI.
+        limits: Limits for reading a copy; narrowed by the size in a segment's record.
+        accept_agreeing: Also accept an unverified copy if two servers have the same rows.
 
     Attributes:
-        open_store: Gives the file store for a URI.
+        open_store: Returns the file store for a URI.
     """
 
     def __init__(
@@ -57,38 +57,40 @@ class SegmentFetcher:
         self._http = HttpCopies(client)
 
     def fetch(self, record: SegmentRecord, replicas: Sequence[Replica], path: Path) -> Fetched:
-        """Fetch a segment from the first place that has it right: the store, then each ONLINE replica.
+        """Fetch a segment from the first place with a good copy: the store, then each ONLINE replica.
 
         Args:
             record: The segment's metadata.
-            replicas: What servers have; one whose check sum is known to differ is not asked.
-            path: File to write; it is there only when this returns.
+            replicas: What servers have; one whose checksum is known to differ is skipped.
+            path: File to write; it exists only if this returns.
 
         Raises:
             ConflictError: The segment is not committed yet.
-            NotFoundError: No place has it right; names each with its reason.
-            SetupError: This machine's disk is full, or cannot be written.
+            NotFoundError: No place has a good copy; the error names each place with its reason.
+            SetupError: This machine's disk is full or not writable.
         """
         if record.consuming:
             raise ConflictError(
                 f"{record.segment} of {record.table} is not committed yet",
-                remedy="wait for its commit, or force it",
+                remedy="wait for its commit, or force the commit",
             )
         servers, refused = self._servers_of(record, replicas)
         if not record.url:
-            refused.insert(0, Refused(STORE, "the metadata has no download url"))
+            refused.insert(0, Refused(STORE, "the metadata has no download URL"))
         return self.fetch_wanted(record.wanted, servers, path, refused)
 
     def fetch_wanted(
         self, wanted: WantedSegment, servers: Sequence[str], path: Path, refused: Sequence[Refused] = ()
     ) -> Fetched:
-        """Fetch a segment of which no more is known than what it must be: from the store, then from servers.
+        """Fetch a segment, given only its expected content: from the store, then from servers.
+
+        Errors as for :meth:`fetch`.
 
         Args:
             wanted: The segment.
-            servers: Names, in the order in which they are asked.
-            path: As of :meth:`fetch`, as are the errors.
-            refused: Places that are not asked, and why.
+            servers: Names, in the order in which to try them.
+            path: As for :meth:`fetch`.
+            refused: Places that are skipped, and why.
         """
         places = self._servers_places(wanted, servers)
         if wanted.url:
@@ -96,21 +98,21 @@ class SegmentFetcher:
         return self._fetch(wanted, places, path, refused)
 
     def fetch_from_replicas(self, record: SegmentRecord, replicas: Sequence[Replica], path: Path) -> Fetched:
-        """As :meth:`fetch`, from servers alone; those whose check sum is known to be right come first."""
+        """Do as :meth:`fetch`, from servers only; those whose checksum is known to be right come first."""
         servers, refused = self._servers_of(record, replicas)
         return self._fetch(record.wanted, self._servers_places(record.wanted, servers), path, refused)
 
     def from_store(self, record: SegmentRecord, uri: str, size_bytes: int, path: Path) -> Fetched:
-        """Fetch a segment, as it is, from a place in the store: a URI that is not percent-encoded.
+        """Fetch a segment, unchanged, from a location in the store.
 
         Args:
             record: The segment's metadata.
-            uri: The place.
-            size_bytes: What the store says of its size.
-            path: As of :meth:`fetch`.
+            uri: The location, not percent-encoded.
+            size_bytes: Its size according to the store.
+            path: As for :meth:`fetch`.
 
         Raises:
-            NotFoundError: It is not there, or is not this segment; says why.
+            NotFoundError: It does not exist, or is not this segment; the error has the reason.
         """
         store = self.open_store(uri)
         place = Place(STORE, lambda target, most: from_store(store, uri, size_bytes, target, most))

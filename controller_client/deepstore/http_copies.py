@@ -1,6 +1,6 @@
-"""Segments' tars by HTTP: credentials go to the cluster's own hosts, over its own scheme, and nowhere else.
+"""Segment tars by HTTP: credentials go only to the cluster's own hosts, over its own scheme.
 
-A segment's download url comes from its metadata and may name any host; so may the redirect of any host.
+A segment's download URL comes from its metadata and may name any host, and any host may redirect elsewhere.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["TAR_TIMEOUT_S", "HttpCopies", "download_tar"]
 
-# On DEBUG urllib3 writes each request with its query, which may be a signature.
+# On DEBUG, urllib3 logs each request with its query, which may be a signature.
 logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)
 
 TAR_TIMEOUT_S = 600.0
-"""A server makes the whole tar before the first byte."""
+"""A server builds the whole tar before it sends the first byte."""
 
 _MAX_REDIRECTS = 5
 _PORTS = {"http": 80, "https": 443}
@@ -47,8 +47,8 @@ class _Origin:
         except ValueError:
             parts, port = urlsplit(""), None
         if parts.scheme not in _PORTS or not parts.hostname:
-            # The address may hold a secret, so it is not shown.
-            raise DataError("an address of a segment cannot be read", expected="http(s)://host[:port]/path")
+            # The address may contain a secret, so it is not shown.
+            raise DataError("a segment's address cannot be parsed", expected="http(s)://host[:port]/path")
         return cls(parts.scheme, parts.hostname, port or _PORTS[parts.scheme])
 
     @property
@@ -58,11 +58,11 @@ class _Origin:
 
 
 class HttpCopies:
-    """Fetches tars by their urls; threads may share it.
+    """Fetches tars by their URLs; threads may share it.
 
-    Credentials and client certificate are for the controllers at the configured addresses, for controllers
-    and servers that are registered in the cluster, and for the address that the controller itself calls its
-    own (``controller.vip.host``). All others, and those under another scheme, get the bare request.
+    Credentials and the client certificate are sent to controllers at the configured addresses, to controllers
+    and servers that are registered in the cluster, and to the address that the controller reports as its own
+    (``controller.vip.host``). All other hosts, and these under another scheme, get a request without them.
 
     Args:
         client: Client of the cluster.
@@ -75,16 +75,16 @@ class HttpCopies:
         self._home_ports = frozenset(home.port for home in self._known)
 
     def download(self, url: str, path: Path, max_bytes: int) -> None:
-        """Fetch a file; redirects are followed, each host being judged for itself.
+        """Fetch a file; redirects are followed, and each host is judged separately.
 
         Args:
-            url: Address; its query is kept, and shown nowhere.
+            url: Address; its query is sent, but never shown.
             path: File to write.
-            max_bytes: Most that is written.
+            max_bytes: Maximum number of bytes to write.
 
         Raises:
-            DataError: It is no http(s) address, or the file is longer.
-            AuthError: The host wants credentials that it was sent, or that it is not sent.
+            DataError: It is not an http(s) address, or the file is longer.
+            AuthError: The host rejects the credentials, or requires credentials that it must not get.
             PinotPluginError: It cannot be fetched.
         """
         for _ in range(_MAX_REDIRECTS + 1):
@@ -92,7 +92,7 @@ class HttpCopies:
             if found.redirect is None:
                 return
             url = found.redirect
-        raise RejectedError(f"it is sent on more than {_MAX_REDIRECTS} times", where=_Origin.of(url).url)
+        raise RejectedError(f"there are more than {_MAX_REDIRECTS} redirects", where=_Origin.of(url).url)
 
     def _get(self, url: str, path: Path, max_bytes: int) -> Download:
         origin, parts = _Origin.of(url), urlsplit(url)
@@ -103,7 +103,7 @@ class HttpCopies:
             config = replace(config, auth=None, tls=bare)
         try:
             with requests.Session() as session, path.open("wb") as file:
-                session.auth = _nothing  # nor what the user's netrc has for all hosts
+                session.auth = _no_auth  # nor credentials from the user's netrc
                 transport = Transport(config, session=session, clock=self._client.clock)
                 return transport.fetch(
                     parts.path or "/",
@@ -116,8 +116,8 @@ class HttpCopies:
             if is_own:
                 raise
             raise AuthError(
-                f"{origin.url} refuses a request without credentials, and gets none: "
-                "it is no controller or server of the cluster under its scheme",
+                f"{origin.url} refuses a request without credentials, but is sent none because it is not a "
+                "controller or server of the cluster under the cluster's scheme",
                 where=error.where,
                 http_status=error.http_status,
             ) from None
@@ -134,10 +134,10 @@ class HttpCopies:
         instances = self._client.instances
         for name in instances.list():
             is_controller = name.startswith("Controller_")
-            # There may be hundreds of servers, and their names have their hosts.
+            # There may be hundreds of servers, but their names contain their hosts.
             if is_controller or (name.startswith("Server_") and origin.host in name.lower()):
                 instance = instances.get(name)
-                # Pinot does not report at which port a controller speaks TLS: as a rule, all at the same.
+                # Pinot does not report a controller's TLS port; as a rule, all controllers use the same.
                 ports = {instance.port, *self._home_ports}
                 if not is_controller:
                     ports = {int(instance.details.get("adminPort") or 0)}
@@ -149,7 +149,7 @@ class HttpCopies:
 
 
 def download_tar(transport: Transport, table: str, segment: str, path: Path, max_bytes: int) -> int:
-    """Let a server tar a segment, by its admin API, and write it to a file; returns its bytes.
+    """Have a server tar a segment, by its admin API, and write it to a file; return the number of bytes.
 
     Raises:
         NotFoundError: The server does not have the segment.
@@ -162,5 +162,5 @@ def download_tar(transport: Transport, table: str, segment: str, path: Path, max
         )
 
 
-def _nothing(request: requests.PreparedRequest) -> requests.PreparedRequest:
+def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request

@@ -22,27 +22,27 @@ __all__ = [
 
 
 class Fault(WordEnum):
-    """What can be wrong."""
+    """A kind of fault."""
 
     NO_URL = "no_url"
-    """The metadata has no download url: only servers have the segment."""
+    """The metadata has no download URL: only servers have the segment."""
     OBJECT_GONE = "object_gone"
-    """The url leads to nothing."""
+    """Nothing exists at the URL."""
     WRONG_SIZE = "wrong_size"
-    """The stored tar has another size than in the metadata, or none at all."""
+    """The stored tar is empty, or its size differs from the metadata."""
     WRONG_CRC = "wrong_crc"
-    """The content of the stored tar is not proven to be the segment; seen only where tars are read."""
+    """The content of the stored tar could not be verified; found only if tars are read."""
     FEW_COPIES = "few_copies"
-    """Fewer good copies, on servers and in the store together, than asked for."""
+    """Fewer good copies, on servers and in the store together, than required."""
     REPLICA_CRC = "replica_crc"
-    """A server has loaded another segment under this name than the one in the metadata."""
+    """A server has loaded another version of the segment than the one in the metadata."""
     NOT_BUILT = "not_built"
-    """All rows are consumed, but no server has them any more, and nothing was built of them (pauseless tables
+    """All rows are consumed, but no server has them any more and the segment was not built (pauseless tables
     of Pinot 1.4 and later)."""
     NOT_CHECKED = "not_checked"
-    """The store could not be inspected for this segment."""
+    """The store could not be checked for this segment."""
     COPIES_UNKNOWN = "copies_unknown"
-    """Enough copies only if those of servers are good that did not report their check sums."""
+    """Enough copies only if those on servers that did not report their checksums are good."""
 
 
 REPAIRABLE = frozenset({Fault.NO_URL, Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC})
@@ -51,7 +51,7 @@ REPAIRABLE = frozenset({Fault.NO_URL, Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault, in words."""
+    """One fault, with a description."""
 
     fault: Fault
     detail: str
@@ -64,7 +64,7 @@ class Replica:
     Attributes:
         server: Name of the instance.
         state: State by the external view, e.g. ``ONLINE``.
-        crc: What the server reports; None: it did not.
+        crc: The checksum that the server reports; None if it did not.
     """
 
     server: str
@@ -76,14 +76,14 @@ class Replica:
         return None not in (self.crc, record.crc) and self.crc != record.crc and not record.by_data_crc
 
     def is_good(self, record: SegmentRecord) -> bool | None:
-        """Whether it serves the segment of the record, by what the server reports; None: unknown."""
+        """Whether the copy matches the record, according to the server; None: unknown."""
         if self.state != "ONLINE" or self.differs_from(record):
             return False
         return True if self.crc is not None and self.crc == record.crc else None
 
 
 class StoredState(StrEnum):
-    """What the store has at the url."""
+    """What the store has at the URL."""
 
     PRESENT = "present"
     ABSENT = "absent"
@@ -92,13 +92,13 @@ class StoredState(StrEnum):
 
 @dataclass(frozen=True)
 class Stored:
-    """What the store has at a segment's download url.
+    """What the store has at a segment's download URL.
 
     Attributes:
-        state: Whether it is there.
-        size_bytes: Its size, where it is there.
-        unproven: Why its content is not proven to be the segment; None: it is, or it was not read.
-        why: Why nothing is known.
+        state: Whether the object exists.
+        size_bytes: Its size, if it exists.
+        unproven: Why its content could not be verified; None: it was verified, or not read.
+        why: Why the state is unknown.
     """
 
     state: StoredState
@@ -109,15 +109,15 @@ class Stored:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A segment with all that is known of its copies.
+    """A segment with everything known about its copies.
 
     Attributes:
         record: Its metadata.
-        replicas: On servers.
-        findings: What is wrong; of a segment that is not committed yet only that it cannot be any more.
+        replicas: Its copies on servers.
+        findings: Its faults; a segment that is not committed yet has one only if it can no longer be.
         stored_well: Whether the store has a good copy.
         copies: Copies that are known to be good, on servers and in the store together.
-        may_be_stored: Whether the store could not be inspected for it, so that it may have a good copy.
+        may_be_stored: Whether the store could not be checked, so that it may have a good copy.
     """
 
     record: SegmentRecord
@@ -134,17 +134,17 @@ class Judgement:
 
     @property
     def without_good_copy(self) -> bool:
-        """Whether no copy is good, of which all are known: none in the store and none on a server."""
+        """Whether it is certain that no copy is good, neither in the store nor on a server."""
         if self.record.consuming:
             return any(finding.fault is Fault.NOT_BUILT for finding in self.findings)
-        # One that still consumes a segment which was committed a moment ago has its rows.
+        # A server that still consumes a segment which was committed a moment ago has its rows.
         return self.unstored and all(
             each.is_good(self.record) is False and each.state != "CONSUMING" for each in self.replicas
         )
 
     @property
     def repairable(self) -> bool:
-        """Whether a new copy in the store fixes a fault of it."""
+        """Whether a new copy in the store fixes one of its faults."""
         return any(finding.fault in REPAIRABLE for finding in self.findings)
 
 
@@ -160,9 +160,9 @@ def judge(
     Args:
         record: Its metadata.
         replicas: What servers have.
-        stored: What the store has at the url; None where there is no url.
-        min_copies: Good copies that there should be, on servers and in the store together.
-        policy: Whether one of them is to be in the store. If not, one that is there still counts.
+        stored: What the store has at the URL; None if there is no URL.
+        min_copies: Required number of good copies, on servers and in the store together.
+        policy: Whether one of them must be in the store. If not, a copy in the store still counts.
     """
     if record.consuming:
         return Judgement(record, replicas, _build_fault(record, replicas), stored_well=False, copies=0)
@@ -180,7 +180,7 @@ def judge(
         for each in replicas
         if each.differs_from(record)
     ]
-    # A store that could not be inspected may well have a copy, and has a finding of its own.
+    # A store that could not be checked may well have a copy, and has its own finding.
     store_may_have = fault is not None and may_be_stored
     if copies + store_may_have < min_copies:
         where = ", ".join(good) or "no server"
@@ -189,28 +189,28 @@ def judge(
         if copies + store_may_have + len(unknown) < min_copies:
             findings.append(Finding(Fault.FEW_COPIES, detail))
         else:
-            detail += f"; no check sum from {', '.join(unknown)}"
+            detail += f"; no checksum from {', '.join(unknown)}"
             findings.append(Finding(Fault.COPIES_UNKNOWN, detail))
     return Judgement(record, replicas, tuple(findings), stored_well, copies, may_be_stored)
 
 
 def _build_fault(record: SegmentRecord, replicas: tuple[Replica, ...]) -> tuple[Finding, ...]:
-    """Return the fault of a segment that is to be built from rows that nobody has."""
+    """Return the fault of a segment that must be built from rows that no server has."""
     if not record.committing or any(each.state in ("CONSUMING", "ONLINE") for each in replicas):
         return ()
     states = ", ".join(f"{each.state} on {each.server}" for each in replicas) or "on no server"
-    return (Finding(Fault.NOT_BUILT, f"consumed and never built; it is {states}"),)
+    return (Finding(Fault.NOT_BUILT, f"consumed but never built; it is {states}"),)
 
 
 def _store_fault(record: SegmentRecord, stored: Stored | None) -> Finding | None:
     if not record.url or stored is None:
         return Finding(Fault.NO_URL, "only servers have it")
     if stored.state is StoredState.UNKNOWN:
-        return Finding(Fault.NOT_CHECKED, stored.why or "nothing is known")
+        return Finding(Fault.NOT_CHECKED, stored.why or "unknown")
     url = record.shown_url
     if stored.state is StoredState.ABSENT:
         return Finding(Fault.OBJECT_GONE, f"nothing at {url}")
-    # The metadata's size is that of the tar before it was encrypted.
+    # The size in the metadata is that of the tar before encryption.
     expected = None if record.encrypted else record.tar_bytes
     if not stored.size_bytes or (expected is not None and stored.size_bytes != expected):
         should = "more" if expected is None else f"{expected:,}"

@@ -1,4 +1,4 @@
-"""Where Pinot keeps a segment's tar, and what follows from its download url."""
+"""Where Pinot keeps a segment's tar, and what its download URL refers to."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class StoreLayout:
     """The controller's deep store.
 
     Attributes:
-        root: URI of the store (``controller.data.dir``), without a slash at its end.
-        controller_url: Address under which servers fetch from a store that is a folder of the controller.
+        root: URI of the store (``controller.data.dir``), without a trailing slash.
+        controller_url: Address from which servers download if the store is a folder on the controller.
     """
 
     root: str
@@ -27,11 +27,11 @@ class StoreLayout:
 
     @classmethod
     def of(cls, client: RestClient, root: str | None = None) -> StoreLayout:
-        """Ask the controller.
+        """Read the layout from the controller.
 
         Args:
             client: Client of the cluster.
-            root: Instead of what the controller reports.
+            root: The store's URI, instead of the one that the controller reports.
 
         Raises:
             ConfigError: The controller does not report it, and no root is given.
@@ -48,11 +48,11 @@ class StoreLayout:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the store is a folder of the controller's machine."""
+        """Whether the store is a folder on the controller's machine."""
         return scheme_of(self.root) == "file"
 
     def object_uri(self, table: TableName, segment: str) -> str:
-        """URI, not percent-encoded, of the place that Pinot keeps a segment's tar at, and deletes it from.
+        """Return the URI, not percent-encoded, where Pinot keeps a segment's tar and deletes it.
 
         Args:
             table: Name with type.
@@ -61,28 +61,28 @@ class StoreLayout:
         Raises:
             DataError: A name leads to another folder.
         """
-        # Pinot encodes the name as a form does, and its file systems undo percents alone.
+        # Pinot encodes the name like form data, but its file systems decode only percent escapes.
         return f"{self.root}/{_one_part(table.raw)}/{unquote(quote_plus(_one_part(segment)))}"
 
     def url(self, table: TableName, segment: str) -> str:
-        """Download url of a tar that lies at :meth:`object_uri`."""
+        """Return the download URL of the tar at :meth:`object_uri`."""
         raw = table.raw
         if self.is_folder:
             return f"{self.controller_url}/segments/{raw}/{quote_plus(segment)}"
         return f"{self.root}/{raw}/{quote_plus(segment)}"
 
     def object_of(self, url: str) -> str | None:
-        """URI, not percent-encoded, of what a download url leads to; None where it names no place there."""
+        """Return the URI, not percent-encoded, of a download URL's object; None if it is not in the store."""
         if not is_http(url):
             return object_of(url)
-        place = unquote(url.partition("?")[0]).split("/segments/", 1)
-        if len(place) != 2 or not self.is_folder or _climbs(place[1]):
+        parts = unquote(url.partition("?")[0]).split("/segments/", 1)
+        if len(parts) != 2 or not self.is_folder or _climbs(parts[1]):
             return None
-        return f"{self.root}/{place[1]}"
+        return f"{self.root}/{parts[1]}"
 
 
 def object_of(url: str) -> str | None:
-    """URI, not percent-encoded, of what a store's download url leads to; None: it leads to no place there."""
+    """Return the URI, not percent-encoded, of a store URL's object; None if it is not in the store."""
     try:
         uri = _plain(unquote(url))
     except ValueError:
@@ -91,12 +91,12 @@ def object_of(url: str) -> str | None:
 
 
 def is_http(url: str) -> bool:
-    """Whether a url is one of HTTP, readable or not."""
+    """Whether a URL is an HTTP URL, valid or not."""
     return url.lower().startswith(("http:", "https:"))
 
 
 def shown(url: str) -> str:
-    """Return a download url without what may be secret in it: credentials, and the query of a signed one."""
+    """Return a download URL without possible secrets: credentials, and the query of a signed URL."""
     if not is_http(url):
         return url
     scheme, _, rest = url.partition("//")

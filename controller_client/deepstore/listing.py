@@ -1,4 +1,4 @@
-"""What the store has, by listings of folders instead of a question for each object."""
+"""What the store contains, from listings of folders instead of one request for each object."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from controller_client.segment_tar import TarLimits, judge_copy, on_this_disk
 __all__ = ["OpenStore", "StoreListing", "deep_stores", "open_deep_store"]
 
 OpenStore = Callable[[str], FileStore]
-"""Gives the file store for a URI."""
+"""Returns the file store for a URI."""
 
-_KEY = "the download url"
+_KEY = "the download URL"
 
 
 def deep_stores() -> OpenStore:
-    """Return what gives file stores as :func:`open_deep_store` does, each opened once and kept."""
+    """Return a function that opens file stores as :func:`open_deep_store` does, each only once."""
     return OpenStores({}, key=_KEY)
 
 
 def open_deep_store(uri: str) -> FileStore:
-    """Open the file store for a URI; credentials are the environment's, as boto3 finds them.
+    """Open the file store for a URI; credentials are those that boto3 finds in the environment.
 
     Raises:
         ConfigError: There is no file store for its scheme.
@@ -39,11 +39,12 @@ def open_deep_store(uri: str) -> FileStore:
 class StoreListing:
     """Sizes of stored tars.
 
-    A folder is listed when its first object is asked for, and kept: make a new one for each table.
+    A folder is listed when its first object is needed, and the listing is kept: create a new one for each
+    table.
 
     Args:
         layout: The deep store.
-        open_store: Gives the file store for a URI.
+        open_store: Returns the file store for a URI.
     """
 
     def __init__(self, layout: StoreLayout, open_store: OpenStore) -> None:
@@ -52,7 +53,7 @@ class StoreListing:
         self._sizes: dict[str, dict[str, int] | str] = {}
 
     def inspect(self, url: str) -> Stored:
-        """Describe what is at a download url."""
+        """Describe what is at a download URL."""
         uri = self._layout.object_of(url)
         if uri is None:
             return Stored(
@@ -69,13 +70,13 @@ class StoreListing:
         return Stored(StoredState.PRESENT, size_bytes=found[uri])
 
     def read(self, record: SegmentRecord, stored: Stored, work_file: Path, limits: TarLimits) -> Stored:
-        """Read a tar that is there, and see whether it is the segment.
+        """Read an existing tar, and check whether it is the segment.
 
         Args:
-            record: The segment's.
+            record: The segment's record.
             stored: What :meth:`inspect` returned.
-            work_file: Is written and removed again.
-            limits: How much is read.
+            work_file: File that is written and removed again.
+            limits: Limits for reading the tar.
 
         Raises:
             SetupError: This machine's disk is full.
@@ -85,7 +86,7 @@ class StoreListing:
             return stored
         limits = limits.for_size(record.size_bytes)
         if (stored.size_bytes or 0) > limits.max_tar_bytes:
-            return replace(stored, unproven=f"more than the allowed {limits.max_tar_bytes:,} bytes")
+            return replace(stored, unproven=f"larger than the allowed {limits.max_tar_bytes:,} bytes")
         try:
             with on_this_disk(work_file):
                 self._open(uri).download(uri, work_file)

@@ -1,4 +1,4 @@
-"""What the watch has seen and done, as metrics of its process."""
+"""Metrics of the watch."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from controller_client.monitoring import Monitoring, catalogue, replace_values
 __all__ = ["WatchMetrics"]
 
 _ROUND_BOUND_S = 3600.0
-"""An audit of many tables, with tars read, takes long; each repair is a sign of life."""
+"""An audit of many tables that reads tars takes long; each repair counts as a sign of life."""
 
 
 class WatchMetrics:
     """The watch's metrics; written by its thread.
 
     Args:
-        monitoring: Of the process.
+        monitoring: The process' metrics.
         interval_s: Seconds from the end of a round to the start of the next.
     """
 
     def __init__(self, monitoring: Monitoring, interval_s: float) -> None:
         self._loop = monitoring.loop("watch", interval_s + _ROUND_BOUND_S)
-        self._audited = monitoring.need("no audit has come to its end yet")
+        self._audited = monitoring.need("no audit has finished yet")
         self._segments = monitoring.gauge(catalogue.COMMITTED_SEGMENTS)
         self._faulty = monitoring.gauge(catalogue.FAULTY_SEGMENTS)
         self._uncopied = monitoring.gauge(catalogue.UNCOPIED_SEGMENTS)
@@ -46,7 +46,7 @@ class WatchMetrics:
             self._repairs.labels(outcome.value)
 
     def stands_by(self) -> None:
-        """Another watch has the rounds: this one is ready to take over, and what it saw is out of date."""
+        """Record that another watch works: this one is ready to take over, and its values are out of date."""
         self._loop.stands_by()
         self._audited.met()
         self._stood_by = True
@@ -54,13 +54,13 @@ class WatchMetrics:
             replace_values(gauge, {})
 
     def round_begins(self) -> None:
-        """This watch has a round: the first of its turn decides whether it is ready."""
+        """Record the start of a round: the first one after a takeover decides whether this watch is ready."""
         if self._stood_by:
             self._stood_by = False
-            self._audited.unmet("no audit has come to its end since this watch took over")
+            self._audited.unmet("no audit has finished since this watch took over")
 
     def audited(self, report: AuditReport) -> None:
-        """Take in what an audit has found; tables that it did not see have no values any more."""
+        """Record an audit's result; tables that it did not include no longer have values."""
         self._loop.alive()
         self._audited.met()
 
@@ -90,7 +90,7 @@ class WatchMetrics:
         self._repairs.labels(each.outcome.value).inc()
 
     def swept(self, count: int) -> None:
-        """Count leftovers in the store that were deleted."""
+        """Count deleted leftovers in the store."""
         self._loop.alive()
         self._swept.inc(count)
 
@@ -99,12 +99,12 @@ class WatchMetrics:
 
         Args:
             took_s: Seconds that the round took.
-            well: Whether it came to its end, and left no table out.
+            well: Whether it finished without skipping a table.
         """
         self._took.set(took_s)
         self._loop.round_ended(well=well)
 
 
 def _unstored(audit: TableAudit) -> int:
-    """Count the segments that lack what the table's policy asks of the store."""
+    """Count the segments that lack the copy in the store that the table's policy requires."""
     return sum(each.unstored for each in audit.faulty) if audit.policy is StorePolicy.STORE else 0

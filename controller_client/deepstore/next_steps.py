@@ -1,4 +1,4 @@
-"""What to do about the faults that an audit found, with the commands. Pure: no IO."""
+"""What to do about the faults that an audit found, with commands. Pure: no IO."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class NextStep:
     """One thing to do.
 
     Attributes:
-        faults: What it helps against; none for what comes after all of it.
-        text: What and why, in a sentence or two.
-        commands: To copy into a shell, in this order.
+        faults: The faults that it fixes; empty for the final step.
+        text: What to do and why, in a sentence or two.
+        commands: Commands to copy into a shell, in this order.
     """
 
     faults: frozenset[Fault]
@@ -31,41 +31,41 @@ class NextStep:
 
 
 def next_steps(audits: Sequence[TableAudit]) -> list[NextStep]:
-    """Describe what to do about the findings, the most useful first; empty where there are none."""
+    """Return what to do about the findings, most useful first; empty if there are none."""
     steps = []
     if tables := _tables_with(audits, REPAIRABLE):
-        # Without a name it repairs all tables.
+        # Without table names, it repairs all tables.
         words = ["pinotctl deepstore repair", *(tables if len(tables) <= _NAMED else ())]
         if _tables_with(audits, {Fault.WRONG_CRC}):
             words.append("--read-tars")
         command = " ".join(words)
-        text = "Upload a good copy from a server where the store has none; first see what would be done."
+        text = "Upload good copies from servers where the store has none; check first what would be done."
         steps.append(NextStep(REPAIRABLE, text, (f"{command} --dry-run", command)))
     if segments := _segments_with(audits, Fault.REPLICA_CRC):
         text = (
-            "A server answers queries from another version of a segment than the others; a repair of the "
-            "store does not change that. Once the store has its copy, let the server load it."
+            "A server answers queries from another version of a segment than the others; repairing the store "
+            "does not change that. Once the store has the copy, have the server reload the segment."
         )
         commands = tuple(f"pinotctl table reload {table} {name}" for table, name in segments)
         steps.append(NextStep(frozenset({Fault.REPLICA_CRC}), text, commands))
     if tables := _tables_with(audits, {Fault.FEW_COPIES}):
         text = (
-            "There are too few good copies: start the servers that have the segment, or give the table more "
-            "replicas; where the store lacks its copy, repair that first."
+            "There are too few good copies: start the servers that have the segments, or give the table more "
+            "replicas. If the store lacks a copy, repair that first."
         )
         commands = tuple(f"pinotctl table state {table} --differences" for table in tables[:_NAMED])
         steps.append(NextStep(frozenset({Fault.FEW_COPIES}), text, commands))
     if tables := _tables_with(audits, {Fault.NOT_BUILT}):
         text = (
-            "A segment was consumed to its end, and its servers died before it was built: have Pinot consume "
-            "it again, as long as the stream has its rows."
+            "A segment was fully consumed, but its servers died before it was built: have Pinot consume it "
+            "again while the stream still has its rows."
         )
         commands = tuple(f"pinotctl consumption recover {table}" for table in tables[:_NAMED])
         steps.append(NextStep(frozenset({Fault.NOT_BUILT}), text, commands))
     if _tables_with(audits, {Fault.NOT_CHECKED}):
         text = (
-            "The store could not be read from here: audit from a machine that reaches it, with its "
-            "credentials, or name it with --store."
+            "The store could not be read from here: run the audit on a machine that can reach it and has "
+            "credentials, or pass its URI with --store."
         )
         steps.append(NextStep(frozenset({Fault.NOT_CHECKED}), text))
     silent = sorted({server for audit in audits for server, _ in audit.silent})
@@ -79,7 +79,7 @@ def next_steps(audits: Sequence[TableAudit]) -> list[NextStep]:
 
 
 def _tables_with(audits: Sequence[TableAudit], faults: Collection[Fault]) -> list[str]:
-    """The tables that have one of the faults, each as a word of a command."""
+    """Return the tables that have one of the faults, quoted for a command line."""
     return [
         shlex.quote(audit.table)
         for audit in audits
@@ -88,7 +88,7 @@ def _tables_with(audits: Sequence[TableAudit], faults: Collection[Fault]) -> lis
 
 
 def _segments_with(audits: Sequence[TableAudit], fault: Fault) -> list[tuple[str, str]]:
-    """The first segments that have the fault, with their tables, as words of a command."""
+    """Return the first segments that have the fault, with their tables, quoted for a command line."""
     found = (
         (shlex.quote(audit.table), shlex.quote(each.record.segment))
         for audit in audits

@@ -1,7 +1,7 @@
-"""Where a table's committed segments are to be: in the deep store too, or on servers alone.
+"""Where a table's committed segments must have copies: in the deep store too, or only on servers.
 
-It stands in the table's config, as ``pinotPlugins.deepStore`` in ``metadata.customConfigs``, so that all who
-look at the table's copies judge them alike.
+The policy is in the table's config, as ``pinotPlugins.deepStore`` in ``metadata.customConfigs``, so that
+every audit of the table's copies applies the same rule.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ POLICY_KEY = "pinotPlugins.deepStore"
 
 
 class StorePolicy(StrEnum):
-    """What is asked of a committed segment's copies."""
+    """Where copies of a committed segment must be."""
 
     STORE = "store"
-    """A copy in the deep store, and enough together with those of servers; the default."""
+    """One in the deep store, and enough in total with those on servers; the default."""
     SERVERS = "servers"
-    """Enough servers that have it with the right check sum; there is no store, or none for this table."""
+    """Enough on servers, with the right checksum; there is no store, or none for this table."""
 
 
 def policy_of(config: TableConfig | None) -> StorePolicy:
-    """Return a table's policy; of a table that is gone the default.
+    """Return a table's policy; for a table that is gone, the default.
 
     Raises:
-        ConfigError: It is none that this release knows.
+        ConfigError: This release does not know the policy.
     """
     if config is None:
         return StorePolicy.STORE
@@ -42,12 +42,12 @@ def policy_of(config: TableConfig | None) -> StorePolicy:
             f"{POLICY_KEY} of {config.name_with_type} is {text!r}",
             expected=" or ".join(StorePolicy),
             where=f"metadata.customConfigs of {config.name_with_type}",
-            remedy="`pinotctl deepstore enable` writes it",
+            remedy="set it with `pinotctl deepstore enable`",
         ) from error
 
 
 def set_policy(document: dict[str, Any], policy: StorePolicy) -> None:
-    """Write a policy into a table's config document; the default is no entry."""
+    """Write a policy to a table's config document; the default is written as no entry."""
     metadata = dict(document.get("metadata") or {})
     custom = dict(metadata.get("customConfigs") or {})
     custom.pop(POLICY_KEY, None)

@@ -1,4 +1,4 @@
-"""A limit on requests, so that looking after a cluster does not hurt it."""
+"""A limit on requests, so that audits do not overload the cluster."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["RateLimit"]
 
 
 class RateLimit:
-    """Lets requests through at most so often; threads share it.
+    """Limits the rate of requests; threads may share it.
 
     Args:
-        per_s: Requests a second.
+        per_s: Maximum requests per second.
         clock: Time and sleep.
     """
 
@@ -30,7 +30,7 @@ class RateLimit:
         self._next_s = self._clock.monotonic()
 
     def wait(self) -> None:
-        """Return when the caller may make its request."""
+        """Wait until the caller may send its request."""
         with self._lock:
             now_s = self._clock.monotonic()
             own_s = max(now_s, self._next_s)

@@ -1,4 +1,4 @@
-"""Places that may give a segment's tar: they are asked until one gives what is proven to be the segment."""
+"""Places that may have a segment's tar: they are tried until one has a copy that can be verified."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from controller_client.upsert.columns import SYSTEM_COLUMNS
 __all__ = ["STORE", "Fetched", "Place", "Refused", "fetch_first", "from_store", "from_url"]
 
 STORE = "store"
-"""Name of the store as a place."""
+"""Name of the store when it is listed among places."""
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NAMES_SHOWN = 5
@@ -35,7 +35,7 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True)
 class Refused:
-    """A place that did not give the segment.
+    """A place that did not provide the segment.
 
     Attributes:
         place: ``store``, or a server's name.
@@ -55,11 +55,11 @@ class Fetched:
 
     Attributes:
         place: ``store``, or a server's name.
-        size_bytes: Of the tar.
-        crc: That of the segment's record.
-        refused: Places that were asked before.
-        proof: Why it is the segment.
-        left_out: What the place had beside the segment, and the tar does not: files, indexes, columns.
+        size_bytes: Size of the tar.
+        crc: Checksum in the segment's record.
+        refused: Places that were tried before or skipped.
+        proof: How it was verified to be the segment.
+        left_out: What the place had in addition to the segment, and the tar omits: files, indexes, columns.
     """
 
     place: str
@@ -72,24 +72,23 @@ class Fetched:
     def __str__(self) -> str:
         text = self.place
         if self.proof is Proof.DATA:
-            text += " (forward indexes and dictionaries have the data crc, the rest is not proven)"
+            text += " (forward indexes and dictionaries have the data crc; the rest is not verified)"
         elif self.proof is Proof.SERVERS:
-            text += " (has the same rows as another server, which no sum proves)"
+            text += " (has the same rows as another server; not verified by a checksum)"
         if self.left_out:
             more = len(self.left_out) - _NAMES_SHOWN
             names = ", ".join(self.left_out[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
-            text += f" without what was added to it later: {names}"
+            text += f", without later additions: {names}"
         return text
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place that may give a segment's tar.
+    """A place that may have a segment's tar.
 
     Attributes:
         name: ``store``, or a server's name.
-        download: Writes the tar to a file, of so many bytes at most; its errors are reasons to ask the next
-            place.
+        download: Writes the tar to a file, up to a number of bytes; if it fails, the next place is tried.
     """
 
     name: str
@@ -107,30 +106,30 @@ def fetch_first(
     accept_agreeing: bool = False,
     as_it_is: bool = False,
 ) -> Fetched:
-    """Fetch a segment's tar from the first place whose copy is proven to be the segment.
+    """Fetch a segment's tar from the first place whose copy can be verified.
 
-    A copy of which only the data is proven (Pinot 1.5) is taken when no place has a better one.
+    A copy of which only the data can be verified (Pinot 1.5) is used if no place has a better one.
 
     Args:
-        what: Names the segment.
-        expected: What its copies must be.
-        places: In the order in which they are asked.
-        path: File to write; it is there only when this returns.
-        limits: How much is read of a copy.
-        refused: Places that are not asked, and why.
-        accept_agreeing: Also take a copy that is not proven, when two servers have the same rows.
-        as_it_is: Leave in the tar what was added to the segment.
+        what: Name of the segment, for messages.
+        expected: The segment's expected content.
+        places: The places, in the order in which to try them.
+        path: File to write; it exists only if this returns.
+        limits: Limits for reading a copy.
+        refused: Places that are skipped, and why.
+        accept_agreeing: Also accept an unverified copy if two servers have the same rows.
+        as_it_is: Keep in the tar what was added to the segment.
 
     Raises:
-        NotFoundError: No place has it right; names each with its reason.
-        SetupError: This machine's disk is full, or cannot be written.
+        NotFoundError: No place has a good copy; the error names each place with its reason.
+        SetupError: This machine's disk is full or not writable.
     """
     search = _Search(expected, path, limits, accept_agreeing=accept_agreeing, as_it_is=as_it_is)
     passed_over = list(refused)
     try:
         for place in places:
             try:
-                found = search.ask(place)
+                found = search.fetch(place)
             except SetupError:
                 raise
             except PinotPluginError as error:
@@ -145,25 +144,25 @@ def fetch_first(
         search.close()
     reasons = "; ".join(map(str, passed_over)) or "no server has it"
     raise NotFoundError(
-        f"no place gives {what} with crc {expected.crc}: {reasons}",
-        expected="a tar in the store, or an ONLINE replica, whose content is that of the metadata",
+        f"no place has {what} with crc {expected.crc}: {reasons}",
+        expected="a tar in the store, or an ONLINE replica, whose content matches the metadata",
         remedy="start the servers that have it; see `pinotctl deepstore audit`",
     )
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A tar that may be taken, and where it is."""
+    """A tar that may be used, and where it is."""
 
     fetched: Fetched
     path: Path
 
 
 class _Search:
-    """The tars of one search: the last one, and those that are kept in case that nothing better comes.
+    """The tars of one search: the current one, and those that are kept in case nothing better is found.
 
     Attributes:
-        spare: One of which only the data is proven.
+        spare: A tar of which only the data was verified.
     """
 
     def __init__(
@@ -187,8 +186,8 @@ class _Search:
         self._unproven: tuple[str, _Found] | None = None
         self.spare: _Found | None = None
 
-    def ask(self, place: Place) -> _Found | None:
-        """Fetch and judge a copy; None: it is kept, and the next place is to be asked."""
+    def fetch(self, place: Place) -> _Found | None:
+        """Fetch and judge a copy; None: it is kept, and the next place should be tried."""
         with on_this_disk(self._asked):
             place.download(self._asked, self._limits.max_tar_bytes)
             verdict = judge_copy(self._asked, self._expected, self._limits)
@@ -200,25 +199,25 @@ class _Search:
                 return None
             found = self._agreed(place, verdict)
         if found is None:
-            raise DataError(verdict.reason or "it is not proven")
+            raise DataError(verdict.reason or "it cannot be verified")
         return found
 
     def take(self, found: _Found, passed_over: Sequence[Refused]) -> Fetched:
-        """Put a tar where it was asked for."""
+        """Move a tar to the requested path."""
         found.path.replace(self._path)
         others = tuple(each for each in passed_over if each.place != found.fetched.place)
         return replace(found.fetched, refused=others)
 
     def close(self) -> None:
-        """Remove what was not taken."""
+        """Remove the tars that were not used."""
         for path in (self._asked, self._spare, self._labelled):
             path.unlink(missing_ok=True)
 
     def _agreed(self, place: Place, verdict: Verdict) -> _Found | None:
-        """Return a copy that has the segment's label, when another server has the same rows.
+        """Return a copy that has the segment's label, if another server has the same rows.
 
-        The other may have another label: where servers write into segments, each one that builds a segment
-        for itself gets its own.
+        The other copy may have another label: if servers write into segments, each server that builds a
+        segment itself gets its own label.
         """
         if not self._accept_agreeing or place.name == STORE:
             return None
@@ -239,7 +238,7 @@ class _Search:
         return _Found(found.fetched, path)
 
     def _plain(self, place: Place, verdict: Verdict, proof: Proof) -> _Found:
-        """Leave only the segment in the tar, in the way in which Pinot writes it."""
+        """Leave only the segment in the tar, in the form in which Pinot writes it."""
         content, committed, segment = verdict.content, verdict.committed, self._expected.segment
         left_out: tuple[str, ...] = ()
         if not (self._as_it_is or (committed.is_all_of(content) and content.plain_name == segment)):
@@ -254,7 +253,7 @@ class _Search:
     def _check_repacked(self) -> None:
         found = judge_copy(self._asked, self._expected, self._limits).crc
         if found != self._expected.crc:
-            raise DataError(f"what was put together of it has crc {found}, not {self._expected.crc}")
+            raise DataError(f"the repacked segment has crc {found}, not {self._expected.crc}")
 
 
 def from_store(store: FileStore, uri: str, size_bytes: int | None, path: Path, max_bytes: int) -> None:
@@ -262,32 +261,30 @@ def from_store(store: FileStore, uri: str, size_bytes: int | None, path: Path, m
 
     Args:
         store: The file store.
-        uri: Place of the tar, not percent-encoded.
-        size_bytes: What the store says of its size; None: there is nothing.
+        uri: Location of the tar, not percent-encoded.
+        size_bytes: Its size according to the store; None if it does not exist.
         path: File to write.
-        max_bytes: Most that it may have.
+        max_bytes: Maximum size.
 
     Raises:
-        NotFoundError: There is nothing, or no file.
+        NotFoundError: It does not exist, or is not a file.
         DataError: It is larger.
         SourceError: It cannot be read.
     """
     if size_bytes is None:
         raise NotFoundError(f"nothing at {uri}", where=uri)
     if size_bytes > max_bytes:
-        raise DataError(
-            f"the tar has {size_bytes:,} bytes, more than the {max_bytes:,} that it may", where=uri
-        )
+        raise DataError(f"the tar has {size_bytes:,} bytes, but at most {max_bytes:,} are allowed", where=uri)
     store.download(uri, path)
 
 
 def from_url(url: str, http: HttpCopies, open_store: OpenStore) -> Callable[[Path, int], object]:
-    """Return how a tar is fetched from a segment's download url, for a :class:`Place`.
+    """Return how to fetch a tar from a segment's download URL, for a :class:`Place`.
 
     Args:
-        url: The download url.
+        url: The download URL.
         http: Fetches by HTTP.
-        open_store: Gives the file store for a URI.
+        open_store: Returns the file store for a URI.
     """
     if is_http(url):
         return lambda target, most: http.download(url, target, most)
@@ -295,7 +292,7 @@ def from_url(url: str, http: HttpCopies, open_store: OpenStore) -> Callable[[Pat
     def download(target: Path, most: int) -> None:
         uri = object_of(url)
         if uri is None:
-            raise DataError("the download url leads to no place of a store")
+            raise DataError("the download URL is not a location in a store")
         store = open_store(uri)
         from_store(store, uri, store.size_bytes(uri), target, most)
 
@@ -303,7 +300,7 @@ def from_url(url: str, http: HttpCopies, open_store: OpenStore) -> Callable[[Pat
 
 
 def _raise_if_full(error: PinotPluginError, path: Path) -> None:
-    """A store that copies files reports a full disk of this machine as its own."""
+    """Raise a SetupError if this machine's disk is full; a store that copies files reports it as its own."""
     cause = error.__cause__
     if isinstance(cause, OSError) and cause.errno in _DISK_FULL:
         with on_this_disk(path):

@@ -1,10 +1,10 @@
-"""Gives a segment a good copy in the deep store: fetched from a server, uploaded, entered in its metadata.
+"""Gives a segment a good copy in the deep store: fetched from a server, uploaded, recorded in its metadata.
 
-The order makes it safe to be killed anywhere and to run twice at once. What is uploaded lies where Pinot
-itself would put it. The metadata is changed last, by compare-and-set on the version that the whole repair is
-based on; it fails when anybody has changed the segment meanwhile, and the repair begins again. A tar that an
-interrupted repair has left at its place is taken as it is, when its content is proven. A copy that is not
-proven is never uploaded: the next server is asked.
+The order of the steps makes it safe to kill a repair at any point, and to run two at the same time. A tar is
+uploaded to where Pinot itself would put it. The metadata is changed last, with compare-and-set on the version
+that the whole repair is based on: if anybody has changed the segment meanwhile, this fails and the repair
+starts over. A tar that an interrupted repair has left in its place is reused if its content can be verified.
+A copy that cannot be verified is never uploaded; the next server is tried.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ __all__ = ["Outcome", "Repaired", "Repairer"]
 
 logger = logging.getLogger(__name__)
 
-_LOOKS = 4
+_ATTEMPTS = 4
 
 
 class Outcome(WordEnum):
-    """What became of a segment."""
+    """The result for a segment."""
 
     REPAIRED = "repaired"
     WOULD_REPAIR = "would_repair"
     GOOD = "good_already"
-    """Its copy is right: somebody else has repaired it."""
+    """Its copy is good: somebody else has repaired it."""
     GONE = "gone"
     """It was deleted meanwhile."""
     NO_SOURCE = "no_source"
-    """No server has it right."""
+    """No server has a good copy."""
     FAILED = "failed"
 
 
@@ -61,13 +61,13 @@ class Repaired:
     Attributes:
         table: Name with type.
         segment: Name.
-        outcome: What became of it.
-        source: Where the copy came from: a server's name, or ``store`` where a tar lay at its place already.
-        url: The download url, without what may be secret in it.
+        outcome: The result.
+        source: Where the copy came from: a server's name, or ``store`` if a tar was already in its place.
+        url: The download URL, without possible secrets.
         size_bytes: Size of the copy.
-        refused: Places that were passed over, and why.
+        refused: Places that were skipped, and why.
         message: Why it failed.
-        proof: Why the copy is taken for the segment.
+        proof: How the copy was verified.
     """
 
     table: TableName
@@ -88,9 +88,9 @@ class Repairer:
         store: Property store, connected.
         layout: The deep store.
         fetcher: Fetches tars.
-        work_dir: Folder of this machine with space for a tar for each thread.
-        open_store: Gives the file store for a URI; default: as the fetcher has it.
-        folder_sizes: Whether the cluster's records have the sizes of folders where servers commit.
+        work_dir: Folder on this machine with space for one tar per thread.
+        open_store: Returns the file store for a URI; default: that of the fetcher.
+        folder_sizes: Whether the cluster records the size of the unpacked folder for commits by servers.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class Repairer:
         self._open = open_store or fetcher.open_store
 
     def repair(self, judged: Judgement, *, dry_run: bool = False) -> Repaired:
-        """Repair one segment; what goes wrong is in the answer.
+        """Repair one segment; failures are part of the result.
 
         Args:
-            judged: The segment as an audit saw it; its metadata is read again.
-            dry_run: Only say from where the copy would come.
+            judged: The segment as an audit found it; its metadata is read again.
+            dry_run: Only report where the copy would come from.
         """
         table, segment = judged.record.table, judged.record.segment
         try:
@@ -145,26 +145,26 @@ class Repairer:
             source=", ".join(sources) or None,
             url=self._layout.url(record.table, record.segment),
             refused=refused,
-            message=None if sources else "no server has it right",
+            message=None if sources else "no server has a good copy",
         )
 
     def _repair(self, table: TableName, segment: str, replicas: Sequence[Replica], tar: Path) -> Repaired:
         uploaded = False
-        for _ in range(_LOOKS):
+        for _ in range(_ATTEMPTS):
             record = self._read(table, segment)
             if record is None or record.consuming:
                 if uploaded and record is None:
-                    # Pinot has deleted what it knew of; it will not come back for what was put there since.
+                    # Pinot has deleted the segment's files of that time, but not what was uploaded since.
                     self._open(self._layout.root).delete(self._layout.object_uri(table, segment))
                 return Repaired(table, segment, Outcome.GONE)
             _check_comparable(record)
             target = self._layout.object_uri(table, segment)
-            entered = here = self._layout.object_of(record.url) if record.url else None
-            found = self._stored_right(record, here, tar)
+            recorded = here = self._layout.object_of(record.url) if record.url else None
+            found = self._good_copy_at(record, here, tar)
             if found and record.tar_bytes in (None, found.size_bytes):
                 return _repaired(record, Outcome.GOOD, found, record.url)
             if not found and here != target:
-                found = self._stored_right(record, target, tar)
+                found = self._good_copy_at(record, target, tar)
                 here = target
             if not found:
                 found = self._fetcher.fetch_from_replicas(record, replicas, tar)
@@ -174,22 +174,22 @@ class Repairer:
                 if not self._uploaded(record, tar, target, found):
                     continue
                 here = target
-            url = record.url if here == entered else self._layout.url(table, segment)
+            url = record.url if here == recorded else self._layout.url(table, segment)
             try:
                 self._store.set(
                     segment_path(table, segment), record.with_copy(url, found.size_bytes), record.version
                 )
             except (ConflictError, NotFoundError, OutcomeUnknownError) as error:
-                logger.info("%s of %s is read again: %s", segment, table, error.message)
+                logger.info("reading %s of %s again: %s", segment, table, error.message)
                 continue
             return _repaired(record, Outcome.REPAIRED, found, url)
         raise ConflictError(
-            f"{segment} of {table} is changed by somebody else again and again",
+            f"somebody else keeps changing {segment} of {table}",
             remedy="run the repair again",
         )
 
-    def _stored_right(self, record: SegmentRecord, uri: str | None, tar: Path) -> Fetched | None:
-        """Return the tar at a place of the store, if it is this segment."""
+    def _good_copy_at(self, record: SegmentRecord, uri: str | None, tar: Path) -> Fetched | None:
+        """Return the tar at a location in the store, if it is this segment."""
         size_bytes = self._open(uri).size_bytes(uri) if uri is not None else None
         if uri is None or not size_bytes:
             return None
@@ -207,7 +207,7 @@ class Repairer:
         return now is not None and now.version == record.version
 
     def _uploaded(self, record: SegmentRecord, tar: Path, uri: str, found: Fetched) -> bool:
-        """Upload a tar; False: a push of the segment has written there meanwhile."""
+        """Upload a tar; return False if a push of the segment has written there meanwhile."""
         store = self._open(uri)
         store.upload(tar, uri)
         size_bytes = store.size_bytes(uri)
@@ -216,10 +216,10 @@ class Repairer:
         if not self._unchanged(record):
             return False
         raise DataError(
-            f"of {found.size_bytes:,} bytes uploaded to {uri}, the store has {size_bytes or 0:,}",
+            f"{found.size_bytes:,} bytes were uploaded to {uri}, but the store has {size_bytes or 0:,}",
             expected="the tar as it was uploaded",
             where=uri,
-            remedy="run the repair again; does anybody else write there?",
+            remedy="check whether anything else writes there, and run the repair again",
         )
 
 
@@ -239,8 +239,8 @@ def _repaired(record: SegmentRecord, outcome: Outcome, found: Fetched, url: str)
 def _check_comparable(record: SegmentRecord) -> None:
     if record.encrypted:
         raise DataError(
-            f"{record.segment} of {record.table} is encrypted in the store, servers' copies are not",
-            remedy="push the segment again: the controller encrypts it",
+            f"{record.segment} of {record.table} is encrypted in the store, but servers' copies are not",
+            remedy="push the segment again, so that the controller encrypts it",
         )
     if record.crc is None:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Repairs many segments side by side."""
+"""Repairs many segments in parallel."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def repair_all(
     dry_run: bool = False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Repaired]:
-    """Repair what a new copy in the store fixes; the answers come as they are ready.
+    """Repair the faults that a new copy in the store fixes; yield results as they are ready.
 
     Args:
-        repairer: Repairs one segment, in threads of its own.
-        judged: Segments of an audit; those that are not repairable are passed over.
-        parallel: Segments at a time; each takes a server's disk and the store's line.
+        repairer: Repairs one segment; called in several threads.
+        judged: Segments of an audit; those that are not repairable are skipped.
+        parallel: Segments at a time; each one loads a server's disk and the network to the store.
         dry_run: Only report what would be done.
-        stopped: Asked before each segment is begun; those that are begun are finished.
+        stopped: Checked before each segment is started; segments in progress are finished.
 
     Raises:
         ConfigError: ``parallel`` is less than 1.
     """
     if parallel < 1:
-        raise ConfigError(f"{parallel} segments at a time", expected="at least 1")
+        raise ConfigError(f"the number of segments at a time is {parallel}", expected="at least 1")
     waiting = (each for each in judged if each.repairable)
     with ThreadPoolExecutor(parallel, thread_name_prefix="deep-store-repair") as pool:
         running: set[Future[Repaired]] = set()
@@ -52,11 +52,11 @@ def repair_all(
 
 
 def _repaired(repairer: Repairer, judged: Judgement, *, dry_run: bool) -> Repaired:
-    """Repair one; whatever it raises is its own outcome, and the others go on."""
+    """Repair one segment; any error becomes its outcome, and the others continue."""
     record = judged.record
     try:
         return repairer.repair(judged, dry_run=dry_run)
-    except Exception as error:  # a border: what one segment's record holds is nobody else's matter
+    except Exception as error:  # a boundary: one segment's record must not affect other segments
         logger.exception("the repair of %s of %s failed", record.segment, record.table)
         message = f"{type(error).__name__}: {error}"
         return Repaired(record.table, record.segment, Outcome.FAILED, message=message)

@@ -24,15 +24,15 @@ _ROWS_OF_A_PAGE = 2_000
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was found.
+    """The result of an audit.
 
     Attributes:
         store: URI of the deep store.
-        min_copies: Good copies that were asked for.
-        started_ms: When the audit began, epoch milliseconds.
-        took_s: Seconds that it took.
-        tables: The tables that were inspected.
-        failed: Tables that could not be.
+        min_copies: Required number of good copies.
+        started_ms: When the audit started, in epoch milliseconds.
+        took_s: How many seconds it took.
+        tables: The tables that were audited.
+        failed: Tables that could not be audited.
     """
 
     store: str
@@ -49,27 +49,27 @@ class AuditReport:
 
     @property
     def silent(self) -> list[str]:
-        """Servers that did not report the check sums of a table."""
+        """Servers that did not report their checksums for a table."""
         return sorted({server for audit in self.tables for server, _ in audit.silent})
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is wrong, and nothing was left out: a silent server may have anything."""
+        """Whether nothing is wrong and everything was checked: a silent server may have anything."""
         return not (self.faulty or self.silent or self.failed)
 
     @property
     def segments(self) -> int:
-        """Committed segments that were inspected."""
+        """The number of committed segments that were checked."""
         return sum(audit.segments for audit in self.tables)
 
     def counts(self) -> Counter[Fault]:
-        """How many segments have each fault."""
+        """Return how many segments have each fault."""
         return Counter(
             fault for each in self.faulty for fault in {finding.fault for finding in each.findings}
         )
 
     def rows(self) -> list[tuple[str, str, str, str, int]]:
-        """A row for each finding, by :data:`COLUMNS`."""
+        """Return a row for each finding, with :data:`COLUMNS`."""
         return [
             (each.record.table, each.record.segment, finding.fault.value, finding.detail, each.copies)
             for each in self.faulty
@@ -77,27 +77,27 @@ class AuditReport:
         ]
 
     def summary(self) -> str:
-        """Say in a sentence what was found: segments once, and each fault by the segments that have it."""
+        """Summarize the result in a sentence: how many segments have faults, and how many have each fault."""
         parts = ", ".join(f"{count:,} {fault.words}" for fault, count in sorted(self.counts().items()))
         number = len(self.faulty)
-        found = f"{number:,} with faults ({parts})" if number else "every segment has its copies"
+        found = f"{number:,} with faults ({parts})" if number else "every segment has enough good copies"
         text = (
             f"{counted_text(self.segments, 'segment')} of {counted_text(len(self.tables), 'table')}: {found}."
         )
         if building := sum(audit.committing for audit in self.tables):
-            text += f" Not inspected: {counted_text(building, 'segment')} consumed and not built yet."
+            text += f" Not checked: {counted_text(building, 'segment')} consumed but not yet built."
         if self.silent:
-            text += f" Not complete: {', '.join(self.silent)} did not report the check sums of its copies."
+            text += f" Incomplete: no checksums from {', '.join(self.silent)}."
         if self.failed:
-            text += f" Not inspected: {', '.join(each.table for each in self.failed)}."
+            text += f" Not audited: {', '.join(each.table for each in self.failed)}."
         return text
 
     def next_steps(self) -> list[NextStep]:
-        """What to do about it, the most useful first."""
+        """Return what to do about it, most useful first."""
         return next_steps(self.tables)
 
     def to_json(self) -> dict[str, Any]:
-        """All that was found, as a JSON document."""
+        """Return the complete result as a JSON document."""
         return {
             "store": self.store,
             "min_copies": self.min_copies,
@@ -113,7 +113,7 @@ class AuditReport:
         }
 
     def page(self) -> str:
-        """All that was found, as a page that needs nothing else; of very many findings only the first."""
+        """Return the result as a self-contained HTML page; it shows at most the first 2,000 findings."""
         rows = [(*row[:-1], str(row[-1])) for row in self.rows()]
         tiles = [
             (f"{len(self.tables):,}", "tables"),
@@ -127,7 +127,7 @@ class AuditReport:
             .get_template("audit.html")
             .render(
                 report=self,
-                state="clean" if self.is_clean else "faults" if self.faulty else "not complete",
+                state="clean" if self.is_clean else "faults" if self.faulty else "incomplete",
                 tiles=tiles,
                 steps=self.next_steps(),
                 tables=_tables(self.tables),

@@ -1,4 +1,4 @@
-"""Whether a server may be stopped, drained or rebalanced without a segment losing its last copy."""
+"""Whether a server can be stopped, drained or rebalanced without a segment losing its last good copy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["AtRisk", "Safety", "SegmentState", "judge_server", "safe_to_stop"]
 
 
 class SegmentState(StrEnum):
-    """What a segment is at."""
+    """The state of a segment."""
 
     CONSUMING = "consuming"
-    """Its rows are in the stream, as long as that keeps them; another server reads them again."""
+    """Its rows are in the stream, for as long as the stream keeps them; another server reads them again."""
     COMMITTING = "committing"
-    """Its rows are in the stream too, but consumption is past them (pauseless tables of Pinot 1.4 and later):
-    without a server that builds the segment, they are missing until somebody has them consumed again."""
+    """Its rows are in the stream too, but consumption is past them (pauseless tables of Pinot 1.4 and later).
+    If no server builds the segment, they are missing until they are consumed again."""
     COMMITTED = "committed"
 
 
@@ -32,7 +32,7 @@ class AtRisk:
     Attributes:
         table: Name with type.
         segment: Name.
-        state: What it is at.
+        state: Its state.
         reason: Why no other copy counts.
     """
 
@@ -44,13 +44,13 @@ class AtRisk:
 
 @dataclass(frozen=True)
 class Safety:
-    """What stopping a server would cost.
+    """What stopping a server would put at risk.
 
     Attributes:
         server: Name of the instance.
-        segments: How many committed segments of it were inspected.
-        at_risk: Segments that have no other copy that is known to be good.
-        silent: Other servers that did not report their check sums, and why.
+        segments: Number of its committed segments that were checked.
+        at_risk: Segments without another copy that is known to be good.
+        silent: Other servers that did not report their checksums, and why.
     """
 
     server: str
@@ -60,25 +60,25 @@ class Safety:
 
     @property
     def safe(self) -> bool:
-        """Whether every committed segment has a good copy elsewhere, and none is being built there alone."""
+        """Whether every committed segment has another good copy, and none is being built only there."""
         return all(each.state is SegmentState.CONSUMING for each in self.at_risk)
 
     def count(self, state: SegmentState) -> int:
-        """How many of the segments that depend on the server are at a state."""
+        """Return how many of the segments that depend on the server are in a state."""
         return sum(each.state is state for each in self.at_risk)
 
 
 def safe_to_stop(client: RestClient, auditor: Auditor, server: str) -> Safety:
-    """Look at all segments that a server has; nothing is changed.
+    """Check all segments that a server has; nothing is changed.
 
     Args:
         client: Client of the cluster.
-        auditor: Looks at copies.
+        auditor: Audits copies.
         server: Name of the instance.
 
     Raises:
         NotFoundError: There is no such server.
-        NotAppliedError: Controller or ZooKeeper do not answer.
+        NotAppliedError: The controller or ZooKeeper does not answer.
     """
     instances = client.instances.list()
     if server not in instances:
@@ -93,7 +93,7 @@ def safe_to_stop(client: RestClient, auditor: Auditor, server: str) -> Safety:
             names = sorted(name for name, states in ideal.items() if server in states)
             judged, not_reporting = auditor.judge(table, names) if names else ([], {})
         except NotFoundError:
-            continue  # it was dropped since the tables were listed
+            continue  # the table was dropped after the tables were listed
         segments += sum(not each.record.consuming for each in judged)
         at_risk += [risk for each in judged if (risk := judge_server(each, server)) is not None]
         silent |= not_reporting
@@ -102,22 +102,22 @@ def safe_to_stop(client: RestClient, auditor: Auditor, server: str) -> Safety:
 
 
 def judge_server(judged: Judgement, server: str) -> AtRisk | None:
-    """Return whether a segment depends on a server. Pure.
+    """Return the risk if a segment depends on a server, else None. Pure.
 
-    A server that has it in another state than ONLINE counts as having it: its disk may hold the only copy.
+    A server counts as having the segment in any state, not only ONLINE: its disk may have the only copy.
 
     Args:
         judged: The segment.
-        server: Name of the instance that would go.
+        server: Name of the instance that would stop.
     """
     record = judged.record
     others = [each for each in judged.replicas if each.server != server]
     if record.consuming:
-        # A server that has built a committing segment has it ONLINE already.
+        # A server that has built a committing segment already has it ONLINE.
         if any(each.state in ("CONSUMING", "ONLINE") for each in others):
             return None
         if record.committing:
-            reason = "it is consumed to its end, and no other server has its rows to build it"
+            reason = "it is fully consumed, and no other server has its rows to build it"
             return AtRisk(record.table, record.segment, SegmentState.COMMITTING, reason)
         return AtRisk(record.table, record.segment, SegmentState.CONSUMING, "no other server consumes it")
     if judged.stored_well or any(each.is_good(record) for each in others):
@@ -125,6 +125,6 @@ def judge_server(judged: Judgement, server: str) -> AtRisk | None:
     reasons = [finding.detail for finding in judged.findings]
     unknown = ", ".join(each.server for each in others if each.is_good(record) is None)
     if unknown:
-        reasons.append(f"no check sum from {unknown}, so its copy does not count")
-    reason = "; ".join(reasons) or "nothing else has it"
+        reasons.append(f"no checksum from {unknown}, so this copy does not count")
+    reason = "; ".join(reasons) or "there is no other copy"
     return AtRisk(record.table, record.segment, SegmentState.COMMITTED, reason)

@@ -1,4 +1,4 @@
-"""What the property store records about a segment, as far as its copies are concerned."""
+"""What the property store records about a segment's copies."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _DATA_CRC = "segment.data.crc"
 _USE_DATA_CRC = "segment.use.data.crc"
 _SIZE = "segment.size.in.bytes"
 _CRYPTER = "segment.crypter"
-# The later ones are of old versions; Pinot reads them where the first is missing.
+# The last two are from old versions; Pinot reads them if the first is missing.
 _URLS = ("segment.download.url", "segment.offline.download.url", "segment.realtime.download.url")
 
 
 @dataclass(frozen=True)
 class WantedSegment:
-    """What has to be known of a segment to fetch its tar.
+    """What is needed to fetch a segment's tar.
 
     Attributes:
         table: Name with type.
-        expected: Its name, and what its content must be.
-        url: Where servers fetch the tar; empty: only from each other. It may hold a secret.
-        size_bytes: Its size; None: unknown.
+        expected: Its name and expected content.
+        url: Where servers download the tar; empty: only from each other. It may contain a secret.
+        size_bytes: Its size; None if unknown.
     """
 
     table: TableName
@@ -54,17 +54,17 @@ class SegmentRecord:
         table: Name with type.
         segment: Name.
         consuming: Whether it is not committed yet.
-        committing: Whether it is not, but all its rows are consumed: it is being built (pauseless tables of
-            Pinot 1.4 and later).
-        crc: Check sum of the committed segment; None: it has none.
-        data_crc: Check sum of its forward indexes and dictionaries (Pinot 1.5); None: it has none.
-        by_data_crc: Whether servers may have another crc, if their data crc is the same.
-        url: Where servers fetch the tar; empty: only from each other. It may hold a secret.
-        size_bytes: Its size; None: unknown (in Pinot 0.11.0, where servers commit).
-        size_is_of_tar: Whether that is the tar's size, not that of the unpacked folder.
-        encrypted: Whether the stored tar is encrypted: then neither its size nor its content can be compared.
+        committing: Whether it is not committed yet, but all its rows are consumed and it is being built
+            (pauseless tables of Pinot 1.4 and later).
+        crc: Checksum of the committed segment; None if it has none.
+        data_crc: Checksum of its forward indexes and dictionaries (Pinot 1.5); None if it has none.
+        by_data_crc: Whether servers may have another crc if their data crc is the same.
+        url: Where servers download the tar; empty: only from each other. It may contain a secret.
+        size_bytes: Its size; None if unknown (in Pinot 0.11.0, for commits by servers).
+        size_is_of_tar: Whether that is the size of the tar, rather than of the unpacked folder.
+        encrypted: Whether the stored tar is encrypted, so that its size and content cannot be compared.
         version: The znode's version.
-        record: The whole record.
+        record: The complete record.
     """
 
     table: TableName
@@ -91,7 +91,7 @@ class SegmentRecord:
             table: Name with type.
             segment: Name.
             found: The record.
-            folder_sizes: Whether the cluster writes the size of the folder where servers commit.
+            folder_sizes: Whether the cluster records the size of the unpacked folder for commits by servers.
         """
         fields = found.record.simple_fields
         status = fields.get(_STATUS)
@@ -113,26 +113,26 @@ class SegmentRecord:
 
     @property
     def tar_bytes(self) -> int | None:
-        """Size of the tar; None: unknown."""
+        """Size of the tar; None if unknown."""
         return self.size_bytes if self.size_is_of_tar else None
 
     @property
     def shown_url(self) -> str:
-        """The url without what may be secret in it."""
+        """The URL without possible secrets."""
         return shown(self.url)
 
     @property
     def expected(self) -> ExpectedSegment:
-        """What it records of the segment's content."""
+        """The segment's expected content."""
         return ExpectedSegment(self.segment, self.crc, self.data_crc, self.by_data_crc)
 
     @property
     def wanted(self) -> WantedSegment:
-        """What it says that has to be known to fetch the segment's tar."""
+        """What is needed to fetch the segment's tar."""
         return WantedSegment(self.table, self.expected, self.url, self.size_bytes)
 
     def with_copy(self, url: str, size_bytes: int) -> ZNRecord:
-        """The record as it is to be when the store has a copy; all other fields stay."""
+        """Return the record for a segment with a copy in the store; all other fields are unchanged."""
         fields = {**self.record.simple_fields, _URLS[0]: url}
         if self.size_is_of_tar:
             fields[_SIZE] = str(size_bytes)
@@ -142,7 +142,7 @@ class SegmentRecord:
 def read_record(
     store: PropertyStore, table: TableName, segment: str, *, folder_sizes: bool = False
 ) -> SegmentRecord | None:
-    """Read one segment's record; None where there is none. Arguments as of :meth:`SegmentRecord.of`."""
+    """Read one segment's record; None if there is none. Arguments as for :meth:`SegmentRecord.of`."""
     found = store.get(segment_path(table, segment))
     return SegmentRecord.of(table, segment, found, folder_sizes=folder_sizes) if found else None
 
@@ -155,14 +155,14 @@ def read_records(
     *,
     folder_sizes: bool = False,
 ) -> Iterator[SegmentRecord]:
-    """Read the records of a table's segments, by pages; segments that are deleted meanwhile are left out.
+    """Read the records of a table's segments, in pages; segments that are deleted meanwhile are omitted.
 
     Args:
         store: Property store.
         table: Name with type.
-        rate: A page counts as one request.
-        segments: Only these; None: all.
-        folder_sizes: As of :meth:`SegmentRecord.of`.
+        rate: Limits requests; a page counts as one request.
+        segments: Only these segments; None: all.
+        folder_sizes: As for :meth:`SegmentRecord.of`.
     """
     if segments is None:
         rate.wait()

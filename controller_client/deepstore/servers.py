@@ -1,4 +1,4 @@
-"""Servers' admin API: which check sums they hold, their configuration, a segment's tar."""
+"""The servers' admin API: checksums of segments, configuration, a segment's tar."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ServerAdmins", "ServerTars"]
 
 
 class ServerTars(Closing):
-    """Fetches segments' tars from servers, by their admin ports, with the credentials and TLS of the client.
+    """Fetches segment tars from servers, by their admin ports, with the client's credentials and TLS.
 
     A context manager; threads may share it.
 
@@ -46,7 +46,7 @@ class ServerTars(Closing):
         return self._addresses[server]
 
     def download(self, server: str, table: TableName, segment: str, path: Path, max_bytes: int) -> int:
-        """Let a server tar a segment and write it to a file; as :func:`download_tar`."""
+        """Have a server tar a segment and write it to a file; see :func:`download_tar`."""
         return download_tar(self._transport(server), table, segment, path, max_bytes)
 
     def _transport(self, server: str) -> Transport:
@@ -63,11 +63,11 @@ class ServerTars(Closing):
 
 
 class ServerAdmins(ServerTars):
-    """Reaches all servers of a cluster: the controller is asked for their addresses.
+    """Client of all servers of a cluster; their addresses come from the controller.
 
     Args:
         client: Client of the cluster.
-        rate: Counts each request but downloads.
+        rate: Limits all requests except downloads.
     """
 
     def __init__(self, client: RestClient, rate: RateLimit) -> None:
@@ -75,7 +75,7 @@ class ServerAdmins(ServerTars):
         self._rate = rate
 
     def crcs(self, server: str, table: TableName) -> dict[str, int]:
-        """Return the check sums of all segments of a table that a server has loaded, in one request.
+        """Return the checksums of all segments of a table that a server has loaded, in one request.
 
         Consuming segments have none.
 
@@ -84,7 +84,7 @@ class ServerAdmins(ServerTars):
             table: Name with type.
 
         Raises:
-            NotFoundError: The server does not have the table, or no admin port.
+            NotFoundError: The server does not have the table, or has no admin port.
             NotAppliedError: It does not answer.
         """
         self._rate.wait()
@@ -92,7 +92,7 @@ class ServerAdmins(ServerTars):
         return {name: int(crc) for name, crc in found.items() if crc is not None and str(crc).isdigit()}
 
     def config(self, server: str) -> dict[str, str]:
-        """Return a server's configuration, credentials masked; errors as of :meth:`crcs`."""
+        """Return a server's configuration with masked credentials; errors as for :meth:`crcs`."""
         self._rate.wait()
         return visible_config(self._transport(server).get_json("/appconfigs"))
 
@@ -100,7 +100,7 @@ class ServerAdmins(ServerTars):
         """Return the base address of a server's admin API.
 
         Raises:
-            NotFoundError: There is no such instance, or its admin port is not known.
+            NotFoundError: There is no such instance, or its admin port is unknown.
         """
         self._rate.wait()
         instance = self._client.instances.get(server)

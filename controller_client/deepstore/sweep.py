@@ -1,18 +1,19 @@
-"""Finds what commits and late uploads have left in the store and nobody needs, and deletes it.
+"""Finds and deletes what commits and late uploads have left in the store and nothing needs any more.
 
-Two kinds, both in the folders of tables that there are, both named after a segment that servers commit:
+There are two kinds of leftovers. Both are in the folders of existing tables and are named after a segment
+that servers commit:
 
 - a *temporary name*, under which a commit uploads: ``<segment>.tmp.<uuid>``, in Pinot 0.11
-  ``<segment><uuid>``. Nobody needs it when the segment is gone, or is committed and has a url that leads
-  elsewhere. While it has no url the server may still move it, and the repair comes first.
-- an *object of a segment that is gone*: its upload ended after Pinot had deleted the segment.
+  ``<segment><uuid>``. It is not needed if the segment is deleted, or is committed and its URL points
+  elsewhere. While the segment has no URL, the server may still move the object, or a repair may use it.
+- an *object of a deleted segment*: its upload finished after Pinot had deleted the segment.
 
-The OFFLINE table of the same name has the same folder, and may have been pushed what the realtime one
-committed, under the same names: what either has a record of is needed.
+The OFFLINE table of the same name has the same folder, and the realtime table's segments may have been pushed
+to it under the same names. So a segment with a record in either table is needed.
 
-Segments' records are read after the store was listed, and once more before each deletion. A segment that is
-gone does not come back: its name has the time at which it was begun. A table without any record, of which a
-realtime table has at least those that it consumes, is left alone.
+Segment records are read after the store was listed, and again before each deletion. A deleted segment does
+not come back, because its name contains the time at which it was started. A table without any segment records
+is skipped: a realtime table has records at least of its consuming segments.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TEMPORARY = re.compile(rf"(.+?)(?:\.tmp\.)?{_UUID}")
 
 
 class LeftoverKind(WordEnum):
-    """Why nobody needs it."""
+    """Why an object is not needed."""
 
     TEMPORARY = "temporary_name"
     SEGMENT_GONE = "segment_gone"
@@ -52,13 +53,13 @@ class LeftoverKind(WordEnum):
 
 @dataclass(frozen=True)
 class Leftover:
-    """An object that nobody needs.
+    """An object that is not needed.
 
     Attributes:
         table: The realtime table.
         segment: The segment that it was uploaded for.
-        kind: Why nobody needs it.
-        uri: Where it is, not percent-encoded.
+        kind: Why it is not needed.
+        uri: Its URI, not percent-encoded.
         size_bytes: Its size.
         age_s: Seconds since it was written.
     """
@@ -72,15 +73,15 @@ class Leftover:
 
 
 class Sweeper:
-    """Looks at the folders of tables in the store.
+    """Finds and deletes leftovers in the folders of tables in the store.
 
     Args:
         store: Property store, connected.
         layout: The deep store.
-        open_store: Gives the file store for a URI.
-        rate: Each look at a record counts as one request.
-        clock: Time.
-        min_age_s: What was written later is left alone.
+        open_store: Returns the file store for a URI.
+        rate: Limits requests; reading a record counts as one request.
+        clock: The clock.
+        min_age_s: Objects that are younger are kept.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Sweeper:
         min_age_s: float,
     ) -> None:
         if min_age_s < 0:
-            raise ConfigError(f"an age of {min_age_s} s", expected="0 or more")
+            raise ConfigError(f"the minimum age is {min_age_s} s", expected="0 or more")
         self._store = store
         self._layout = layout
         self._open = open_store
@@ -103,7 +104,7 @@ class Sweeper:
         self._min_age_s = min_age_s
 
     def find(self, tables: Sequence[TableName]) -> Iterator[Leftover]:
-        """Return what nobody needs in the folders of the realtime ones among some tables.
+        """Yield the leftovers in the folders of the realtime tables among some tables.
 
         Raises:
             ConfigError: There is no file store for the deep store's scheme.
@@ -116,12 +117,12 @@ class Sweeper:
             folder = f"{self._layout.root}/{table.raw}"
             if scheme_of(folder) == "file" and not local_path(folder).is_dir():
                 continue
-            # Read to its end before the first record is.
+            # The complete listing must be read before the first record.
             files = list(self._open(folder).list(folder))
             self._rate.wait()
             segments = set(self._store.children(f"/SEGMENTS/{table}"))
             if not segments:
-                logger.warning("%s has no segment at all: its folder in the store is left alone", table)
+                logger.warning("%s has no segments at all: its folder in the store is skipped", table)
                 continue
             for file in files:
                 name = file.uri.removeprefix(f"{folder}/")
@@ -132,14 +133,14 @@ class Sweeper:
     def delete(
         self, leftovers: Sequence[Leftover], stopped: Callable[[], bool] = lambda: False
     ) -> Iterator[Leftover]:
-        """Delete what is still needed by nobody, and return each that was.
+        """Delete the leftovers that are still not needed, and yield each one that was deleted.
 
         Args:
             leftovers: What :meth:`find` returned.
-            stopped: Asked before each.
+            stopped: Checked before each deletion.
 
         Raises:
-            SourceError: The store refuses.
+            SourceError: The store refuses the deletion.
             UnreachableError: ZooKeeper does not answer.
         """
         for each in leftovers:
@@ -148,7 +149,7 @@ class Sweeper:
             if self._kind(each.table, each.segment, each.uri) is not each.kind:
                 continue
             self._open(each.uri).delete(each.uri)
-            logger.info("%s was deleted: %s", each.uri, each.kind.words)
+            logger.info("deleted %s: %s", each.uri, each.kind.words)
             yield each
 
     def _judge(self, table: TableName, name: str, file: FileInfo) -> Leftover | None:
@@ -166,7 +167,7 @@ class Sweeper:
         return Leftover(table, segment, kind, file.uri, file.size_bytes, age_s)
 
     def _kind(self, table: TableName, segment: str, uri: str) -> LeftoverKind | None:
-        """Why nobody needs an object; None: somebody may."""
+        """Return why an object is not needed; None if it may be needed."""
         self._rate.wait()
         record = read_record(self._store, table, segment)
         is_temporary = not uri.endswith(f"/{segment}")
@@ -174,21 +175,21 @@ class Sweeper:
             if read_record(self._store, table.as_type(TableType.OFFLINE), segment) is not None:
                 return None
             return LeftoverKind.TEMPORARY if is_temporary else LeftoverKind.SEGMENT_GONE
-        return LeftoverKind.TEMPORARY if is_temporary and self._leads_elsewhere(record, uri) else None
+        return LeftoverKind.TEMPORARY if is_temporary and self._points_elsewhere(record, uri) else None
 
-    def _leads_elsewhere(self, record: SegmentRecord, uri: str) -> bool:
+    def _points_elsewhere(self, record: SegmentRecord, uri: str) -> bool:
         if record.consuming or not record.url:
             return False
         return self._layout.object_of(record.url) not in (None, uri)
 
 
 def sweep_tables(sweeper: Sweeper, tables: Iterable[TableName], stopped: Callable[[], bool]) -> int:
-    """Delete what nobody needs, table by table; one that fails does not keep the others from it.
+    """Delete leftovers table by table; a failure of one does not stop the others.
 
     Args:
-        sweeper: Finds and deletes.
+        sweeper: Finds and deletes leftovers.
         tables: Names with type.
-        stopped: Asked before each deletion.
+        stopped: Checked before each deletion.
 
     Returns:
         How many objects were deleted.
@@ -198,7 +199,7 @@ def sweep_tables(sweeper: Sweeper, tables: Iterable[TableName], stopped: Callabl
         try:
             for _ in sweeper.delete(list(sweeper.find([table])), stopped):
                 deleted += 1
-        except Exception as error:  # a border: what one table's folder holds is nobody else's matter
+        except Exception as error:  # a boundary: one table's folder must not affect other tables
             logger.error(
                 "the folder of %s in the store was not swept: %s",
                 table,

@@ -1,4 +1,4 @@
-"""A change of how a table's servers share segments: what was checked for it, and how it is applied."""
+"""A change of how a table's servers share segments: its checks, and how to apply it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _FIELD = "peerSegmentDownloadScheme"
 
 @dataclass(frozen=True)
 class PeerSettings:
-    """What of a table's config says how its servers share segments.
+    """The settings in a table's config for how its servers share segments.
 
     Attributes:
-        scheme: By which they fetch from each other: ``http`` or ``https``; None: they do not.
-        policy: Where copies are to be.
+        scheme: Scheme by which they download from each other: ``http`` or ``https``; None: they do not.
+        policy: Where copies must be.
     """
 
     scheme: str | None
@@ -30,10 +30,10 @@ class PeerSettings:
 
     @classmethod
     def of(cls, config: TableConfig) -> PeerSettings:
-        """Read them.
+        """Read the settings.
 
         Raises:
-            ConfigError: The policy is none that is known.
+            ConfigError: The policy is unknown.
         """
         found = (config.to_json().get("segmentsConfig") or {}).get(_FIELD)
         return cls(str(found) if found else None, policy_of(config))
@@ -45,9 +45,9 @@ class TablePlan:
 
     Attributes:
         table: Name with type.
-        before: As it is.
-        after: As it is to be.
-        checks: What was inspected.
+        before: The present settings.
+        after: The new settings.
+        checks: What was checked.
     """
 
     table: TableName
@@ -57,11 +57,11 @@ class TablePlan:
 
     @property
     def wrong(self) -> list[Check]:
-        """Checks that speak against it."""
+        """The checks that failed."""
         return [check for check in self.checks if check.verdict is Verdict.WRONG]
 
     def changes(self) -> list[str]:
-        """Each field that changes, in a line."""
+        """Return one line for each field that changes."""
         pairs = (
             (f"segmentsConfig.{_FIELD}", self.before.scheme or "(none)", self.after.scheme or "(none)"),
             (f"metadata.customConfigs.{POLICY_KEY}", self.before.policy, self.after.policy),
@@ -73,19 +73,19 @@ def apply(client: RestClient, planned: TablePlan) -> None:
     """Change the table's config as planned, and read it back.
 
     Raises:
-        RejectedError: A check speaks against it, or Pinot refuses the config.
+        RejectedError: A check failed, or Pinot refuses the config.
         ConflictError: Somebody else has changed these settings since the plan was made, or at the same time.
-        OutcomeUnknownError: The reply was lost: read the table's config.
+        OutcomeUnknownError: The reply was lost; read the table's config to find out.
     """
     if planned.wrong:
         raise RejectedError(
-            f"the config of {planned.table} is not changed: "
+            f"the config of {planned.table} was not changed, because checks failed: "
             + "; ".join(f"{check.where}: {check.text}" for check in planned.wrong),
-            remedy="fix that first",
+            remedy="fix what is wrong first",
         )
     config = client.tables.get(planned.table)
     if PeerSettings.of(config) != planned.before:
-        raise ConflictError(f"{planned.table} was changed by somebody else meanwhile", remedy="run it again")
+        raise ConflictError(f"somebody else changed {planned.table} meanwhile", remedy="run it again")
     document = config.to_json()
     if planned.after.scheme is None:
         document["segmentsConfig"].pop(_FIELD, None)
@@ -94,6 +94,4 @@ def apply(client: RestClient, planned: TablePlan) -> None:
     set_policy(document, planned.after.policy)
     client.tables.update(TableConfig.from_json(document), skip_task_validation=True)
     if PeerSettings.of(client.tables.get(planned.table)) != planned.after:
-        raise ConflictError(
-            f"{planned.table} was written by somebody else at the same time", remedy="run it again"
-        )
+        raise ConflictError(f"somebody else changed {planned.table} at the same time", remedy="run it again")

@@ -1,4 +1,4 @@
-"""The servers that have a realtime table's segments: those that consume, and those that segments move to."""
+"""The servers of a realtime table: those that consume, and those that segments move to."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ServerTags:
     """The tags of a table's servers.
 
     Attributes:
-        consuming: Of those that consume, and commit.
-        others: Of those that committed segments move to: when they are completed, and to tiers.
+        consuming: Tag of the servers that consume and commit.
+        others: Tags of the servers that committed segments move to, on completion and to tiers.
     """
 
     consuming: str
@@ -28,7 +28,7 @@ class ServerTags:
 
     @classmethod
     def of(cls, config: TableConfig) -> ServerTags:
-        """Read them, as Pinot does."""
+        """Read the tags, by Pinot's own rules."""
         tenants = config.tenants
         usual = f"{tenants.get('server') or 'DefaultTenant'}_REALTIME"
         override = tenants.get("tagOverrideConfig") or {}
@@ -48,9 +48,9 @@ class TableServers:
     """The servers of a table.
 
     Attributes:
-        configs: Configuration of each, by name; of one that does not answer the reason.
-        consuming: Names of those that consume, and commit.
-        fewest: How many have the tag that the fewest have.
+        configs: Configuration of each server by name, or why it does not answer.
+        consuming: Names of the servers that consume and commit.
+        fewest: Number of servers with that of the tags that the fewest servers have.
     """
 
     configs: Mapping[str, dict[str, str] | str]
@@ -59,7 +59,7 @@ class TableServers:
 
 
 def table_servers(client: RestClient, servers: ServerAdmins, config: TableConfig) -> TableServers:
-    """Ask each server of a table for its configuration.
+    """Read the configuration of each server of a table.
 
     Raises:
         NotAppliedError: The controller does not answer.

@@ -1,4 +1,4 @@
-"""Audits and repairs at an interval, until it is stopped."""
+"""Audits and repairs at an interval, until stopped."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from controller_client.zookeeper import Alone, Turn
 __all__ = ["Watch"]
 
 _POLL_S = 0.5
-"""So often it is asked whether this watch has its turn."""
+"""How often the watch checks whether it has its turn."""
 
 logger = logging.getLogger(__name__)
 
 
 class Watch:
-    """The service. Of several one has its turn; should two repair the same segment, that does no harm.
+    """The watch service. Of several watches, one has its turn; two repairs of one segment would do no harm.
 
     Args:
-        audit: Looks at all segments; runs in the thread of :meth:`serve`.
+        audit: Audits all segments; runs in the thread of :meth:`serve`.
         repairer: Repairs one segment; None: only audit.
-        metrics: Gets what was seen and done.
-        clock: Time.
+        metrics: Records what was found and done.
+        clock: The clock.
         interval_s: Seconds from the end of a round to the start of the next.
-        parallel: Segments that are repaired at a time.
-        turn: Whether this watch has rounds. Given up when it stops, before the repairs that go on have ended.
-        sweep: Deletes leftovers in the store, asks before each whether to stop, and returns how many it has
-            deleted; runs after the repairs, in the thread of :meth:`serve`. None: nothing is swept.
+        parallel: Segments to repair at a time.
+        turn: Whether this watch runs rounds. Released when it stops, before repairs in progress finish.
+        sweep: Deletes leftovers in the store and returns how many; checks before each one whether to stop.
+            Runs after the repairs, in the thread of :meth:`serve`. None: nothing is swept.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class Watch:
         self._turn = turn or Alone()
 
     def serve(self, stop: threading.Event) -> None:
-        """Run rounds until the event is set; repairs that are under way then are finished.
+        """Run rounds until the event is set; repairs in progress are then finished.
 
-        A round that breaks off, because controller or ZooKeeper do not answer, is logged and counted, and so
-        is one that had to leave a table out; the next one comes at its time.
+        A round that is aborted because the controller or ZooKeeper does not answer, or that had to skip a
+        table, is logged and counted; the next round starts as usual.
         """
         while not stop.is_set():
             if not self._turn.is_holder:
@@ -84,7 +84,7 @@ class Watch:
         """Audit, repair, then sweep.
 
         Returns:
-            Whether all tables were inspected; what is wrong with the others is in the log and the metrics.
+            Whether all tables were audited; the log and the metrics show what is wrong with the others.
         """
         report = self._audit()
         self._metrics.audited(report)
@@ -93,7 +93,7 @@ class Watch:
             self._repair(self._repairer, report, stop)
         if self._sweep is not None and (deleted := self._sweep(lambda: self._is_over(stop))):
             self._metrics.swept(deleted)
-            logger.info("%d leftovers in the store were deleted", deleted)
+            logger.info("deleted %d leftovers in the store", deleted)
         return not report.failed
 
     def _repair(self, repairer: Repairer, report: AuditReport, stop: threading.Event) -> None:
@@ -105,7 +105,7 @@ class Watch:
             logger.log(level, "%s of %s: %s %s", each.segment, each.table, each.outcome, each.message or "")
 
     def _pause(self, stop: threading.Event) -> None:
-        """Wait for the next round, unless the turn ends before: what was seen is another's to tell then."""
+        """Wait for the next round, unless the turn ends before: then another watch reports instead."""
         left_s = self._interval_s
         while left_s > 0 and not stop.is_set() and self._turn.is_holder:
             stop.wait(min(left_s, _POLL_S))

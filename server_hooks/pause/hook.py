@@ -144,7 +144,7 @@ class PauseHook(TickingHook[HostedServerView]):
             write_report(store, report)
             self._reported = report
         if self._metrics:
-            self._metrics.held(report.held)
+            self._metrics.held(report.paused)
 
     def stopping(self, role: HostedServerView) -> None:
         """End the threads."""
@@ -210,7 +210,7 @@ class PauseHook(TickingHook[HostedServerView]):
             return False
         if self._last_life:
             reports.append(self._last_life)
-        held = any(each.held.get(table, {}).get(segment.partition) == segment.name for each in reports)
+        held = any(each.paused.get(table, {}).get(segment.partition) == segment.name for each in reports)
         return not held
 
     def _on_read_error(self, table: str, error: Exception) -> None:

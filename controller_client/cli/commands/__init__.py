@@ -1,1 +1,1 @@
-"""The commands of ``pinotctl`` that need REST, SQL and ZooKeeper only; one module for each."""
+"""The commands of ``pinotctl`` that need only REST, SQL and ZooKeeper; one module for each."""

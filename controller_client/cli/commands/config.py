@@ -1,7 +1,7 @@
-"""Show the settings that pinotctl runs with.
+"""Show the settings that pinotctl uses.
 
-A flag wins over the environment, the environment over the profile. Profiles are tables of
-~/.config/pinotctl.toml (or the file named by PINOTCTL_CONFIG); 'default' is used unless --profile or
+A flag overrides the environment, and the environment overrides the profile. Profiles are tables in
+~/.config/pinotctl.toml (or the file that PINOTCTL_CONFIG names); 'default' is used unless --profile or
 PINOT_PROFILE names another:
 
 \b

@@ -1,4 +1,4 @@
-"""Pause, resume and watch the consumption of realtime tables; change streams; recover what got stuck."""
+"""Pause, resume and watch the consumption of realtime tables; change streams; recover from failures."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import dry_run_option, output_option, timeout_option
+from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import NotFoundError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["consumption"]
 
 _TABLES = table_argument("patterns", metavar="TABLE...", nargs=-1, required=True)
-_NO_WAIT = click.option("--no-wait", is_flag=True, help="Do not wait until it is finished.")
+_NO_WAIT = click.option("--no-wait", is_flag=True, help="Return without waiting for the result.")
 _TIMEOUT = timeout_option("Seconds to wait, for each table.")
 _PARTITIONS = click.option(
     "--partition",
@@ -33,13 +34,13 @@ _PARTITIONS = click.option(
     type=click.IntRange(min=0),
     multiple=True,
     metavar="NUMBER",
-    help="Only this partition; may be given again. All servers of the table must be hosted in Python.",
+    help="Only this partition; all servers of the table must be hosted in Python. Repeatable.",
 )
-_COMMENT = click.option("--comment", help="More words; Pinot 1.3 and later keep them too.")
+_COMMENT = click.option("--comment", help="Free text; Pinot 1.3 and later store it too.")
 _NO_STREAM = click.option(
     "--no-stream",
     is_flag=True,
-    help="Do not read the stream itself (lag, lost rows); e.g. where it cannot be reached from here.",
+    help="Do not read the stream itself (lag, lost rows), e.g. if it cannot be reached from here.",
 )
 
 
@@ -51,12 +52,12 @@ def consumption() -> None:  # noqa: D103  # help is the module's docstring
 @consumption.command()
 @_TABLES
 @_PARTITIONS
-@click.option("--reason", help="Why, in a word.")
+@click.option("--reason", help="Short reason for the pause.")
 @_COMMENT
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
-    help="How many segments commit at a time; Pinot 1.5 and later.",
+    help="Segments that commit at a time (Pinot 1.5 and later).",
 )
 @_NO_WAIT
 @_TIMEOUT
@@ -74,10 +75,11 @@ def pause(
     timeout_s: float,
     dry_run: bool,
 ) -> None:
-    """Pause tables and wait until nothing of them consumes on any server.
+    """Pause tables and wait until no server consumes them.
 
-    TABLE is a name, or a pattern such as 'web_*'. The pause of every table is requested before the first one
-    is waited for. Run again, it goes on waiting, and forces the commit of what has not committed.
+    TABLE is a name, or a pattern such as 'web_*'. All pauses are requested first, then the command waits for
+    each table. If you run it again, it continues to wait, and forces the commit of segments that have not
+    committed yet.
     """
     from controller_client.consumption.pausing import pause as pause_table
     from controller_client.consumption.pausing import wait_paused
@@ -85,14 +87,15 @@ def pause(
     controls = _controls(cli, patterns)
     if partitions:
         if batch_size:
-            raise click.UsageError("--batch-size does not go with --partition")
+            raise click.UsageError("--batch-size cannot be combined with --partition")
         pause_partitions_of(cli, controls, partitions, reason, comment, not no_wait, timeout_s, dry_run)
         return
 
     def preview(control: TableControl) -> dict[str, Any]:
         ideal = control.ideal()
-        at = "is paused already" if ideal.flags.table_paused else "would be paused"
-        cli.out.note(f"{control.table} {at}: {len(ideal.consuming)} segments consume.")
+        what = "is already paused" if ideal.flags.table_paused else "would be paused"
+        consuming = counted_text(len(ideal.consuming), "consuming segment")
+        cli.out.note(f"{control.table} {what}: {consuming}.")
         return {
             "warnings": note_warnings(cli, control),
             "changed": False,
@@ -107,12 +110,12 @@ def pause(
             control, reason=reason, comment=comment, wait=False, timeout_s=timeout_s, batch_size=batch_size
         )
         if not began:
-            cli.out.note(f"{control.table} was paused already.")
+            cli.out.note(f"{control.table} was already paused.")
         return {"changed": began, "dry_run": False, "paused": False, "warnings": warnings}
 
     def wait(control: TableControl) -> dict[str, Any]:
         wait_paused(control, timeout_s=timeout_s)
-        cli.out.note(f"{control.table} is paused: nothing consumes.")
+        cli.out.note(f"{control.table} is paused: no server consumes it.")
         return {"paused": True}
 
     if dry_run:
@@ -130,8 +133,8 @@ def pause(
     show_default=True,
     metavar="PLACE",
     help=(
-        "smallest, largest, lastConsumed, or the offsets of partitions: 0=120,3=77. All but the last one may "
-        "leave rows out, or read them again."
+        "Where to start: smallest, largest, lastConsumed, or an offset for each partition (0=120,3=77). Only "
+        "lastConsumed neither skips rows nor reads them twice."
     ),
 )
 @_COMMENT
@@ -154,7 +157,7 @@ def resume(
 ) -> None:
     """Resume tables and wait until every partition consumes.
 
-    Rows that the stream has dropped during the pause are reported, with their offsets.
+    If the stream dropped rows during the pause, their offsets are reported.
     """
     from controller_client.cli.commands.consumption_view import as_json, resume_notes
     from controller_client.consumption.offsets import parse_consume_from
@@ -165,7 +168,9 @@ def resume(
     controls = _controls(cli, patterns, no_stream)
     if partitions:
         if start is not ConsumeFrom.LAST_CONSUMED:
-            raise click.UsageError("a partition resumes where it was stopped: no --consume-from")
+            raise click.UsageError(
+                "--consume-from cannot be combined with --partition: a partition resumes where it was paused"
+            )
         resume_partitions_of(cli, controls, partitions, not no_wait, timeout_s, dry_run)
         return
 
@@ -179,10 +184,10 @@ def resume(
             control, consume_from=start, wait=not no_wait, timeout_s=timeout_s, comment=comment
         )
         if result.changed:
-            cli.out.note(f"{control.table} {'is resuming' if no_wait else 'consumes'}.")
+            cli.out.note(f"{control.table} is {'resuming' if no_wait else 'consuming'}.")
             note_jumps(cli, result.jumps)
         else:
-            cli.out.note(f"{control.table} consumes already.")
+            cli.out.note(f"{control.table} is already consuming.")
         return {"dry_run": False, **result.to_json()}
 
     each_table(cli, controls, preview if dry_run else go)
@@ -190,16 +195,18 @@ def resume(
 
 @consumption.command()
 @table_argument("patterns", metavar="[TABLE]...", nargs=-1)
-@click.option("--watch", "watching", is_flag=True, help="Show it again and again, until Ctrl-C.")
+@click.option("--watch", "watching", is_flag=True, help="Keep showing the status until Ctrl-C.")
 @click.option(
     "--interval",
     "interval_s",
     type=click.FloatRange(min=0.1),
     default=2.0,
     show_default=True,
-    help="Seconds between two readings of --watch.",
+    help="With --watch: seconds between updates.",
 )
-@click.option("--rounds", type=click.IntRange(min=1), help="How many readings of --watch.")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), show_default="no limit", help="With --watch: number of updates."
+)
 @_NO_STREAM
 @output_option()
 @pass_cli
@@ -211,9 +218,9 @@ def status(
     rounds: int | None,
     no_stream: bool,
 ) -> None:
-    """Show where the partitions of tables are (of all realtime tables, unless some are named).
+    """Show state, offset and lag of each partition (of all realtime tables, unless some are named).
 
-    With --watch: in place on a terminal, elsewhere a line for each change.
+    --watch updates the display in place on a terminal; otherwise it writes one line for each change.
     """
     from controller_client.cli.commands.consumption_view import show, watch
 
@@ -233,7 +240,7 @@ def status(
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
-    help="How many segments commit at a time; Pinot 1.4 and later.",
+    help="Segments that commit at a time (Pinot 1.4 and later).",
 )
 @_NO_WAIT
 @_TIMEOUT
@@ -248,7 +255,7 @@ def force_commit(
     timeout_s: float,
     dry_run: bool,
 ) -> None:
-    """Commit what tables consume now, and go on consuming."""
+    """Commit the consuming segments of tables; consumption continues in new segments."""
     from controller_client.consumption.committing import force_commit as force
 
     controls = _controls(cli, patterns)
@@ -260,8 +267,8 @@ def force_commit(
             done = "would be committed"
         else:
             segments = force(control, timeout_s=timeout_s, wait=not no_wait, batch_size=batch_size)
-            done = "were asked to commit" if no_wait else "committed"
-        cli.out.note(f"{control.table}: {len(segments)} segments {done}.")
+            done = "asked to commit" if no_wait else "committed"
+        cli.out.note(f"{control.table}: {counted_text(len(segments), 'segment')} {done}.")
         return {
             "segments": sorted(segments),
             "changed": bool(segments) and not dry_run,
@@ -274,7 +281,7 @@ def force_commit(
 
 
 def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = False) -> list[TableControl]:
-    """The realtime tables that patterns name, with or without their type; without patterns all."""
+    """Return the realtime tables that match patterns, with or without type; all if there are no patterns."""
     from controller_client.consumption.table_control import TableControl
 
     everything = cli.client().tables.list(TableType.REALTIME)

@@ -1,7 +1,8 @@
-"""The pause and resume of single partitions on the command line."""
+"""Pause and resume of single partitions on the command line."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from controller_client.cli.commands.each_table import each_table
@@ -26,21 +27,22 @@ def pause_partitions_of(
     """Pause partitions of tables, or check that they could be."""
     from controller_client.consumption.partitions import check_pause, pause_partitions
 
-    named = ", ".join(map(str, partitions))
+    named = _named(partitions)
+    are, them = ("is", "it") if len(partitions) == 1 else ("are", "them")
 
     def go(control: TableControl) -> dict[str, Any]:
         record = {"partitions": list(partitions), "changed": False, "dry_run": dry_run, "paused": False}
         if dry_run:
             check_pause(control, partitions)
-            cli.out.note(f"{control.table}: partitions {named} would be paused.")
+            cli.out.note(f"{control.table}: {named} would be paused.")
             return record
         began = pause_partitions(
             control, partitions, reason=reason, comment=comment, wait=wait, timeout_s=timeout_s
         )
         if not began:
-            cli.out.note(f"{control.table}: partitions {named} were paused already.")
+            cli.out.note(f"{control.table}: {named} had already been paused.")
         if wait:
-            cli.out.note(f"{control.table}: partitions {named} are paused: no server consumes them.")
+            cli.out.note(f"{control.table}: {named} {are} paused: no server consumes {them}.")
         return {**record, "changed": began, "paused": wait}
 
     each_table(cli, controls, go)
@@ -57,17 +59,21 @@ def resume_partitions_of(
     """Resume partitions of tables, or report which of them would be resumed."""
     from controller_client.consumption.partitions import resume_partitions
 
-    named = ", ".join(map(str, partitions))
-
     def go(control: TableControl) -> dict[str, Any]:
         record = {"partitions": list(partitions), "changed": False, "dry_run": dry_run}
         if dry_run:
             paused = sorted(control.ideal().flags.paused_partitions & set(partitions))
-            cli.out.note(f"{control.table}: of partitions {named}, {paused or 'none'} would be resumed.")
+            text = f"{_named(paused)} would be resumed" if paused else "none of these partitions is paused"
+            cli.out.note(f"{control.table}: {text}.")
             return {**record, "would_resume": paused}
         changed = resume_partitions(control, partitions, wait=wait, timeout_s=timeout_s)
-        done = "consume again" if changed else "were not paused"
-        cli.out.note(f"{control.table}: partitions {named} {done}.")
+        one = len(partitions) == 1
+        done = f"{'is' if one else 'are'} resumed" if changed else f"{'was' if one else 'were'} not paused"
+        cli.out.note(f"{control.table}: {_named(partitions)} {done}.")
         return {**record, "changed": changed}
 
     each_table(cli, controls, go)
+
+
+def _named(partitions: Sequence[int]) -> str:
+    return f"partition{'s' if len(partitions) > 1 else ''} {', '.join(map(str, partitions))}"

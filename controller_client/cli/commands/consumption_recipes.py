@@ -1,4 +1,4 @@
-"""Recipes on the consumption of one table: each reports a step before it takes it, and can be run again."""
+"""Multi-step recipes for the consumption of one table: each step is announced, and each can be run again."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 __all__ = ["RECIPES", "note_jumps", "note_warnings"]
 
 _TABLE = table_argument()
-_TIMEOUT = timeout_option("Seconds for each step that waits.")
+_TIMEOUT = timeout_option("Seconds to wait in each step.")
 
 
 @click.command(name="change-stream")
 @_TABLE
 @click.option(
-    "--set", "values", multiple=True, metavar="KEY=VALUE", help="A key of the stream config; may be repeated."
+    "--set", "values", multiple=True, metavar="KEY=VALUE", help="Set a key of the stream config. Repeatable."
 )
 @click.option(
     "--set-from-file",
     "files",
     multiple=True,
     metavar="KEY=FILE",
-    help="A key whose value is in a file: for credentials.",
+    help="Set a key to the content of a file, for credentials. Repeatable.",
 )
-@click.option("--unset", "removed", multiple=True, metavar="KEY", help="A key to remove; may be repeated.")
+@click.option("--unset", "removed", multiple=True, metavar="KEY", help="Remove a key. Repeatable.")
 @click.option(
     "--consume-from",
     type=click.Choice(["smallest", "largest", "lastConsumed"], case_sensitive=False),
-    help="Where to begin in the new stream; lastConsumed only where its offsets are those of the old one.",
+    help="Where to start in the new stream; lastConsumed only if its offsets equal those of the old one.",
 )
 @click.option(
     "--no-stream",
     is_flag=True,
-    help="Do not check the new stream first; e.g. where only the cluster can reach it.",
+    help="Do not check the new stream first, e.g. if only the cluster can reach it.",
 )
 @_TIMEOUT
 @dry_run_option
@@ -64,8 +64,8 @@ def change_stream(
 ) -> None:
     """Move a table to another stream: pause, change its stream config, resume.
 
-    When a partition does not consume in time, the old config and the old offsets are put back, and the
-    command fails. A run that was killed is finished by running it again, without --set.
+    If a partition does not start consuming in time, the old config and offsets are restored and the command
+    fails. If a run was killed, run it again without --set to finish it.
     """
     from controller_client.consumption.change_stream import change_stream as change
     from controller_client.rest.consumption import ConsumeFrom
@@ -79,7 +79,7 @@ def change_stream(
     steps = _Steps(cli, control)
     result = change(control, changes, consume_from=start, timeout_s=timeout_s, report=steps, dry_run=dry_run)
     if result is not None:
-        cli.out.note(f"{control.table} consumes from the new stream.")
+        cli.out.note(f"{control.table} is consuming from the new stream.")
     steps.report(control, dry_run, changed=result is not None and result.changed)
 
 
@@ -88,21 +88,21 @@ def change_stream(
 @click.option(
     "--until",
     metavar="PLACE",
-    help="The offset of each partition to wait for: 0=120,1=77; default: the present end offsets of the "
-    "stream.",
+    show_default="the stream's current end offsets",
+    help="Offset to reach in each partition, e.g. 0=120,1=77.",
 )
 @_TIMEOUT
 @dry_run_option
 @output_option()
 @pass_cli
 def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float, dry_run: bool) -> None:
-    """Read what the stream holds now to its end, then pause the table: for streams that end."""
+    """Consume the stream up to its current end, then pause the table: for streams that end."""
     from controller_client.consumption.draining import drain as drain_table
     from controller_client.consumption.offsets import parse_consume_from
 
     offsets = parse_consume_from(until) if until else None
     if offsets is not None and not isinstance(offsets, dict):
-        raise ConfigError(f"--until {until} does not name offsets", expected="0=120,1=77")
+        raise ConfigError(f"--until {until} contains no offsets", expected="e.g. 0=120,1=77")
     control = _control(cli, table_name)
     steps = _Steps(cli, control)
     end_offsets = drain_table(control, until=offsets, timeout_s=timeout_s, report=steps, dry_run=dry_run)
@@ -117,9 +117,9 @@ def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float,
 @output_option()
 @pass_cli
 def recover(cli: CliContext, table_name: str, reload: bool, timeout_s: float, dry_run: bool) -> None:
-    """Get stuck consumption going: reset segments in ERROR, pause, resume with new segments.
+    """Get stuck consumption going again: reset segments in ERROR, pause, resume with new segments.
 
-    The new segments use the present schema and table config.
+    The new segments use the current schema and table config.
     """
     from controller_client.consumption.recovering import recover as recover_table
 
@@ -137,7 +137,7 @@ def recover(cli: CliContext, table_name: str, reload: bool, timeout_s: float, dr
 @output_option()
 @pass_cli
 def recreate(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> None:
-    """Create consuming segments for partitions that have none, e.g. because they were deleted."""
+    """Create consuming segments for partitions that have none, e.g. because the segments were deleted."""
     from controller_client.consumption.recovering import recreate as recreate_segments
 
     control = _control(cli, table_name)
@@ -156,7 +156,7 @@ def recreate(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) 
 @output_option()
 @pass_cli
 def reset(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> None:
-    """Begin new consuming segments, with the present schema and config, while all rows stay queryable."""
+    """Start new consuming segments with the current schema and config; all rows stay queryable."""
     from controller_client.consumption.recovering import reset as reset_segments
 
     control = _control(cli, table_name)
@@ -166,13 +166,13 @@ def reset(cli: CliContext, table_name: str, timeout_s: float, dry_run: bool) -> 
 
 
 def note_jumps(cli: CliContext, jumps: Iterable[OffsetJump]) -> None:
-    """List which partitions did not resume where their committed rows end."""
+    """Report the partitions that did not resume where their committed rows end."""
     for jump in jumps:
         cli.out.note(f"  {jump}")
 
 
 def note_warnings(cli: CliContext, control: TableControl) -> list[str]:
-    """List what a pause or forced commit may do to a table with Pinot's own upsert or dedup."""
+    """Report what a pause or forced commit can do to a table with Pinot's own upsert or dedup."""
     warnings = control.upsert_warnings()
     for text in warnings:
         cli.out.note(f"{control.table} has {text}.")
@@ -189,7 +189,7 @@ def _control(cli: CliContext, table_name: str) -> TableControl:
 
 
 class _Steps:
-    """Notes each step of a recipe with its number, and reports all of them as JSON at the end."""
+    """Shows each step of a recipe with its number, and writes all steps as JSON at the end."""
 
     def __init__(self, cli: CliContext, control: TableControl) -> None:
         self._out = cli.out

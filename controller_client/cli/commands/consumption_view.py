@@ -1,4 +1,4 @@
-"""How the consumption of tables is shown: a table for people, JSON, and a view that goes on."""
+"""Display of the consumption of tables: a table for people, JSON, and a continuous view."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from controller_client.cli.output import Output
 from controller_client.clock import Clock
+from controller_client.common.counted_text import counted_text
 from controller_client.common.visible_text import visible
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.pinots_pauses import pinots_remedy
@@ -20,7 +21,7 @@ COLUMNS = ("table", "partition", "state", "offset", "lag", "segment_since", "ser
 
 
 def show(out: Output, statuses: Sequence[TableStatus]) -> None:
-    """Write statuses: as a table, with the pauses on lines of their own, or as JSON."""
+    """Write statuses as a table, with the pauses on separate lines, or as JSON."""
     if out.is_json:
         out.json([as_json(status) for status in statuses])
         return
@@ -30,7 +31,7 @@ def show(out: Output, statuses: Sequence[TableStatus]) -> None:
 
 
 def headline(status: TableStatus) -> Iterator[str]:
-    """Describe what a table is at, who paused it, when and why, and what is not known."""
+    """Describe a table's state, who paused it, when and why, and what could not be read."""
     yield f"{status.table}: {status.state}"
     for holder in status.holders:
         yield f"  paused {_by(holder)}"
@@ -39,11 +40,11 @@ def headline(status: TableStatus) -> Iterator[str]:
         details = ", ".join(text for text in (pinot.reason_code, pinot.comment, pinot.time_text) if text)
         yield f"  Pinot reports: {details}"
         if pinot.is_pinots_own:
-            yield f"  Pinot paused it by itself: {pinots_remedy(pinot)}"
+            yield f"  Pinot paused it on its own: {pinots_remedy(pinot)}"
     for index, topic in status.paused_topics.items():
-        yield f"  topic {topic} (index {index}) is paused by itself"
+        yield f"  topic {topic} (index {index}) is paused separately"
     if status.foreign:
-        yield "  it was paused before that by somebody who left no name"
+        yield "  it had already been paused by someone who left no name"
     for each in status.partitions:
         if each.paused_by:
             yield f"  partition {each.partition} paused {_by(each.paused_by)}"
@@ -84,25 +85,28 @@ def as_json(status: TableStatus) -> dict[str, Any]:
 
 
 def resume_notes(seen: TableStatus, consume_from: str) -> Iterator[str]:
-    """Describe what a resume would do, and what it could not."""
+    """Describe what a resume would do, and which rows it could not read."""
     pause = seen.pinot_pause
     if pause is not None and pause.is_pinots_own:
-        yield f"{seen.table} is {seen.state} by Pinot itself ({pause.reason_code}): a resume is refused."
+        yield f"{seen.table}: {seen.state} by Pinot itself ({pause.reason_code}), so a resume is refused."
         yield f"  {pinots_remedy(pause)}"
         return
     yield f"{seen.table} is {seen.state}; it would be resumed from {consume_from}."
     for index, topic in seen.paused_topics.items():
-        yield f"  topic {topic} (index {index}) is paused by itself, and stays so"
+        yield f"  topic {topic} (index {index}) is paused separately and stays paused"
     for each in seen.partitions:
         if each.lost:
             yield (
-                f"  partition {each.partition}: the stream has dropped the offsets {each.lost[0]} to "
-                f"{each.lost[1] - 1}; they cannot be read any more"
+                f"  partition {each.partition}: the stream has dropped offsets {each.lost[0]} to "
+                f"{each.lost[1] - 1}; they can no longer be read"
             )
         elif each.ahead:
-            yield f"  partition {each.partition}: the stream ends at {each.latest_offset}, before it"
+            yield (
+                f"  partition {each.partition}: the stream ends at {each.latest_offset}, before the offset "
+                f"to resume from ({each.offset})"
+            )
     if seen.stream_problem:
-        yield f"  it cannot be determined whether rows are lost: {seen.stream_problem}"
+        yield f"  cannot determine whether rows are lost: {seen.stream_problem}"
 
 
 def _partition_json(each: PartitionStatus) -> dict[str, Any]:
@@ -119,41 +123,41 @@ def _by(holder: Holder) -> str:
 def watch(
     out: Output, read: Callable[[], list[TableStatus]], clock: Clock, interval_s: float, *, rounds: int | None
 ) -> None:
-    """Show statuses again and again: in place on a terminal, elsewhere a line for each change.
+    """Show statuses continuously: in place on a terminal, otherwise one line for each change.
 
     Args:
-        out: Where to; with JSON, one object a line for each change of a table.
+        out: The output; with JSON, it gets one object on a line for each change of a table.
         read: Reads the statuses; called in this thread.
         clock: Time and sleep.
-        interval_s: Seconds between two readings.
-        rounds: How many readings; None: until the user ends it (Ctrl-C).
+        interval_s: Seconds between updates.
+        rounds: Number of updates; None: until Ctrl-C.
     """
     if sys.stdout.isatty() and not out.is_json:
         _watch_live(read, clock, interval_s, rounds)
         return
-    known: dict[tuple[str, int | None], Any] = {}
+    shown: dict[tuple[str, int | None], Any] = {}
     for number in _rounds(rounds):
         if number:
             clock.sleep(interval_s)
         for status in read():
-            _report_changes(out, status, known)
+            _report_changes(out, status, shown)
 
 
-def _report_changes(out: Output, status: TableStatus, known: dict[tuple[str, int | None], Any]) -> None:
+def _report_changes(out: Output, status: TableStatus, shown: dict[tuple[str, int | None], Any]) -> None:
     if out.is_json:
         document = as_json(status)
-        if known.get((status.table, None)) != document:
-            known[status.table, None] = document
+        if shown.get((status.table, None)) != document:
+            shown[status.table, None] = document
             out.json_line(document)
         return
-    about: list[tuple[int | None, str]] = [(None, str(status.state))]
-    about += [
-        (each.partition, f"partition {each.partition}: {each.state}, {_place(each)}")
+    lines: list[tuple[int | None, str]] = [(None, str(status.state))]
+    lines += [
+        (each.partition, f"partition {each.partition}: {each.state}, {_position(each)}")
         for each in status.partitions
     ]
-    for number, text in about:
-        if known.get((status.table, number)) != text:
-            known[status.table, number] = text
+    for number, text in lines:
+        if shown.get((status.table, number)) != text:
+            shown[status.table, number] = text
             out.line(f"{status.table} {text}")
 
 
@@ -186,7 +190,7 @@ def _rounds(rounds: int | None) -> Iterator[int]:
         number += 1
 
 
-def _place(each: PartitionStatus) -> str:
+def _position(each: PartitionStatus) -> str:
     lag = "" if each.lag is None else f", {each.lag} behind"
     note = _note(each)
     return f"offset {each.offset or '-'}{lag}" + (f" ({note})" if note else "")
@@ -198,12 +202,13 @@ def _note(each: PartitionStatus) -> str:
 
 def _finding(each: PartitionStatus) -> str:
     if each.lost:
-        first, behind = each.lost
-        return f"the stream has dropped the {behind - first:,} offsets {first} to {behind - 1} unread"
+        first, end = each.lost
+        lost = counted_text(end - first, "unread offset")
+        return f"the stream has dropped {lost}: {first} to {end - 1}"
     if each.ahead:
         return f"the stream ends at {each.latest_offset}, before this offset"
     if each.building:
-        return f"not built yet: {', '.join(each.building)}"
+        return f"not yet built: {', '.join(each.building)}"
     return ""
 
 

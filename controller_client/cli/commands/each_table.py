@@ -1,4 +1,4 @@
-"""Doing something with several tables, whatever becomes of each."""
+"""Runs steps on several tables; a failure of one does not stop the others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["Step", "each_table"]
 
 Step = Callable[["TableControl"], Mapping[str, Any]]
-"""One step with one table; returns what it adds to the table's JSON object."""
+"""One step for one table; returns what it adds to the table's JSON object."""
 
 
 def each_table(cli: CliContext, controls: Sequence[TableControl], *steps: Step) -> None:
-    """Do each step with each table that is still well; a single table's error is raised.
+    """Run each step for each table that has not failed.
 
-    With JSON, a list with an object for each table is written at the end. Of several tables the errors are
-    reported, and the command ends with the greatest of their exit codes: 3, an unknown outcome, before 1.
+    With one table, its error is raised. With several, the errors are reported, and the command ends with the
+    highest of their exit codes: 3 (outcome unknown) rather than 1. With JSON, a list with an object for each
+    table is written at the end.
     """
     records: dict[str, dict[str, Any]] = {
         control.table: {"table": control.table, "error": None} for control in controls

@@ -1,4 +1,4 @@
-"""Show what the cluster is, what its version can, and what of this project works on it."""
+"""Show the cluster's addresses, what its version supports, and which features of this project work on it."""
 
 from __future__ import annotations
 

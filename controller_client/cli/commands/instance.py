@@ -18,7 +18,7 @@ def instance() -> None:  # noqa: D103  # help is the module's docstring
 
 
 @instance.command(name="list")
-@click.option("--live", is_flag=True, help="Also whether each is connected now.")
+@click.option("--live", is_flag=True, help="Also show whether each one is connected now.")
 @output_option()
 @pass_cli
 def list_(cli: CliContext, live: bool) -> None:
@@ -38,7 +38,7 @@ def list_(cli: CliContext, live: bool) -> None:
 @output_option()
 @pass_cli
 def show(cli: CliContext, name: str) -> None:
-    """Show one instance as Pinot describes it."""
+    """Show what Pinot reports about an instance."""
     cli.out.record(known_instance(cli, name).details)
 
 

@@ -24,7 +24,7 @@ def known_instance(cli: CliContext, name: str) -> Instance:
     """Return an instance.
 
     Raises:
-        NotFoundError: There is none of that name; the error has the nearest names.
+        NotFoundError: There is no such instance; the error suggests the nearest names.
     """
     try:
         return cli.client().instances.get(name)
@@ -37,8 +37,8 @@ def known_instance(cli: CliContext, name: str) -> Instance:
 @click.command()
 @_NAME
 @click.argument("tags", metavar="[TAG]...", nargs=-1)
-@click.option("--add", "added", metavar="TAG", multiple=True, help="One more; may be given again.")
-@click.option("--remove", "removed", metavar="TAG", multiple=True, help="Not any more; may be given again.")
+@click.option("--add", "added", metavar="TAG", multiple=True, help="Tag to add. Repeatable.")
+@click.option("--remove", "removed", metavar="TAG", multiple=True, help="Tag to remove. Repeatable.")
 @dry_run_option
 @output_option()
 @pass_cli
@@ -50,18 +50,20 @@ def tag(
     removed: tuple[str, ...],
     dry_run: bool,
 ) -> None:
-    """Set the tags of an instance to those that are named, or --add and --remove single ones.
+    """Set all tags of an instance, or add and remove single tags with --add and --remove.
 
-    A broker serves the tables of its new tags at once. Servers keep what segments they have until the tables
-    are rebalanced.
+    A broker serves the tables of its new tags at once. Servers keep their segments until the tables are
+    rebalanced.
     """
     if bool(tags) == bool(added or removed):
-        raise click.UsageError("name all tags of the instance, or some by --add and --remove")
+        raise click.UsageError("pass all tags of the instance, or use --add and --remove")
     before = known_instance(cli, name).tags
     kept = tuple(each for each in before if each not in removed)
     wanted = tuple(dict.fromkeys(tags or (*kept, *added)))
     if not wanted:
-        raise click.UsageError("an instance needs a tag; server_untagged or broker_untagged is for none")
+        raise click.UsageError(
+            "an instance needs at least one tag; server_untagged and broker_untagged stand for no tag"
+        )
     same = set(wanted) == set(before)
     record = {
         "instance": name,
@@ -72,12 +74,12 @@ def tag(
     }
     shown = f"{', '.join(before) or 'none'} -> {', '.join(wanted)}"
     if same:
-        cli.out.result(f"{name} has these tags already.", record)
+        cli.out.result(f"{name} already has these tags.", record)
     elif dry_run:
         cli.out.result(f"The tags of {name} would change: {shown}.", record)
     else:
         cli.client().instances.set_tags(name, wanted, update_broker_resource=True)
-        cli.out.result(f"The tags of {name} changed: {shown}.", record)
+        cli.out.result(f"Changed the tags of {name}: {shown}.", record)
 
 
 @click.command()
@@ -86,7 +88,7 @@ def tag(
 @output_option()
 @pass_cli
 def enable(cli: CliContext, name: str, dry_run: bool) -> None:
-    """Have Helix give an instance work again."""
+    """Have Helix assign work to an instance again."""
     _set_enabled(cli, name, enabled=True, dry_run=dry_run)
 
 
@@ -97,7 +99,7 @@ def enable(cli: CliContext, name: str, dry_run: bool) -> None:
 @output_option()
 @pass_cli
 def disable(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
-    """Have Helix take all work from an instance: a server unloads its segments, which stay assigned to it."""
+    """Have Helix take all work from an instance: a server unloads its segments but keeps its assignments."""
     known_instance(cli, name)
     if not dry_run:
         confirm(f"Take all work from {name} at {cli.client().config.url}?", yes=yes)
@@ -114,7 +116,7 @@ def _set_enabled(cli: CliContext, name: str, *, enabled: bool, dry_run: bool) ->
         "dry_run": dry_run,
     }
     if was == enabled:
-        cli.out.result(f"{name} is {word} already.", record)
+        cli.out.result(f"{name} is already {word}.", record)
     elif dry_run:
         cli.out.result(f"{name} would be {word}.", record)
     else:
@@ -134,9 +136,9 @@ def _set_enabled(cli: CliContext, name: str, *, enabled: bool, dry_run: bool) ->
 @output_option()
 @pass_cli
 def drop(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
-    """Take an instance that is stopped for good out of the cluster.
+    """Remove an instance that is stopped for good from the cluster.
 
-    Looks first whether it is live, and what of tables it has; where it has anything, nothing is sent.
+    Refused if the instance is live, or still has segments or tables assigned to it.
     """
     client = cli.client()
     known_instance(cli, name)
@@ -159,11 +161,11 @@ def drop(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
         cli.out.result(f"{name} would not be dropped: {'; '.join(check.obstacles)}.", record)
         return
     if dry_run:
-        cli.out.result(f"{name} would be dropped: it is not live, and has nothing of any table.", record)
+        cli.out.result(f"{name} would be dropped: it is not live and no table uses it.", record)
         return
-    confirm(f"Drop {name} at {client.config.url}? It is not live, and has nothing of any table.", yes=yes)
+    confirm(f"Drop {name} at {client.config.url}? It is not live and no table uses it.", yes=yes)
     client.instances.drop(name)
-    cli.out.result(f"{name} is dropped.", {**record, "changed": True})
+    cli.out.result(f"Dropped {name}.", {**record, "changed": True})
 
 
 INSTANCE_CHANGES = (tag, enable, disable, drop)

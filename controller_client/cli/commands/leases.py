@@ -1,4 +1,4 @@
-"""Show which process works where several could: who holds the leases and locks of the cluster."""
+"""Show which processes hold the cluster's leases and locks, and which ones stand by."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def leases() -> None:  # noqa: D103  # help is the module's docstring
 @output_option()
 @pass_cli
 def list_(cli: CliContext) -> None:
-    """List who holds each lease and lock, and who stands by for a lease, in the order of taking over.
+    """List the holder of each lease and lock, and the standbys of each lease in the order of succession.
 
-    Schedulers and deep store watches have a lease; the key coordinator of an upsert table, a run of a task
-    and an apply have a lock. A coordinator that stands by is not in the list: it looks twice a second.
+    Schedulers and deep-store watches use a lease. The key coordinator of an upsert table, a run of a task and
+    an apply use a lock. A standby coordinator is not listed: it polls the lock twice a second.
     """
     found = read_standing(cli.property_store())
     cli.out.table(_COLUMNS, [_row(each) for each in found])

@@ -1,4 +1,4 @@
-"""Show segment replacements of a table; find and repair what interrupted ones left behind."""
+"""Show a table's segment replacements; find and repair what interrupted ones left behind."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 
@@ -53,9 +54,9 @@ def list_(cli: CliContext, table_name: str) -> None:
     type=click.FloatRange(min=0),
     default=3600.0,
     show_default=True,
-    help="Seconds after which an entry in progress counts as stuck: longer than any replacement takes.",
+    help="Seconds after which an entry in progress counts as stuck; longer than any replacement takes.",
 )
-@click.option("--repair", "do_repair", is_flag=True, help="Repair what can be repaired without a decision.")
+@click.option("--repair", "do_repair", is_flag=True, help="Repair what needs no decision by you.")
 @dry_run_option
 @yes_option
 @output_option()
@@ -68,14 +69,16 @@ def doctor(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Look for faults in the lineage of tables (all, unless some are named).
+    """Find faults in the lineage of tables (of all tables, unless some are named).
 
-    Exit code 1 when a fault remains, so that it can be run as a check.
+    The exit code is 1 if a fault remains, so that you can run it as a check.
     """
     from controller_client.publishing.examine_lineage import examine_lineage
 
     if dry_run and not do_repair:
-        raise ConfigError("--dry-run goes with --repair", remedy="without --repair nothing is changed anyway")
+        raise ConfigError(
+            "--dry-run needs --repair", remedy="leave it out: without --repair nothing is changed anyway"
+        )
     client = cli.client()
     names = [table_with_type(client, name) for name in table_names]
     names = names or list(client.tables.list_typed())
@@ -85,11 +88,11 @@ def doctor(
     repairable = [(name, fault) for name, fault in found if fault.repair is not None]
     remaining = len(found)
     if do_repair and repairable and not dry_run:
-        confirm(f"Repair {len(repairable)} faults at {client.config.url}?", yes=yes)
+        confirm(f"Repair {counted_text(len(repairable), 'fault')} at {client.config.url}?", yes=yes)
         remaining -= _repair_all(cli, repairable)
     elif dry_run:
         cli.out.note(f"{len(repairable)} of {len(found)} faults would be repaired.")
-    cli.out.note(f"Tables looked at: {len(names)}. Faults that remain: {remaining}.")
+    cli.out.note(f"Tables checked: {len(names)}. Remaining faults: {remaining}.")
     if remaining:
         raise click.exceptions.Exit(1)
 
@@ -101,21 +104,22 @@ def _repair_all(cli: CliContext, faults: list[tuple[TableName, Diagnosis]]) -> i
         store = cli.property_store() if fault.repair and fault.repair.load else None
         done = repair(cli.client(), name, fault, store=store)
         if done.load:
-            cli.out.note(f"{name}: {len(done.load)} segments of entry {fault.entry.entry_id} are loaded.")
+            loaded = counted_text(len(done.load), "segment")
+            cli.out.note(f"{name}: entry {fault.entry.entry_id}: loaded {loaded}.")
             continue
-        reverted = "reverted and " if done.revert else ""
-        cli.out.note(
-            f"{name}: entry {fault.entry.entry_id} {reverted}cleaned of {len(done.delete)} segments."
-        )
+        reverted = "reverted, " if done.revert else ""
+        deleted = counted_text(len(done.delete), "segment")
+        cli.out.note(f"{name}: entry {fault.entry.entry_id}: {reverted}deleted {deleted}.")
     return len(faults)
 
 
 def _row(table: TableName, fault: Diagnosis) -> tuple[object, ...]:
     plan = None
     if fault.repair is not None and fault.repair.load:
-        plan = f"load {len(fault.repair.load)} segments"
+        plan = f"load {counted_text(len(fault.repair.load), 'segment')}"
     elif fault.repair is not None:
-        plan = ("revert, " if fault.repair.revert else "") + f"delete {len(fault.repair.delete)} segments"
+        deleted = counted_text(len(fault.repair.delete), "segment")
+        plan = ("revert, " if fault.repair.revert else "") + f"delete {deleted}"
     return (
         table,
         fault.entry.entry_id,

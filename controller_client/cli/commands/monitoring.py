@@ -1,4 +1,4 @@
-"""Alerts for Prometheus, dashboards for Grafana, and the list of all metrics."""
+"""Print alerts for Prometheus and the list of all metrics; write dashboards for Grafana."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def monitoring() -> None:  # noqa: D103  # help is the module's docstring
 @monitoring.command()
 @pass_cli
 def rules(cli: CliContext) -> None:
-    """Print the file of alerts for Prometheus, for its `rule_files`."""
+    """Print the alerting rules, as a file for `rule_files` of Prometheus."""
     from controller_client.monitoring.rules import rules_text
 
     cli.out.document(rules_text())
@@ -34,7 +34,7 @@ def rules(cli: CliContext) -> None:
 @output_option()
 @pass_cli
 def dashboards(cli: CliContext, folder: Path) -> None:
-    """Write the dashboards for Grafana into a folder that is there, a file each; older ones are replaced."""
+    """Write the Grafana dashboards into an existing folder, one file each; existing files are replaced."""
     from controller_client.monitoring.dashboards import DASHBOARDS, dashboard_json
 
     rows = []
@@ -49,7 +49,7 @@ def dashboards(cli: CliContext, folder: Path) -> None:
 @output_option()
 @pass_cli
 def metrics(cli: CliContext) -> None:
-    """List all metrics: types, labels, units, and which processes have them."""
+    """List all metrics with types, labels, units, and the processes that publish them."""
     from controller_client.monitoring.catalogue import all_metrics
 
     cli.out.table(

@@ -1,6 +1,6 @@
-"""List and cancel the queries that brokers run now.
+"""List and cancel running queries.
 
-Brokers keep account of them where pinot.broker.enable.query.cancellation is true, as it is by default since
+Brokers keep track of running queries if pinot.broker.enable.query.cancellation is true, the default since
 Pinot 1.5.
 """
 
@@ -24,10 +24,10 @@ def queries() -> None:  # noqa: D103  # help is the module's docstring
 @output_option()
 @pass_cli
 def list_(cli: CliContext) -> None:
-    """List the queries that the brokers run now (of all brokers, or of those of pinotctl's --broker)."""
+    """List the queries that the brokers run now (all brokers, or those of pinotctl's --broker option)."""
     found = cli.client().brokers.running_queries(_brokers(cli))
     cli.out.table(("broker", "query", "sql"), [(each.broker_url, each.query_id, each.sql) for each in found])
-    cli.out.note(f"{len(found):,} {'query runs' if len(found) == 1 else 'queries run'}.")
+    cli.out.note(f"{len(found):,} {'query' if len(found) == 1 else 'queries'} running.")
 
 
 @queries.command()
@@ -36,11 +36,12 @@ def list_(cli: CliContext) -> None:
 @output_option()
 @pass_cli
 def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
-    """Have the servers of a query end it; QUERY is its number in the list.
+    """Have the servers end a query; QUERY is its number in the list.
 
-    Servers that do not have it yet do not end it either: it goes on, and the command fails.
+    If no server has received the query yet, it continues, and the command fails.
 
-    Numbers are the brokers' own: where two have the same, pinotctl's --broker names the one that is meant.
+    Each broker numbers its own queries: if two brokers use the same number, select one with pinotctl's
+    --broker option.
     """
     client = cli.client()
     running = [each for each in client.brokers.running_queries(_brokers(cli)) if each.query_id == query_id]
@@ -48,7 +49,9 @@ def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
         raise NotFoundError(f"no broker runs a query {query_id}", remedy="see 'pinotctl queries list'")
     if len(running) > 1:
         urls = ", ".join(each.broker_url for each in running)
-        raise ConflictError(f"several brokers run a query {query_id}: {urls}", remedy="name one by --broker")
+        raise ConflictError(
+            f"several brokers run a query {query_id}: {urls}", remedy="select one with --broker"
+        )
     (query,) = running
     record = {
         "broker": query.broker_url,
@@ -58,15 +61,15 @@ def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
         "dry_run": dry_run,
     }
     if dry_run:
-        cli.out.result(f"The query {query_id} of {query.broker_url} would be cancelled: {query.sql}", record)
+        cli.out.result(f"Query {query_id} of {query.broker_url} would be cancelled: {query.sql}", record)
         return
     if not client.brokers.cancel_query(query.broker_url, query_id):
         raise NotAppliedError(
-            f"the query {query_id} goes on: the broker told its servers to end it, and none of them knows it",
+            f"query {query_id} continues: the broker asked its servers to end it, but none of them has it",
             where=query.broker_url,
-            remedy="it ends when it is done or its timeoutMs is over",
+            remedy="try again, or wait: the query ends when it finishes or its timeoutMs has passed",
         )
-    cli.out.result(f"The servers are told to end the query {query_id} of {query.broker_url}.", record)
+    cli.out.result(f"Asked the servers to end query {query_id} of {query.broker_url}.", record)
 
 
 def _brokers(cli: CliContext) -> list[str]:

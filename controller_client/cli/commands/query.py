@@ -13,8 +13,8 @@ from controller_client.cli.arguments import key_values, read_stdin, read_text
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
 from controller_client.cli.output import OutputFormat
-from controller_client.cli.querying.asking import Asker, Asking
 from controller_client.cli.querying.parameters import params_of, read_params
+from controller_client.cli.querying.running import QueryRunner, QuerySettings
 from controller_client.cli.querying.writing import check_target, note_of, write, written_to
 from controller_client.errors import ConfigError
 
@@ -27,31 +27,35 @@ __all__ = ["query"]
     "--file",
     "file",
     type=click.Path(path_type=Path),
-    help="A file of statements that end with semicolons, instead of SQL.",
+    help="Read statements from a file; each ends with a semicolon.",
 )
 @click.option(
     "--param",
     "param_pairs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Value of the placeholder :NAME: a JSON number, true, false, quoted text or list, else text;"
-    " repeatable.",
+    help="Value of the placeholder :NAME: a JSON number, true, false, quoted string or list; anything else is"
+    " text. Repeatable.",
 )
-@click.option("--shell", is_flag=True, help="Ask for statements, as without SQL on a terminal.")
-@click.option("--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows there.")
+@click.option("--shell", is_flag=True, help="Prompt for statements, as without SQL on a terminal.")
 @click.option(
-    "--option", "options", multiple=True, metavar="KEY=VALUE", help="A query option of Pinot; repeatable."
-)
-@click.option(
-    "--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), help="Seconds it may take."
+    "--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows to a file."
 )
 @click.option(
-    "--allow-partial", is_flag=True, help="Accept the answer although servers or segments are missing."
+    "--option", "options", multiple=True, metavar="KEY=VALUE", help="Query option of Pinot. Repeatable."
 )
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    show_default="the broker's limit",
+    help="Seconds that a statement may take.",
+)
+@click.option("--allow-partial", is_flag=True, help="Accept an answer with missing servers or segments.")
 @click.option(
     "--upsert",
     is_flag=True,
-    help="Answer for upsert tables at one version, through brokers without our hook.",
+    help="Query upsert tables at one consistent version through brokers that lack this project's hook.",
 )
 @output_option(*OutputFormat)
 @pass_cli
@@ -69,24 +73,26 @@ def query(
 ) -> None:
     """Run a SQL query on a broker.
 
-    SQL is one statement, or '-' to read it from stdin; without it, on a terminal, statements are asked for.
-    Without LIMIT, Pinot returns 10 rows. An answer with fewer servers or segments than asked is an error
-    unless --allow-partial is given. With --upsert the options skipUpsert=true, asOfVersion=N and
-    asOfTimestamp=MS apply.
+    SQL is one statement, or '-' to read it from stdin. Without SQL, a shell prompts for statements if it runs
+    on a terminal. Without LIMIT, Pinot returns 10 rows. An answer that lacks servers or segments is an error
+    unless --allow-partial is given. With --upsert, the options skipUpsert=true, asOfVersion=N and
+    asOfTimestamp=MS are available.
     """
     params = read_params(param_pairs)
-    asking = Asking(key_values(options, "--option"), timeout_s, allow_partial, upsert)
+    settings = QuerySettings(key_values(options, "--option"), timeout_s, allow_partial, upsert)
     if shell or (sql is None and file is None and sys.stdin.isatty() and sys.stdout.isatty()):
         if sql is not None or file is not None or target is not None:
-            raise ConfigError("--shell asks for statements itself", expected="neither SQL, --file nor --to")
-        _run_shell(cli, asking, params)
+            raise ConfigError(
+                "--shell prompts for statements itself", expected="no SQL, no --file and no --to"
+            )
+        _run_shell(cli, settings, params)
         return
     statements = _statements(sql, file)
     check_target(cli.out.format, len(statements), target)
-    with Asker(cli, asking) as asker:
+    with QueryRunner(cli, settings) as runner:
         answers = []
         for statement, own in zip(statements, params_of(statements, params), strict=True):
-            answers.append(asker.ask(statement, own))
+            answers.append(runner.run(statement, own))
     with written_to(target):
         write(cli.out, answers, versions=upsert)
     for answer in answers:
@@ -97,7 +103,7 @@ def query(
 def _statements(sql: str | None, file: Path | None) -> list[str]:
     if (sql is None) == (file is None):
         raise ConfigError(
-            "no SQL is given" if sql is None else "both SQL and --file are given",
+            "no SQL was given" if sql is None else "both SQL and --file were given",
             expected="SQL, '-' to read it from stdin, or --file FILE",
         )
     if file is not None:
@@ -107,11 +113,11 @@ def _statements(sql: str | None, file: Path | None) -> list[str]:
     else:
         found = [text] if (text := read_stdin() if sql == "-" else str(sql)).strip() else []
     if not found:
-        raise ConfigError("there is no SQL statement", expected="e.g. select * from flights limit 10")
+        raise ConfigError("the SQL contains no statement", expected="e.g. select * from flights limit 10")
     return found
 
 
-def _run_shell(cli: CliContext, asking: Asking, params: Mapping[str, Any]) -> None:
+def _run_shell(cli: CliContext, settings: QuerySettings, params: Mapping[str, Any]) -> None:
     from controller_client.cli.querying.shell import run_shell
 
-    run_shell(cli, asking, params)
+    run_shell(cli, settings, params)

@@ -1,6 +1,6 @@
-"""See, stop, resume and delete the queues of minion tasks, and have the controller make tasks.
+"""Show, stop, resume and delete the queues of minion tasks, and have the controller schedule tasks.
 
-Each task type has a queue of its own. What FileIngestionTask does is seen by 'pinotctl task'.
+Each task type has its own queue. For FileIngestionTask see 'pinotctl task'.
 """
 
 from __future__ import annotations
@@ -48,48 +48,48 @@ def list_(cli: CliContext) -> None:
         try:
             rows.append((task_type, tasks.queue_state(task_type), len(states), counts))
         except NotFoundError:
-            continue  # it was deleted a moment ago
+            continue  # it has just been deleted
     cli.out.table(("task_type", "state", "tasks", "by_state"), rows)
 
 
 @queue.command()
 @_TYPE
-@wait_options("no task of it runs")
+@wait_options("none of its tasks runs")
 @dry_run_option
 @output_option()
 @pass_cli
 def stop(cli: CliContext, task_type: str, wait: bool, timeout_s: float, dry_run: bool) -> None:
-    """Stop a queue: its tasks are stopped, and no other begins before it is resumed."""
+    """Stop a queue: running tasks are stopped, and no task starts until the queue is resumed."""
     _switch(cli, task_type, "STOPPED", wait, timeout_s, dry_run)
 
 
 @queue.command()
 @_TYPE
-@wait_options("it works")
+@wait_options("it is running")
 @dry_run_option
 @output_option()
 @pass_cli
 def resume(cli: CliContext, task_type: str, wait: bool, timeout_s: float, dry_run: bool) -> None:
-    """Let a stopped queue go on, with the tasks that were stopped."""
+    """Resume a stopped queue, including the tasks that were stopped."""
     _switch(cli, task_type, "IN_PROGRESS", wait, timeout_s, dry_run)
 
 
 @queue.command()
 @_TYPE
-@click.option("--force", is_flag=True, help="Also while it is not stopped.")
+@click.option("--force", is_flag=True, help="Delete the queue even if it is not stopped.")
 @dry_run_option
 @yes_option
 @output_option()
 @pass_cli
 def delete(cli: CliContext, task_type: str, force: bool, dry_run: bool, yes: bool) -> None:
-    """Delete a queue with all of its tasks; the next task of the type makes a new one."""
+    """Delete a queue with all its tasks; the next task of the type creates a new queue."""
     tasks = cli.client().tasks
     _check(cli, task_type)
     state, count = tasks.queue_state(task_type), len(tasks.states(task_type))
     if state == "IN_PROGRESS" and not force:
         raise RejectedError(
             f"the queue of {task_type} is not stopped",
-            remedy=f"stop it by 'pinotctl queue stop {task_type}', or pass --force",
+            remedy=f"run 'pinotctl queue stop {task_type}' first, or pass --force",
         )
     what = f"the queue of {task_type} with {counted_text(count, 'task')}"
     record = {"task_type": task_type, "tasks": count, "changed": not dry_run, "dry_run": dry_run}
@@ -102,16 +102,17 @@ def delete(cli: CliContext, task_type: str, force: bool, dry_run: bool, yes: boo
 
 
 @queue.command()
-@click.option("--type", "task_type", metavar="TASK_TYPE", help="Only this type; default: all.")
-@click.option("--table", "table_name", metavar="TABLE", help="Only this table; default: all.")
+@click.option("--type", "task_type", metavar="TASK_TYPE", show_default="all", help="Only this task type.")
+@click.option("--table", "table_name", metavar="TABLE", show_default="all", help="Only this table.")
 @dry_run_option
 @output_option()
 @pass_cli
 def schedule(cli: CliContext, task_type: str | None, table_name: str | None, dry_run: bool) -> None:
-    """Have the controller make tasks now, as at the times of their schedules.
+    """Have the controller schedule tasks now, as it does at their scheduled times.
 
-    It knows none of the types that only Python-hosted minions run: for these see 'pinotctl task run'. With
-    --dry-run, the tables are named at which it would look; whether there is work for them it finds only then.
+    The controller does not know the task types that only Python-hosted minions run; for those see 'pinotctl
+    task run'. --dry-run lists the tables that the controller would check; whether they have work is known
+    only when it schedules them.
     """
     client = cli.client()
     table = table_with_type(client, table_name) if table_name else None
@@ -119,7 +120,7 @@ def schedule(cli: CliContext, task_type: str | None, table_name: str | None, dry
         found = _configured(client, task_type, [table] if table else client.tables.list_typed())
         texts = [f"{each} of {', '.join(tables)}" for each, tables in found.items()]
         cli.out.result(
-            f"Would look for work: {'; '.join(texts) or 'no table has a config of such a task'}.",
+            f"Would check for work: {'; '.join(texts) or 'no table has such a task in its config'}.",
             {"tables": found, "changed": False, "dry_run": True},
         )
         return
@@ -128,7 +129,7 @@ def schedule(cli: CliContext, task_type: str | None, table_name: str | None, dry
     for error in made.errors:
         cli.out.note(f"Error: {error}")
     cli.out.result(
-        f"{counted_text(len(names), 'task')} made{': ' + ', '.join(names) if names else ''}.",
+        f"Scheduled {counted_text(len(names), 'task')}{': ' + ', '.join(names) if names else ''}.",
         {
             "tasks": {key: list(each) for key, each in made.tasks.items()},
             "errors": list(made.errors),
@@ -146,9 +147,9 @@ def schedule(cli: CliContext, task_type: str | None, table_name: str | None, dry
 @output_option()
 @pass_cli
 def debug(cli: CliContext, task_type: str, task_name: str | None) -> None:
-    """Show the tasks of a type, or the subtasks of one of them with their minions and errors.
+    """Show the tasks of a type, or the subtasks of one task with their minions and errors.
 
-    JSON has Pinot's whole answer.
+    With --output json: Pinot's complete response.
     """
     tasks = cli.client().tasks
     if task_name is not None:
@@ -188,15 +189,15 @@ def _switch(
     client = cli.client()
     _check(cli, task_type)
     was = client.tasks.queue_state(task_type)
-    said = f"The queue of {task_type} {'is stopped' if wanted == 'STOPPED' else 'works'}"
+    change = "stopped" if wanted == "STOPPED" else "resumed"
     record = {"task_type": task_type, "before": was, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        change = "stopped" if wanted == "STOPPED" else "resumed"
         cli.out.result(f"The queue of {task_type} ({was}) would be {change}.", {**record, "state": was})
         return
     (client.tasks.stop if wanted == "STOPPED" else client.tasks.resume)(task_type)
     if not wait:
-        cli.out.result(f"{said} in a moment.", {**record, "state": client.tasks.queue_state(task_type)})
+        state = client.tasks.queue_state(task_type)
+        cli.out.result(f"The queue of {task_type} is being {change}.", {**record, "state": state})
         return
 
     def missing() -> str | None:
@@ -207,17 +208,20 @@ def _switch(
             return None
         return f"the queue is {state}, {counted_text(len(running), 'task')} running"
 
-    with cli.out.progress(f"Queue of {task_type}", unit="tasks run") as progress:
+    with cli.out.progress(f"Queue of {task_type}", unit="running tasks") as progress:
         wait_until(
-            missing, what=f"the queue of {task_type}: {wanted}", timeout_s=timeout_s, clock=client.clock
+            missing,
+            what=f"the queue of {task_type} to be {wanted}",
+            timeout_s=timeout_s,
+            clock=client.clock,
         )
-    cli.out.result(f"{said}.", {**record, "state": wanted})
+    cli.out.result(f"The queue of {task_type} is {change}.", {**record, "state": wanted})
 
 
 def _configured(
     client: ControllerClient, task_type: str | None, tables: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Return the tables whose configs have a task, by its type."""
+    """Return the tables whose configs contain tasks, by task type."""
     found: dict[str, list[str]] = {}
     for table in tables:
         task = client.tables.get(table).task
@@ -231,7 +235,7 @@ def _check(cli: CliContext, task_type: str) -> None:
     known = cli.client().tasks.types()
     if task_type not in known:
         raise NotFoundError(
-            f"the task type {task_type} has no queue",
+            f"there is no queue for the task type {task_type}",
             where=cli.client().config.url,
             remedy=did_you_mean(task_type, known, otherwise="see 'pinotctl queue list'"),
         )

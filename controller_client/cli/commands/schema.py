@@ -15,6 +15,7 @@ from controller_client.cli.commands.schema_reload import (
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import schema_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
+from controller_client.common.counted_text import counted_text
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema
@@ -42,7 +43,7 @@ def list_(cli: CliContext) -> None:
 @output_option()
 @pass_cli
 def show(cli: CliContext, name: str) -> None:
-    """Show a schema's fields; with --output json the schema as Pinot has it."""
+    """Show a schema's fields; with --output json, the complete schema."""
     try:
         found = cli.client().schemas.get(name)
     except NotFoundError as error:
@@ -67,24 +68,24 @@ def show(cli: CliContext, name: str) -> None:
 
 @schema.command()
 @_FILE
-@click.option("--override", is_flag=True, help="Replace a schema of the same name.")
+@click.option("--override", is_flag=True, help="Replace an existing schema of the same name.")
 @dry_run_option
 @output_option()
 @pass_cli
 def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None:
-    """Add the schema of a JSON file ('-' for stdin)."""
+    """Create a schema from a JSON file ('-' for stdin)."""
     wanted = Schema.from_json(read_json_object(file))
     name, schemas = wanted.schema_name, cli.client().schemas
     record = {"schema": name, "fields": len(wanted.fields), "changed": not dry_run, "dry_run": dry_run}
     there = name in schemas.list()
-    verb = "replaced" if there else "created"
+    what = f"the schema {name} with {counted_text(len(wanted.fields), 'field')}"
     if dry_run:
         if there and not override:
-            raise ConflictError(f"there is a schema {name} already", remedy="pass --override to replace it")
-        cli.out.result(f"The schema {name} with {len(wanted.fields)} fields would be {verb}.", record)
+            raise ConflictError(f"the schema {name} already exists", remedy="pass --override to replace it")
+        cli.out.result(f"Would {'replace' if there else 'create'} {what}.", record)
         return
     schemas.create(wanted, override=override)
-    cli.out.result(f"The schema {name} is {verb}.", record)
+    cli.out.result(f"{'Replaced' if there else 'Created'} {what}.", record)
 
 
 @schema.command()
@@ -93,17 +94,17 @@ def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None
     "--reload",
     "do_reload",
     is_flag=True,
-    help="Let servers load the segments of its tables again, so that they get new columns, and wait for it.",
+    help="Reload the segments of its tables, so that they get the new columns, and wait until that is done.",
 )
 @timeout_option("Seconds to wait for the reload of each table.")
 @dry_run_option
 @output_option()
 @pass_cli
 def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry_run: bool) -> None:
-    """Replace the schema of the same name by that of a JSON file ('-' for stdin).
+    """Replace a schema with the one in a JSON file ('-' for stdin).
 
-    A new column is in a segment only when its servers have loaded the segment again; until then queries that
-    name it, or all columns by *, leave the segment out.
+    A segment gets a new column only when its servers reload it. Until then, queries that select the column,
+    by name or by *, leave the segment out.
     """
     wanted = Schema.from_json(read_json_object(file))
     present = cli.client().schemas.get(wanted.schema_name)
@@ -112,7 +113,7 @@ def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry
     if not dry_run:
         cli.client().schemas.update(wanted)
     cli.out.result(
-        f"The schema {wanted.schema_name} {'would be' if dry_run else 'is'} replaced: "
+        f"{'Would replace' if dry_run else 'Replaced'} the schema {wanted.schema_name}: "
         f"new fields {added}, dropped fields {dropped}.",
         {
             "schema": wanted.schema_name,
@@ -140,13 +141,13 @@ def delete(cli: CliContext, name: str, dry_run: bool, yes: bool) -> None:
     """Delete a schema that no table uses."""
     if name not in cli.client().schemas.list():
         raise NotFoundError(f"there is no schema {name}", where=cli.client().config.url)
-    # 0.11.0 itself looks at realtime tables only, and deletes the schema of an offline table.
+    # Pinot 0.11.0 itself checks realtime tables only, and would delete the schema of an offline table.
     if cli.client().tables.exists(name):
         raise ConflictError(f"the table {name} uses the schema {name}", remedy="delete the table first")
     record = {"schema": name, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.result(f"The schema {name} would be deleted.", record)
+        cli.out.result(f"Would delete the schema {name}.", record)
         return
     confirm(f"Delete the schema {name} at {cli.client().config.url}?", yes=yes)
     cli.client().schemas.delete(name)
-    cli.out.result(f"The schema {name} is deleted.", record)
+    cli.out.result(f"Deleted the schema {name}.", record)

@@ -1,4 +1,4 @@
-"""What follows the update of a schema: segments get its new columns only when servers load them again."""
+"""What must follow a schema update: segments get the new columns only when servers reload them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["note_missing_columns", "reload_tables", "tables_of_schema"]
 
 
 def tables_of_schema(client: ControllerClient, schema: str) -> list[TableName]:
-    """Return the tables (with type) that have a schema, as Pinot finds it for a table."""
+    """Return the tables (with type) that use a schema, by Pinot's own rule."""
     schemas = set(client.schemas.list())
     found = []
     for name in client.tables.list_typed():
-        with suppress(NotFoundError):  # one that is deleted meanwhile
+        with suppress(NotFoundError):  # the table has just been deleted
             names = client.tables.get(name).schema_names
             if next((each for each in names if each in schemas), None) == schema:
                 found.append(name)
@@ -30,26 +30,26 @@ def tables_of_schema(client: ControllerClient, schema: str) -> list[TableName]:
 
 
 def note_missing_columns(cli: CliContext, tables: Sequence[TableName], columns: Sequence[str]) -> None:
-    """Warn of what queries make of segments without the new columns, and explain how to change that."""
+    """Warn how queries treat segments without the new columns, and explain how to change that."""
     filled = [name for name in tables if cli.client().segments.list(name, exclude_replaced=False)]
     if filled and columns:
         default = cli.client().cluster.capabilities().has(Capability.MISSING_COLUMNS_AS_DEFAULT)
         until_then = (
-            "queries read a new column's default value from their rows"
+            "queries see the default value of a new column in their rows"
             if default
-            else "a query that names a new column, or all columns by *, leaves them out"
+            else "a query that selects a new column, by name or by *, leaves them out"
         )
         cli.out.note(
-            f"Segments of {', '.join(filled)} lack {', '.join(columns)} until they are loaded again: "
-            f"{until_then}. Run this with --reload to load them again."
+            f"The segments of {', '.join(filled)} lack {', '.join(columns)} until they are reloaded: "
+            f"{until_then}. Run this with --reload to reload them."
         )
 
 
 def reload_tables(cli: CliContext, tables: Sequence[TableName], timeout_s: float) -> None:
-    """Let servers load all segments of tables again, and wait for each table.
+    """Have servers reload all segments of tables, and wait for each table.
 
     Raises:
-        WaitTimeoutError: Not all are loaded again in time.
+        WaitTimeoutError: Not all are reloaded in time.
     """
     segments = cli.client().segments
     jobs = {name: segments.reload(name) for name in tables if segments.list(name, exclude_replaced=False)}
@@ -58,12 +58,12 @@ def reload_tables(cli: CliContext, tables: Sequence[TableName], timeout_s: float
             progress.update(text=f"Reloading {name}")
             done = segments.wait_reloaded(name, job, timeout_s)
             left = done.total - done.reloaded
-            cli.out.note(f"{name}: {done.reloaded} of {done.total} replicas of segments are loaded again.")
+            cli.out.note(f"{name}: reloaded {done.reloaded} of {done.total} segment replicas.")
             if left > 0:
                 cli.out.note(
-                    f"  {left} consume and get the new columns with their next segment; "
-                    f"'pinotctl consumption reset {name}' begins it now."
+                    f"  {left} are consuming and get the new columns in their next segment; "
+                    f"'pinotctl consumption reset {name}' starts it now."
                 )
             progress.advance()
     if not jobs:
-        cli.out.note("No table of the schema has a segment: nothing to reload.")
+        cli.out.note("No table with this schema has segments: nothing to reload.")

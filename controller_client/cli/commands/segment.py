@@ -1,4 +1,4 @@
-"""List, show, upload, download, reset, delete and wait for segments of a table."""
+"""List, show, upload, download, reset, delete and wait for the segments of a table."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.lazy import LazyGroup
 from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
+from controller_client.common.counted_text import counted_text
 from controller_client.errors import ConfigError, DataError, NotFoundError
 
 __all__ = ["segment"]
@@ -28,7 +29,7 @@ def segment() -> None:  # noqa: D103  # help is the module's docstring
 
 @segment.command(name="list")
 @_TABLE
-@click.option("--all", "include_hidden", is_flag=True, help="Also those that the lineage hides.")
+@click.option("--all", "include_hidden", is_flag=True, help="Include segments that the lineage hides.")
 @output_option()
 @pass_cli
 def list_(cli: CliContext, table_name: str, include_hidden: bool) -> None:
@@ -64,9 +65,9 @@ def show(cli: CliContext, table_name: str, segment_name: str) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 @click.option(
-    "--no-refresh", is_flag=True, help="Refuse a segment whose name is taken, instead of replacing it."
+    "--no-refresh", is_flag=True, help="Refuse a segment whose name exists, instead of replacing it."
 )
-@click.option("--no-wait", is_flag=True, help="Do not wait until servers have loaded them.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until servers have loaded the segments.")
 @_TIMEOUT
 @dry_run_option
 @output_option()
@@ -80,13 +81,13 @@ def upload(
     timeout_s: float,
     dry_run: bool,
 ) -> None:
-    """Push segments (tar.gz) through the controller; each is visible as soon as it is loaded."""
+    """Upload segments (tar.gz) through the controller; each is visible as soon as it is loaded."""
     client = cli.client()
     name = table_with_type(client, table_name)
     segments = {_segment_in(tar): tar for tar in tars}
     if len(segments) != len(tars):
         raise ConfigError(
-            "two of the files contain a segment of the same name", expected="one file for each segment"
+            "two of the files contain a segment of the same name", expected="one file per segment"
         )
     record = {"table": name, "segments": list(segments), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
@@ -98,14 +99,16 @@ def upload(
         ]
         cli.out.result("\n".join(lines), {**record, "replaced": sorted(taken)})
         return
-    with cli.out.progress(f"Pushing to {name}", total=len(tars), unit="segments") as progress:
+    with cli.out.progress(f"Uploading to {name}", total=len(tars), unit="segments") as progress:
         for tar in tars:
             client.segments.upload_tar(name, tar, allow_refresh=not no_refresh)
             progress.advance()
     if not no_wait:
         client.segments.wait_online(name, segments, timeout_s)
+    uploaded = counted_text(len(tars), "segment")
     cli.out.result(
-        f"{len(tars)} segments are {'pushed' if no_wait else 'online'}.", {**record, "online": not no_wait}
+        f"Uploaded {uploaded}." if no_wait else f"Uploaded {uploaded}; all are online.",
+        {**record, "online": not no_wait},
     )
 
 
@@ -116,18 +119,19 @@ def upload(
     "--to",
     "target",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write; default SEGMENT.tar.gz.",
+    show_default="SEGMENT.tar.gz",
+    help="File to write.",
 )
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @output_option()
 @pass_cli
 def download(cli: CliContext, table_name: str, segment_name: str, target: Path | None, force: bool) -> None:
-    """Write a segment's tar.gz from the deep store to a file."""
+    """Download a segment's tar.gz from the deep store to a file."""
     name = table_with_type(cli.client(), table_name)
     path = target or Path(f"{Path(segment_name).name}.tar.gz")
     if path.exists() and not force:
-        raise ConfigError(f"there is a file {path} already", remedy="pass --force or another --to")
-    # A download that breaks off leaves no half file under the name that was asked for.
+        raise ConfigError(f"the file {path} already exists", remedy="pass --force or another --to")
+    # An interrupted download must not leave a partial file under the requested name.
     part = path.with_name(path.name + ".part")
     try:
         size_bytes = cli.client().segments.download(name, segment_name, part)
@@ -144,7 +148,9 @@ def download(cli: CliContext, table_name: str, segment_name: str, target: Path |
 @_TABLE
 @segment_argument("segment_names", metavar="SEGMENT...", nargs=-1, required=True)
 @click.option(
-    "--retention", help="How long the deep store keeps the tars, e.g. 0d; default: the cluster's setting."
+    "--retention",
+    show_default="the cluster's setting",
+    help="How long the deep store keeps the deleted tars, e.g. 0d.",
 )
 @_TIMEOUT
 @dry_run_option
@@ -160,13 +166,13 @@ def delete(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Delete segments and wait until the servers have dropped them."""
+    """Delete segments, and wait until the servers have dropped them."""
     client = cli.client()
     name = table_with_type(client, table_name)
     missing = set(segment_names) - set(client.segments.list(name, exclude_replaced=False))
     if missing:
         raise NotFoundError(f"{name} has no segment {', '.join(sorted(missing))}")
-    what = f"{len(segment_names)} segments of {name}"
+    what = f"{counted_text(len(segment_names), 'segment')} of {name}"
     record = {"table": name, "segments": list(segment_names), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         cli.out.result(f"Would delete {what}: {', '.join(segment_names)}.", record)
@@ -184,13 +190,13 @@ def delete(
 @output_option()
 @pass_cli
 def wait(cli: CliContext, table_name: str, segment_names: tuple[str, ...], timeout_s: float) -> None:
-    """Wait until segments (all of the table, unless some are named) are loaded by their servers."""
+    """Wait until servers have loaded segments (all of the table, unless some are named)."""
     client = cli.client()
     name = table_with_type(client, table_name)
     names = segment_names or tuple(client.tables.ideal_state(name))
     client.segments.wait_online(name, names, timeout_s)
     cli.out.result(
-        f"{len(names)} segments of {name} are online.",
+        f"Online: {counted_text(len(names), 'segment')} of {name}.",
         {"table": name, "segments": list(names), "online": True},
     )
 
@@ -199,15 +205,15 @@ segment.add_command(reset)
 
 
 def _segment_in(tar: Path) -> str:
-    """The segment's name: that of the one folder in its tar."""
+    """Return the segment's name: that of the one folder in its tar."""
     try:
         with tarfile.open(tar, "r:gz") as archive:
             first = archive.next()
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"this is not a tar.gz file: {error}", where=str(tar)) from error
+        raise DataError(f"the file is not a tar.gz: {error}", where=str(tar)) from error
     parts = Path(first.name).parts if first else ()
     if not parts or parts[0] in ("..", "/"):
         raise DataError(
-            "this tar.gz does not contain a segment", expected="one folder with the segment", where=str(tar)
+            "the tar.gz does not contain a segment", expected="one folder with the segment", where=str(tar)
         )
     return parts[0]

@@ -1,4 +1,4 @@
-"""``pinotctl segment fetch``: write a segment's tar.gz from the store, else from a server, to a file."""
+"""``pinotctl segment fetch``: download a segment from the deep store, or else from a server."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ __all__ = ["fetch"]
     "folder",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
     default=Path(),
-    help="Folder to write SEGMENT.tar.gz, or the folder SEGMENT, into; default: this one.",
+    show_default="the current folder",
+    help="Existing folder to write SEGMENT.tar.gz (with --unpack: the folder SEGMENT) to.",
 )
 @click.option("--unpack", is_flag=True, help="Write the segment's folder instead of its tar.gz.")
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @store_option
 @limit_options
 @accept_option
@@ -51,18 +52,17 @@ def fetch(
     limits: TarLimits,
     accept_agreeing: bool,
 ) -> None:
-    """Write a committed segment to a file: from the deep store, else from a server that has it.
+    """Download a committed segment to a file, from the deep store or else from a server.
 
-    What comes is proven to be the segment by the check sum of its metadata, over its content; indexes and
-    default columns that a server added to it are left out. A place whose copy is not proven is named and
-    passed over.
+    The content is verified against the checksum in the segment's metadata; indexes and default columns that a
+    server has added are left out. A copy that cannot be verified is reported, and the next one is tried.
     """
     table = table_with_type(cli.client(), table_name)
     name = file_name_of(segment_name)
     path = folder / f"{name}.tar.gz"
     target = folder / name if unpack else path
     if target.exists() and (unpack or not force):
-        raise ConfigError(f"there is {target} already", remedy="remove it, or pass another --to")
+        raise ConfigError(f"{target} already exists", remedy="remove it, or pass another --to")
     part = path.with_name(f".{path.name}.part")
     try:
         with auditor(cli, store_uri) as (segment_auditor, servers):
@@ -79,7 +79,7 @@ def fetch(
     finally:
         part.unlink(missing_ok=True)
     for each in found.refused:
-        cli.out.note(f"Passed over {each}.")
+        cli.out.note(f"Skipped {each}.")
     cli.out.result(
         f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found}.",
         {

@@ -1,4 +1,4 @@
-"""Let servers drop segments and load them again: what gets a segment out of ERROR."""
+"""Have servers drop segments and load them again, which gets a segment out of ERROR."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from controller_client.errors import NotFoundError
 
 __all__ = ["reset"]
 
-_WAKE_EVERY_LOOKS = 5
+_WAKE_EVERY_POLLS = 5
 
 
 @click.command()
 @table_argument()
 @segment_argument("segment_names", metavar="[SEGMENT]...", nargs=-1)
-@click.option("--errors", is_flag=True, help="All segments of the table that are in ERROR on a server.")
+@click.option("--errors", is_flag=True, help="Reset all of the table's segments that are in ERROR.")
 @click.option("--server", metavar="NAME", help="Only on this server.")
 @wait_options("the servers have loaded them")
 @dry_run_option
@@ -40,12 +40,12 @@ def reset(
     timeout_s: float,
     dry_run: bool,
 ) -> None:
-    """Let servers drop segments and load them again: those that are named, or all in ERROR.
+    """Have servers drop segments and load them again: the named ones, or all that are in ERROR.
 
-    Meanwhile queries find the other replicas alone, or none. 'table reload' loads them in place.
+    Meanwhile queries use the other replicas, if there are any. 'table reload' reloads segments in place.
     """
     if bool(segment_names) == errors:
-        raise click.UsageError("name segments, or pass --errors")
+        raise click.UsageError("pass either segments or --errors")
     client = cli.client()
     table = table_with_type(client, table_name)
     ideal, seen = client.tables.ideal_state(table), client.tables.external_view(table)
@@ -83,16 +83,16 @@ def reset(
             client.segments.reset(table, name, server=server)
             progress.advance()
     if loading is None:
-        cli.out.result(f"{what} are reset; see 'pinotctl segment wait {table}'.", record)
+        cli.out.result(f"Reset {what}; 'pinotctl segment wait {table}' waits until they are loaded.", record)
         return
     loading.wait(timeout_s)
-    cli.out.result(f"{what} are reset, and loaded.", {**record, "online": True})
+    cli.out.result(f"Reset {what}; all are loaded.", {**record, "online": True})
 
 
 class _Loading:
-    """Waits for servers to have dropped segments and loaded them again.
+    """Waits until servers have dropped segments and loaded them again.
 
-    The states alone do not show it: one that a server has not dropped yet is loaded, too.
+    The states alone do not show it: a segment that a server has not dropped yet counts as loaded, too.
     """
 
     def __init__(
@@ -104,42 +104,42 @@ class _Loading:
         self._before = self._transitions()
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until all are loaded.
+        """Wait until all segments are loaded.
 
         Raises:
-            WaitTimeoutError: They are not in time.
+            WaitTimeoutError: Not all are loaded in time.
         """
         from controller_client.helix import wake_helix
         from controller_client.rest.segment_states import first_few
 
         client, table, names = self._cli.client(), self._table, self._names
-        looks = 0
+        polls = 0
         with self._cli.out.progress(f"Loading {table}", total=len(names), unit="segments") as progress:
 
             def missing() -> str | None:
-                nonlocal looks
-                looks += 1
+                nonlocal polls
+                polls += 1
                 now = self._transitions()
                 faults: list[object] = [
-                    f"{name} is not dropped by {server} yet"
+                    f"{server} has not dropped {name} yet"
                     for (name, server), before in self._before.items()
                     if now.get((name, server)) == before
                 ]
                 unloaded = client.segments.unloaded(table, names)
                 progress.update(done=len(names) - len({fault.segment for fault in unloaded}))
-                if unloaded and looks % _WAKE_EVERY_LOOKS == 0:
-                    # What leaves ERROR stays OFFLINE else, until something else changes.
+                if unloaded and polls % _WAKE_EVERY_POLLS == 0:
+                    # Otherwise a segment that leaves ERROR stays OFFLINE until something else changes.
                     with suppress(NotFoundError):
                         wake_helix(self._cli.property_store(), table)
                 faults += unloaded
-                return f"not there yet: {first_few(faults)}" if faults else None
+                return f"not loaded yet: {first_few(faults)}" if faults else None
 
             wait_until(
                 missing,
-                what=f"{len(names)} segments of {table} online",
+                what=f"{counted_text(len(names), 'segment')} of {table} to be online",
                 timeout_s=timeout_s,
                 clock=client.clock,
-                remedy="see the servers' logs: can they read the segments' download addresses?",
+                remedy="check in the servers' logs whether they can read the segments' download URLs",
             )
 
     def _transitions(self) -> Mapping[tuple[str, str], Mapping[str, str]]:

@@ -16,6 +16,7 @@ from controller_client.cli.commands.table_validate import validate
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
+from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import TableConfig
@@ -27,7 +28,7 @@ _FILE = click.argument("file", type=click.File(encoding="utf-8"))
 _SKIP_TASKS = click.option(
     "--skip-task-validation",
     is_flag=True,
-    help="Do not ask the controller about task types: it knows none of those that Python minions run.",
+    help="Do not have the controller validate task types; it does not know those that Python minions run.",
 )
 
 
@@ -37,11 +38,17 @@ def table() -> None:  # noqa: D103  # help is the module's docstring
 
 
 @table.command(name="list")
-@click.option("--type", "table_type", type=click.Choice([each.lower() for each in TableType]))
+@click.option(
+    "--type",
+    "table_type",
+    type=click.Choice([each.lower() for each in TableType]),
+    show_default="both",
+    help="Only tables of this type.",
+)
 @output_option()
 @pass_cli
 def list_(cli: CliContext, table_type: str | None) -> None:
-    """List the tables, by name with type."""
+    """List the tables with their types."""
     types = [TableType(table_type.upper())] if table_type else list(TableType)
     names = sorted(name for each in types for name in cli.client().tables.list(each))
     cli.out.table(("table",), [(name,) for name in names])
@@ -52,7 +59,7 @@ def list_(cli: CliContext, table_type: str | None) -> None:
 @output_option()
 @pass_cli
 def show(cli: CliContext, table_name: str) -> None:
-    """Show the main points of a table's config; with --output json the whole config as Pinot has it."""
+    """Show the main settings of a table; with --output json, its complete config."""
     name = table_with_type(cli.client(), table_name)
     config = cli.client().tables.get(name)
     if cli.out.is_json:
@@ -66,7 +73,7 @@ def show(cli: CliContext, table_name: str) -> None:
             "schema": _schema_name(cli, config),
             "time_column": config.time_column,
             "replication": segments.replication,
-            "retention": " ".join(str(part) for part in retention if part) or "for ever",
+            "retention": " ".join(str(part) for part in retention if part) or "forever",
             "segments": len(cli.client().segments.list(name)),
             "tasks": ", ".join(sorted(config.task.task_type_configs_map)) if config.task else None,
         }
@@ -77,7 +84,7 @@ def _schema_name(cli: CliContext, config: TableConfig) -> str | None:
     try:
         return cli.client().schemas.of_table(config).schema_name
     except NotFoundError:
-        return None  # 0.11.0 lets an offline table have none
+        return None  # Pinot 0.11.0 allows an offline table without a schema
 
 
 @table.command()
@@ -87,18 +94,18 @@ def _schema_name(cli: CliContext, config: TableConfig) -> str | None:
 @output_option()
 @pass_cli
 def create(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: bool) -> None:
-    """Add the table of a config in a JSON file ('-' for stdin); its schema must be there."""
+    """Create a table from a config in a JSON file ('-' for stdin); its schema must exist."""
     config = TableConfig.from_json(read_json_object(file))
     name = config.name_with_type
     schema = cli.client().schemas.of_table(config).schema_name
     record = {"table": name, "schema": schema, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         if cli.client().tables.exists(name):
-            raise ConflictError(f"there is a table {name} already", remedy="use 'pinotctl table update'")
-        cli.out.result(f"The table {name} with the schema {schema} would be created.", record)
+            raise ConflictError(f"the table {name} already exists", remedy="use 'pinotctl table update'")
+        cli.out.result(f"Would create the table {name} with the schema {schema}.", record)
         return
     cli.client().tables.create(config, skip_task_validation=skip_task_validation)
-    cli.out.result(f"The table {name} is created.", record)
+    cli.out.result(f"Created the table {name}.", record)
 
 
 @table.command()
@@ -108,7 +115,7 @@ def create(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
 @output_option()
 @pass_cli
 def update(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: bool) -> None:
-    """Replace a table's config by that of a JSON file ('-' for stdin)."""
+    """Replace a table's config with the one in a JSON file ('-' for stdin)."""
     config = TableConfig.from_json(read_json_object(file))
     name = config.name_with_type
     present, wanted = cli.client().tables.get(name).to_json(), config.to_json()
@@ -116,10 +123,10 @@ def update(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
     named = ", ".join(different) or "none"
     record = {"table": name, "different_parts": different, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.result(f"The config of {name} would be replaced; parts that differ: {named}.", record)
+        cli.out.result(f"Would replace the config of {name}; changed parts: {named}.", record)
         return
     cli.client().tables.update(config, skip_task_validation=skip_task_validation)
-    cli.out.result(f"The config of {name} was replaced; parts that differed: {named}.", record)
+    cli.out.result(f"Replaced the config of {name}; changed parts: {named}.", record)
 
 
 @table.command()
@@ -129,10 +136,10 @@ def update(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
 @output_option()
 @pass_cli
 def delete(cli: CliContext, table_name: str, dry_run: bool, yes: bool) -> None:
-    """Delete a table with its segments; its schema stays."""
+    """Delete a table and its segments; its schema is kept."""
     name = table_with_type(cli.client(), table_name)
     segments = len(cli.client().segments.list(name, exclude_replaced=False))
-    what = f"the table {name} with {segments} segments"
+    what = f"the table {name} with {counted_text(segments, 'segment')}"
     record = {"table": name, "segments": segments, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         cli.out.result(f"Would delete {what}.", record)
@@ -144,11 +151,11 @@ def delete(cli: CliContext, table_name: str, dry_run: bool, yes: bool) -> None:
 
 @table.command()
 @_TABLE
-@click.option("--differences", is_flag=True, help="Only where ideal state and external view differ.")
+@click.option("--differences", is_flag=True, help="Only replicas whose ideal state and external view differ.")
 @output_option()
 @pass_cli
 def state(cli: CliContext, table_name: str, differences: bool) -> None:
-    """Compare what the cluster should hold (ideal state) with what servers report (external view)."""
+    """Compare what servers should have loaded (ideal state) with what they report (external view)."""
     name = table_with_type(cli.client(), table_name)
     ideal, external = cli.client().tables.ideal_state(name), cli.client().tables.external_view(name)
     rows = []

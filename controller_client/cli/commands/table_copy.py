@@ -1,4 +1,4 @@
-"""Copy the schema and the config of a table to another cluster."""
+"""Copy a table's schema and config to another cluster."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ __all__ = ["copy"]
 @click.option(
     "--to-controller",
     metavar="URL",
-    help="URL of the other cluster's controller, which is spoken to without credentials.",
+    help="URL of the other cluster's controller; no credentials are sent to it.",
 )
 @click.option(
-    "--to-profile", metavar="NAME", help="Profile with address and credentials of the other cluster."
+    "--to-profile", metavar="NAME", help="Profile with the other cluster's address and credentials."
 )
 @click.option(
     "--skip-task-validation",
     is_flag=True,
-    help="Do not ask the other controller about task types: it knows none of those that Python minions run.",
+    help="Do not have the other controller validate task types; it does not know those that Python minions"
+    " run.",
 )
 @dry_run_option
 @output_option()
@@ -38,21 +39,22 @@ def copy(
     skip_task_validation: bool,
     dry_run: bool,
 ) -> None:
-    """Make a table with the same schema and config in another cluster; its data are not copied.
+    """Create a table with the same schema and config in another cluster; data is not copied.
 
-    Refused where the other cluster has such a table, or another schema of that name. The config goes as it
-    is, with the secrets in it, whose places are named; this cluster's own credentials go nowhere else.
+    Refused if the other cluster has the table, or a different schema of that name. The config is copied
+    unchanged, including the secrets in it; the output lists the settings that contain secrets. This cluster's
+    own credentials are not sent to the other one.
     """
     from controller_client.client import ControllerClient
     from controller_client.rest.table_copy import plan_copy
 
     if (to_controller is None) == (to_profile is None):
-        raise click.UsageError("name the other cluster by --to-controller or by --to-profile")
+        raise click.UsageError("name the other cluster with either --to-controller or --to-profile")
     source = cli.client()
     table = table_with_type(source, table_name)
     with ControllerClient(cli.other_controller_config(to_controller, to_profile)) as target:
         plan = plan_copy(source, target, table)
-        schema = "new" if plan.makes_schema else "there already"
+        schema = "new" if plan.makes_schema else "already there"
         record = {
             "table": table,
             "schema": plan.schema_name,
@@ -64,10 +66,10 @@ def copy(
             "dry_run": dry_run,
         }
         if plan.secret_settings:
-            cli.out.note(f"The config holds secrets, in {', '.join(plan.secret_settings)}.")
-        said = f"{table} {{}} at {target.config.url}, with the schema {plan.schema_name} ({schema})."
+            cli.out.note(f"The config contains secrets in: {', '.join(plan.secret_settings)}.")
+        what = f"{table} at {target.config.url}, with the schema {plan.schema_name} ({schema})"
         if dry_run:
-            cli.out.result(said.format("would be made"), record)
+            cli.out.result(f"Would create {what}.", record)
             return
         plan.run(target, skip_task_validation=skip_task_validation)
-        cli.out.result(said.format("is made"), record)
+        cli.out.result(f"Created {what}.", record)

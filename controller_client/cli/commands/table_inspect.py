@@ -1,4 +1,4 @@
-"""What a table takes on its servers' disks, and how far they are with what they consume."""
+"""Show a table's size on its servers' disks, and how far they have consumed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from controller_client.cli.arguments import table_with_type
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import output_option
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
 from controller_client.errors import ConfigError
 
@@ -21,14 +20,14 @@ _SERVER_COLUMNS = ("server", "segments", "size_bytes")
 
 @click.command()
 @_TABLE
-@click.option("--by-segment", is_flag=True, help="Each replica of each segment instead of sums of servers.")
+@click.option("--by-segment", is_flag=True, help="List each segment replica instead of sums per server.")
 @output_option()
 @pass_cli
 def size(cli: CliContext, table_name: str, by_segment: bool) -> None:
-    """Show the size of a table on the disks of its servers; JSON has sums, servers and segments.
+    """Show the size of a table on its servers' disks; JSON has totals, servers and segments.
 
-    reported_bytes is what servers have said; estimated_bytes has the size of the largest replica in the place
-    of those that were not reported. Segments without any report are named.
+    reported_bytes is the sum of the sizes that servers reported. estimated_bytes uses the size of a segment's
+    largest replica for replicas that were not reported. Segments without any report are listed.
     """
     table = table_with_type(cli.client(), table_name)
     found = cli.client().tables.size(table)
@@ -58,9 +57,9 @@ def size(cli: CliContext, table_name: str, by_segment: bool) -> None:
     estimated = "unknown" if found.estimated_bytes is None else f"{found.estimated_bytes:,} bytes"
     cli.out.note(f"{table}: {reported} reported, {estimated} estimated.")
     if found.missing:
-        cli.out.note(f"Reported by no server: {', '.join(found.missing)}.")
+        cli.out.note(f"Segments that no server reported: {', '.join(found.missing)}.")
     if found.silent_servers:
-        cli.out.note(f"Without a report of all of its segments: {', '.join(found.silent_servers)}.")
+        cli.out.note(f"Servers that did not report all of their segments: {', '.join(found.silent_servers)}.")
 
 
 @click.command()
@@ -68,13 +67,13 @@ def size(cli: CliContext, table_name: str, by_segment: bool) -> None:
 @output_option()
 @pass_cli
 def consuming(cli: CliContext, table_name: str) -> None:
-    """Show what each server reports of the segments that it consumes.
+    """Show what each server reports about the segments that it consumes.
 
-    'pinotctl consumption status' shows the same by partition, with the stream's own offsets beside it.
+    'pinotctl consumption status' shows the same for each partition, next to the stream's own offsets.
     """
     table = table_with_type(cli.client(), table_name)
     if table.type is not TableType.REALTIME:
-        raise ConfigError(f"{table} consumes nothing", expected="a REALTIME table")
+        raise ConfigError(f"{table} does not consume a stream", expected="a REALTIME table")
     progress = cli.client().consumption.progress(table)
     rows = [
         (
@@ -92,9 +91,9 @@ def consuming(cli: CliContext, table_name: str) -> None:
     columns = ("segment", "server", "state", "offset", "latest_offset", "lag", "consumed_ms")
     cli.out.table(columns, rows)
     silent = [segment for segment, replicas in sorted(progress.items()) if not replicas]
-    cli.out.note(f"{counted_text(len(progress), 'segment')} of {table} should consume.")
+    cli.out.note(f"Segments of {table} that should be consuming: {len(progress):,}.")
     if silent:
-        cli.out.note(f"No server reports of {', '.join(silent)}.")
+        cli.out.note(f"No server reports on {', '.join(silent)}.")
 
 
 INSPECTIONS = (size, consuming)

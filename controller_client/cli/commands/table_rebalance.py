@@ -1,4 +1,4 @@
-"""Move the segments of a table to the servers that its config and its tenant ask for."""
+"""Move a table's segments to the servers that its config and tenant require."""
 
 from __future__ import annotations
 
@@ -30,28 +30,34 @@ def _rebalance_options(command: _Command) -> _Command:
             "--reassign-instances/--keep-instances",
             "reassign_instances",
             default=None,
-            help="Choose the table's servers anew first; default: the version's own (since Pinot 1.4 yes).",
+            show_default="yes since Pinot 1.4, else no",
+            help="Recompute which servers the table uses first, or keep them.",
         ),
         click.option(
             "--include-consuming/--leave-consuming",
             "include_consuming",
             default=None,
-            help="Move consuming segments too; default: the version's own (since Pinot 1.4 yes).",
+            show_default="yes since Pinot 1.4, else no",
+            help="Move consuming segments too, or leave them.",
         ),
-        click.option("--bootstrap", is_flag=True, help="Assign all segments anew, whatever moves."),
         click.option(
-            "--downtime", is_flag=True, help="Change all at once: segments are away until they are loaded."
+            "--bootstrap", is_flag=True, help="Reassign all segments from scratch, however many move."
+        ),
+        click.option(
+            "--downtime",
+            is_flag=True,
+            help="Move everything at once: segments are unavailable until new servers have loaded them.",
         ),
         click.option(
             "--min-available-replicas",
             type=int,
             metavar="N",
-            help="Replicas of a segment that stay there all the time; less than 0: that many may be away.",
+            help="Replicas of a segment that must stay available; if negative, how many may be unavailable.",
         ),
         click.option(
             "--best-efforts",
             is_flag=True,
-            help="Go on where a segment is in ERROR, or does not load in time.",
+            help="Continue even if a segment is in ERROR or does not load in time.",
         ),
     )
     for option in reversed(options):
@@ -81,10 +87,10 @@ def rebalance(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Move segments to the servers that the table's config and its tenant's servers ask for.
+    """Move a table's segments to the servers that its config and tenant require.
 
-    What would move is shown first, on stderr with --output json, before anything is asked or done. Without
-    --downtime, Pinot moves them step by step, and every segment stays queryable.
+    The command first shows what would move (on stderr with --output json), then asks. Without --downtime,
+    Pinot moves segments step by step, and every segment stays queryable.
     """
     from controller_client.rest.rebalance import RebalanceOptions
 
@@ -103,7 +109,7 @@ def rebalance(
     _show_plan(cli, plan)
     if dry_run or plan.is_noop:
         cli.out.result(
-            f"{table} is balanced already: nothing moves."
+            f"{table} is already balanced: nothing moves."
             if plan.is_noop
             else f"{table} would be rebalanced.",
             {**record, "finished": plan.is_noop},
@@ -113,16 +119,16 @@ def rebalance(
     started = client.rebalance.start(table, options)
     record = {**record, "job": started.job_id, "changed": started.status != "NO_OP"}
     if started.job_id:
-        cli.out.note(f"The rebalance has begun: job {started.job_id}.")
+        cli.out.note(f"Started the rebalance: job {started.job_id}.")
     if not wait:
-        cli.out.result(_how_far(table, started.job_id), record)
+        cli.out.result(_progress_hint(table, started.job_id), record)
         return
     with cli.out.progress(f"Rebalancing {table}", total=len(started.target), unit="segments") as progress:
         client.rebalance.wait(
             started, timeout_s, seen=lambda done, total: progress.update(done=done, total=total)
         )
     cli.out.result(
-        f"{table} is rebalanced: {counted_text(plan.added, 'replica')} were fetched, {plan.removed} dropped.",
+        f"Rebalanced {table}: {counted_text(plan.added, 'replica')} fetched, {plan.removed:,} dropped.",
         {**record, "finished": True},
     )
 
@@ -132,7 +138,7 @@ def rebalance(
 @output_option()
 @pass_cli
 def rebalance_status(cli: CliContext, job_id: str) -> None:
-    """Show how far a rebalance is (Pinot 1.0 and later); JOB is what 'table rebalance' names."""
+    """Show the progress of a rebalance (Pinot 1.0 and later); JOB is the id that 'table rebalance' prints."""
     found = cli.client().rebalance.status(job_id)
     cli.out.record(
         {
@@ -155,7 +161,7 @@ def rebalance_status(cli: CliContext, job_id: str) -> None:
 @output_option()
 @pass_cli
 def rebalance_cancel(cli: CliContext, table_name: str, dry_run: bool) -> None:
-    """Stop the rebalances of a table (Pinot 1.1 and later); what has moved stays where it is."""
+    """Stop the rebalances of a table (Pinot 1.1 and later); segments that have moved stay where they are."""
     from controller_client.rest.capabilities import Capability
 
     client = cli.client()
@@ -163,17 +169,17 @@ def rebalance_cancel(cli: CliContext, table_name: str, dry_run: bool) -> None:
     record: dict[str, Any] = {"table": table, "jobs": [], "changed": False, "dry_run": dry_run}
     if dry_run:
         client.cluster.capabilities().require(Capability.REBALANCE_CANCEL)
-        cli.out.result(f"The rebalances of {table} that go on would be stopped.", record)
+        cli.out.result(f"Running rebalances of {table} would be stopped.", record)
         return
     jobs = client.rebalance.cancel(table)
-    said = f"Stopped: {', '.join(jobs)}." if jobs else f"No rebalance of {table} goes on."
-    cli.out.result(said, {**record, "jobs": jobs, "changed": bool(jobs)})
+    text = f"Stopped: {', '.join(jobs)}." if jobs else f"No rebalance of {table} is running."
+    cli.out.result(text, {**record, "jobs": jobs, "changed": bool(jobs)})
 
 
-def _how_far(table: str, job_id: str | None) -> str:
+def _progress_hint(table: str, job_id: str | None) -> str:
     if job_id is None:
-        return f"See how far it is by 'pinotctl table state {table} --differences'."
-    return f"See how far it is by 'pinotctl table rebalance-status {job_id}'."
+        return f"See its progress with 'pinotctl table state {table} --differences'."
+    return f"See its progress with 'pinotctl table rebalance-status {job_id}'."
 
 
 def _show_plan(cli: CliContext, plan: RebalancePlan) -> None:
@@ -185,17 +191,17 @@ def _show_plan(cli: CliContext, plan: RebalancePlan) -> None:
         cli.out.table(_SERVER_COLUMNS, rows)
     for move in plan.moves[:_MOST_MOVES]:
         cli.out.note(
-            f"{move.segment}: {', '.join(move.removed) or 'nowhere'} -> {', '.join(move.added) or 'nowhere'}"
+            f"{move.segment}: {', '.join(move.removed) or '(none)'} -> {', '.join(move.added) or '(none)'}"
         )
     if len(plan.moves) > _MOST_MOVES:
-        cli.out.note(f"... and {len(plan.moves) - _MOST_MOVES:,} more; --output json has all.")
+        cli.out.note(f"... and {len(plan.moves) - _MOST_MOVES:,} more; --output json lists all.")
     cli.out.note(
-        f"{len(plan.moves):,} of {counted_text(len(plan.target), 'segment')} change servers: "
+        f"{len(plan.moves):,} of {counted_text(len(plan.target), 'segment')} to move: "
         f"{counted_text(plan.added, 'replica')} to fetch ({plan.added_bytes:,} bytes), {plan.removed:,} to "
         "drop."
     )
     if plan.sizes_unknown:
-        cli.out.note(f"The size of {counted_text(plan.sizes_unknown, 'segment')} of these is not known.")
+        cli.out.note(f"The size of {counted_text(plan.sizes_unknown, 'of these segment')} is unknown.")
     if plan.replicas_before != plan.replicas_after:
         cli.out.note(f"Replicas: {plan.replicas_before} -> {plan.replicas_after}.")
     for check in plan.checks:

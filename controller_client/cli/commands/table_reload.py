@@ -1,4 +1,4 @@
-"""Let servers load the segments of a table again, and see how far they are."""
+"""Have servers reload the segments of a table, and show their progress."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["RELOADS"]
 @click.option(
     "--download",
     is_flag=True,
-    help="All servers fetch them from the deep store again, also those whose check sum is right; before "
-    "Pinot 1.5 of OFFLINE tables alone.",
+    help="Have all servers download the segments from the deep store again, even if their checksum is right; "
+    "before Pinot 1.5 only for OFFLINE tables.",
 )
-@wait_options("the servers have loaded them")
+@wait_options("the servers have reloaded them")
 @dry_run_option
 @output_option()
 @pass_cli
@@ -39,11 +39,11 @@ def reload(
     timeout_s: float,
     dry_run: bool,
 ) -> None:
-    """Let the servers that have segments load them again (all of the table, unless some are named).
+    """Have servers reload segments (all of the table, unless some are named).
 
-    Queries go on meanwhile. Segments get what schema and table config have now: new columns, new indexes. A
-    server that has another version of a segment than its metadata names fetches it from the deep store. One
-    that consumes stays as it began.
+    Queries continue meanwhile. Segments get what the schema and table config have now: new columns, new
+    indexes. A server whose copy differs from the version in the segment's metadata downloads the segment from
+    the deep store. Consuming segments stay as they are.
     """
     client = cli.client()
     table = table_with_type(client, table_name)
@@ -66,34 +66,34 @@ def reload(
         "dry_run": dry_run,
     }
     if dry_run or not names:
-        cli.out.result(f"{what} would be loaded again." if names else f"{table} has no segment.", record)
+        cli.out.result(f"Would reload {what}." if names else f"{table} has no segments.", record)
         return
     if segment_names:
         jobs = {name: client.segments.reload_segment(table, name, download=download) for name in names}
     else:
         jobs = {table: client.segments.reload(table, download=download)}
     for name, job in jobs.items():
-        cli.out.note(f"The servers are asked to load {name} again: job {job}.")
+        cli.out.note(f"Asked the servers to reload {name}: job {job}.")
     record["jobs"] = jobs
     if not wait:
-        cli.out.result("See how far they are by 'pinotctl table reload-status JOB'.", record)
+        cli.out.result("See their progress with 'pinotctl table reload-status JOB'.", record)
         return
     loaded = _wait(cli, table, jobs, timeout_s)
     ideal = client.tables.ideal_state(table)
     consuming = sum(list((ideal.get(name) or {}).values()).count("CONSUMING") for name in names)
     if consuming:
         cli.out.note(
-            f"{counted_text(consuming, 'replica')} of {table} consume, and stay as they began: they get what "
-            f"is new with their next segment; 'pinotctl consumption reset {table}' begins it now."
+            f"Not reloaded: {counted_text(consuming, 'consuming replica')} of {table}. The changes apply "
+            f"from the next segment on; 'pinotctl consumption reset {table}' starts it now."
         )
     cli.out.result(
-        f"{counted_text(loaded, 'replica')} of segments of {table} are loaded again.",
+        f"Reloaded {counted_text(loaded, 'segment replica')} of {table}.",
         {**record, "reloaded": True, "replicas": loaded, "consuming_replicas": consuming},
     )
 
 
 def _wait(cli: CliContext, table: TableName, jobs: Mapping[str, str], timeout_s: float) -> int:
-    """Wait for jobs; return how many replicas are loaded again, without those that consume."""
+    """Wait for jobs; return how many replicas were reloaded, not counting consuming ones."""
     segments, clock = cli.client().segments, cli.client().clock
     end_s = clock.monotonic() + timeout_s
     before = last = 0
@@ -102,7 +102,7 @@ def _wait(cli: CliContext, table: TableName, jobs: Mapping[str, str], timeout_s:
         def seen(done: int, wanted: int) -> None:
             nonlocal last
             last = wanted
-            # Of several jobs the total is that of those which were asked so far.
+            # With several jobs, the total is that of the jobs polled so far.
             progress.update(done=before + done, total=before + wanted)
 
         for job in jobs.values():
@@ -116,7 +116,7 @@ def _wait(cli: CliContext, table: TableName, jobs: Mapping[str, str], timeout_s:
 @output_option()
 @pass_cli
 def reload_status(cli: CliContext, job_id: str) -> None:
-    """Show how far a reload is, counted in replicas of segments; JOB is what 'table reload' names."""
+    """Show the progress of a reload, in segment replicas; JOB is the id that 'table reload' prints."""
     found = cli.client().segments.reload_status(job_id)
     cli.out.record(
         {

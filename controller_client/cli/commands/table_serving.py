@@ -1,4 +1,4 @@
-"""Turn a table on and off, move it to other tenants, and have brokers serve it anew."""
+"""Enable and disable a table, move it to other tenants, and rebuild its brokers' routing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TABLE = table_argument()
 @output_option()
 @pass_cli
 def enable(cli: CliContext, table_name: str, dry_run: bool) -> None:
-    """Turn a table on: servers load its segments, and those in ERROR are tried again."""
+    """Enable a table: servers load its segments and retry those in ERROR."""
     client = cli.client()
     table = table_with_type(client, table_name)
     was = client.tables.enabled(table)
@@ -33,12 +33,14 @@ def enable(cli: CliContext, table_name: str, dry_run: bool) -> None:
         "dry_run": dry_run,
     }
     if was:
-        cli.out.result(f"{table} is on already.", record)
+        cli.out.result(f"{table} is already enabled.", record)
     elif dry_run:
-        cli.out.result(f"{table} would be turned on.", record)
+        cli.out.result(f"{table} would be enabled.", record)
     else:
         client.tables.set_enabled(table, True)
-        cli.out.result(f"{table} is on; see 'pinotctl segment wait {table}'.", record)
+        cli.out.result(
+            f"Enabled {table}; 'pinotctl segment wait {table}' waits until its segments are loaded.", record
+        )
 
 
 @click.command()
@@ -48,38 +50,38 @@ def enable(cli: CliContext, table_name: str, dry_run: bool) -> None:
 @output_option()
 @pass_cli
 def disable(cli: CliContext, table_name: str, dry_run: bool, yes: bool) -> None:
-    """Turn a table off: servers unload its segments and stop consuming, and queries find no row of it.
+    """Disable a table: servers unload its segments and stop consuming, and queries return no rows of it.
 
-    Nothing is deleted; 'table enable' brings it back.
+    Nothing is deleted; 'table enable' undoes it.
     """
     client = cli.client()
     table = table_with_type(client, table_name)
     was = client.tables.enabled(table)
     record = {"table": table, "enabled": was and dry_run, "changed": was and not dry_run, "dry_run": dry_run}
     if not was:
-        cli.out.result(f"{table} is off already.", record)
+        cli.out.result(f"{table} is already disabled.", record)
     elif dry_run:
-        cli.out.result(f"{table} would be turned off.", record)
+        cli.out.result(f"{table} would be disabled.", record)
     else:
-        confirm(f"Turn off {table} at {client.config.url}? Queries find no row of it then.", yes=yes)
+        confirm(f"Disable {table} at {client.config.url}? Queries will return no rows of it.", yes=yes)
         client.tables.set_enabled(table, False)
-        cli.out.result(f"{table} is off.", record)
+        cli.out.result(f"Disabled {table}.", record)
 
 
 @click.command()
 @_TABLE
-@click.option("--server", metavar="TENANT", help="Tenant of its servers.")
-@click.option("--broker", metavar="TENANT", help="Tenant of its brokers.")
+@click.option("--server", metavar="TENANT", help="New server tenant.")
+@click.option("--broker", metavar="TENANT", help="New broker tenant.")
 @dry_run_option
 @output_option()
 @pass_cli
 def move(cli: CliContext, table_name: str, server: str | None, broker: str | None, dry_run: bool) -> None:
-    """Move a table to other tenants: changes its config.
+    """Move a table to other tenants by changing its config.
 
-    Its segments stay where they are until 'table rebalance'; brokers follow at once.
+    Brokers follow at once; segments stay where they are until you run 'table rebalance'.
     """
     if server is None and broker is None:
-        raise click.UsageError("name a tenant by --server, by --broker, or both")
+        raise click.UsageError("pass --server, --broker, or both")
     client = cli.client()
     table = table_with_type(client, table_name)
     known = client.tenants.list()
@@ -102,7 +104,7 @@ def move(cli: CliContext, table_name: str, server: str | None, broker: str | Non
         "rebalance_needed": "server" in different,
     }
     if not different:
-        cli.out.result(f"{table} is of these tenants already.", record)
+        cli.out.result(f"{table} already belongs to these tenants.", record)
         return
     named = " and ".join(f"{role} tenant {name}" for role, name in sorted(different.items()))
     if dry_run:
@@ -111,10 +113,10 @@ def move(cli: CliContext, table_name: str, server: str | None, broker: str | Non
         client.tables.set_tenants(table, server=server, broker=broker)
         if "broker" in different:
             client.tables.rebuild_brokers(table)
-        cli.out.note(f"{table} is of the {named} now.")
+        cli.out.note(f"Moved {table} to the {named}.")
     if "server" in different:
         cli.out.note(
-            f"Its segments stay where they are until they are rebalanced: pinotctl table rebalance {table} "
+            f"Its segments stay where they are until you rebalance them: pinotctl table rebalance {table} "
             "--reassign-instances" + (" --include-consuming" if table.endswith("_REALTIME") else "")
         )
     if cli.out.is_json:
@@ -126,15 +128,15 @@ def move(cli: CliContext, table_name: str, server: str | None, broker: str | Non
 @click.option(
     "--routing",
     is_flag=True,
-    help="Also have each broker read anew which servers have which segments: for one that missed a change.",
+    help="Also have each broker rebuild its routing, in case it missed a change.",
 )
 @dry_run_option
 @output_option()
 @pass_cli
 def rebuild_brokers(cli: CliContext, table_name: str, routing: bool, dry_run: bool) -> None:
-    """Have all brokers of the table's tenant serve it, and no others: for brokers that came or went.
+    """Have exactly the brokers of the table's tenant serve it, after brokers were added or removed.
 
-    With --broker of pinotctl itself, --routing goes to the brokers that it names.
+    With pinotctl's own --broker option, --routing applies to the brokers that it names.
     """
     client = cli.client()
     table = table_with_type(client, table_name)
@@ -147,13 +149,12 @@ def rebuild_brokers(cli: CliContext, table_name: str, routing: bool, dry_run: bo
         record["brokers"] = list(brokers)
         cli.out.result(f"{table} would be served by {', '.join(brokers) or 'no broker'}.", record)
         return
-    said = client.tables.rebuild_brokers(table)
-    cli.out.note(said)
+    cli.out.note(client.tables.rebuild_brokers(table))
     done = client.brokers.rebuild_routing(table, urls) if routing else []
     cli.out.result(
-        f"{counted_text(len(done), 'broker')} read their routing of {table} anew."
+        f"Rebuilt the routing of {table} on {counted_text(len(done), 'broker')}."
         if routing
-        else f"The brokers of {table} are those of its tenant.",
+        else f"{table} is served by the brokers of its tenant.",
         {**record, "routing": done},
     )
 

@@ -1,4 +1,4 @@
-"""Have Pinot look at a table config before it is used."""
+"""Have Pinot validate a table config before it is used."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ __all__ = ["validate"]
     "schema_file",
     type=click.File(encoding="utf-8"),
     metavar="FILE",
-    help="The table's schema, where the cluster does not have it yet.",
+    help="The table's schema, if the cluster does not have it yet.",
 )
 @click.option(
     "--skip-task-validation",
     is_flag=True,
-    help="Do not ask the controller about task types: it knows none of those that Python minions run.",
+    help="Do not have the controller validate task types; it does not know those that Python minions run.",
 )
 @output_option()
 @pass_cli
 def validate(cli: CliContext, file: TextIO, schema_file: TextIO | None, skip_task_validation: bool) -> None:
-    """Have Pinot look at the table config of a JSON file ('-' for stdin); nothing is written.
+    """Have Pinot validate the table config in a JSON file ('-' for stdin); nothing is written.
 
-    Without --schema, the table's schema must be in the cluster. Parts that Pinot does not know, and would
-    ignore, are named; there is no error for them.
+    Without --schema, the cluster must have the table's schema. Parts that Pinot does not know and would
+    ignore are listed, but are not an error.
     """
     config = TableConfig.from_json(read_json_object(file))
     schema = Schema.from_json(read_json_object(schema_file)) if schema_file else None
     client = cli.client()
     if schema is None:
-        client.schemas.of_table(config)  # else Pinot speaks of an empty schema
+        client.schemas.of_table(config)  # otherwise Pinot's error is about an empty schema
     else:
         client.schemas.validate(schema)
     parts = client.tables.validate(schema, config, skip_task_validation=skip_task_validation)
     if parts:
-        cli.out.note(f"Pinot does not know, and would ignore: {', '.join(parts)}.")
+        cli.out.note(f"Pinot does not know these parts and would ignore them: {', '.join(parts)}.")
     cli.out.result(
-        f"Pinot takes the config of {config.name_with_type}.",
+        f"Pinot accepts the config of {config.name_with_type}.",
         {
             "table": config.name_with_type,
             "valid": True,

@@ -28,20 +28,21 @@ _ROLE = click.option(
     type=click.Choice(["server", "broker"]),
     default="server",
     show_default=True,
-    help="What the tenant is made of.",
+    help="What the tenant consists of.",
 )
 _INSTANCES = click.option(
     "--instance",
     "instances",
     metavar="NAME",
     multiple=True,
-    help="An instance, live or not; may be given again. Its other tenants stay.",
+    help="Instance, live or not; it keeps its other tenants. Repeatable.",
 )
 _FOR = click.option(
     "--for",
     "table_type",
     type=click.Choice([each.lower() for each in TableType]),
-    help="Servers: only for tables of this type; default: for both.",
+    show_default="both",
+    help="For servers: only for tables of this type.",
 )
 
 
@@ -58,7 +59,7 @@ def tenant() -> None:  # noqa: D103  # help is the module's docstring
 @output_option()
 @pass_cli
 def list_(cli: CliContext) -> None:
-    """List the tenants, by what they serve."""
+    """List the server tenants and broker tenants."""
     tenants = cli.client().tenants.list()
     rows = [("broker", name) for name in tenants.broker] + [("server", name) for name in tenants.server]
     cli.out.table(("role", "tenant"), rows)
@@ -95,7 +96,7 @@ def show(cli: CliContext, name: str) -> None:
 @_NAME
 @_ROLE
 @_INSTANCES
-@_count_option("As many live instances that no tenant has.")
+@_count_option("Number of live instances without a tenant to use.")
 @_FOR
 @dry_run_option
 @output_option()
@@ -109,14 +110,14 @@ def create(
     table_type: str | None,
     dry_run: bool,
 ) -> None:
-    """Make a tenant of instances that are named, or of --count free ones."""
+    """Create a tenant from named instances, or from --count free ones."""
     wanted = _role(role)
     known = cli.client().tenants.list()
     if name in (known.server if role == "server" else known.broker):
         raise ConflictError(
-            f"there is a {role} tenant {name} already",
+            f"the {role} tenant {name} already exists",
             where=cli.client().config.url,
-            remedy=f"give it more instances by 'pinotctl tenant extend {name}'",
+            remedy=f"add instances to it with 'pinotctl tenant extend {name}'",
         )
     _extend(cli, name, wanted, instances, count, table_type, dry_run)
 
@@ -125,7 +126,7 @@ def create(
 @_NAME
 @_ROLE
 @_INSTANCES
-@_count_option("As many more live instances that no tenant has.")
+@_count_option("Number of live instances without a tenant to add.")
 @_FOR
 @dry_run_option
 @output_option()
@@ -139,13 +140,15 @@ def extend(
     table_type: str | None,
     dry_run: bool,
 ) -> None:
-    """Give a tenant more instances: named ones, or --count free ones.
+    """Add instances to a tenant: named ones, or --count free ones.
 
-    Servers get segments of its tables when these are rebalanced.
+    New servers get segments when the tenant's tables are rebalanced.
     """
     found = _get(cli, name)
     if not (found.servers if role == "server" else found.broker):
-        raise NotFoundError(f"{name} has no {role}", remedy=f"make it by 'pinotctl tenant create {name}'")
+        raise NotFoundError(
+            f"the tenant {name} has no {role}s", remedy=f"create it with 'pinotctl tenant create {name}'"
+        )
     _extend(cli, name, _role(role), instances, count, table_type, dry_run)
 
 
@@ -153,7 +156,12 @@ def extend(
 @_NAME
 @_ROLE
 @click.option(
-    "--instance", "instances", metavar="NAME", multiple=True, required=True, help="May be given again."
+    "--instance",
+    "instances",
+    metavar="NAME",
+    multiple=True,
+    required=True,
+    help="Instance to remove. Repeatable.",
 )
 @dry_run_option
 @yes_option
@@ -162,22 +170,22 @@ def extend(
 def shrink(
     cli: CliContext, name: str, role: str, instances: tuple[str, ...], dry_run: bool, yes: bool
 ) -> None:
-    """Take instances out of a tenant.
+    """Remove instances from a tenant.
 
-    Segments that they have of its tables stay until these are rebalanced; brokers stop serving its tables.
+    Servers keep segments of its tables until the tables are rebalanced; brokers stop serving its tables.
     """
     found = _get(cli, name)
     strangers = sorted(set(instances) - set(found.servers if role == "server" else found.broker))
     if strangers:
         raise NotFoundError(f"{', '.join(strangers)} is not in the {role} tenant {name}")
     record = _record(name, role, instances, dry_run)
-    what = f"{', '.join(instances)} out of the {role} tenant {name}"
+    what = f"{', '.join(instances)} from the {role} tenant {name}"
     if dry_run:
-        cli.out.result(f"Would take {what}.", record)
+        cli.out.result(f"Would remove {what}.", record)
         return
-    confirm(f"Take {what} at {cli.client().config.url}?", yes=yes)
+    confirm(f"Remove {what} at {cli.client().config.url}?", yes=yes)
     tags = cli.client().tenants.remove(name, _role(role), instances)
-    cli.out.result(f"Took {what}.{_rebalance_hint(role)}", {**record, "tags": _lists(tags)})
+    cli.out.result(f"Removed {what}.{_rebalance_hint(role)}", {**record, "tags": _lists(tags)})
 
 
 @tenant.command()
@@ -188,7 +196,7 @@ def shrink(
 @output_option()
 @pass_cli
 def delete(cli: CliContext, name: str, role: str, dry_run: bool, yes: bool) -> None:
-    """Take a tenant's tags from all of its instances; refused while they have anything of a table."""
+    """Delete a tenant by removing its tags from all its instances; refused while it has tables."""
     found = _get(cli, name)
     instances = found.servers if role == "server" else found.broker
     if not instances:
@@ -197,7 +205,7 @@ def delete(cli: CliContext, name: str, role: str, dry_run: bool, yes: bool) -> N
     if tables:
         raise ConflictError(
             f"the {role} tenant {name} has the tables {', '.join(tables)}",
-            remedy="move them by 'pinotctl table move', and rebalance them; or delete them",
+            remedy="move the tables with 'pinotctl table move' and rebalance them, or delete them",
         )
     record = _record(name, role, instances, dry_run)
     what = f"the {role} tenant {name} with {counted_text(len(instances), role)}"
@@ -231,7 +239,7 @@ def _extend(
     if bool(instances) == (count is not None):
         raise click.UsageError("pass either --instance or --count")
     if table_type is not None and role == "broker":
-        raise click.UsageError("--for goes with --role server")
+        raise click.UsageError("--for needs --role server")
     types = [TableType(table_type.upper())] if table_type else list(TableType)
     client = cli.client()
     for each in instances:
@@ -246,11 +254,11 @@ def _extend(
     }
     what = ", ".join(chosen)
     if dry_run:
-        cli.out.result(f"The {role} tenant {name} would get {what}.", record)
+        cli.out.result(f"Would add {what} to the {role} tenant {name}.", record)
         return
     tags = client.tenants.add(name, role, chosen, types=types)
     cli.out.result(
-        f"The {role} tenant {name} has got {what}.{_rebalance_hint(role)}", {**record, "tags": _lists(tags)}
+        f"Added {what} to the {role} tenant {name}.{_rebalance_hint(role)}", {**record, "tags": _lists(tags)}
     )
 
 
@@ -258,9 +266,9 @@ def _free(cli: CliContext, role: TenantRole, count: int) -> list[str]:
     free = list(cli.client().tenants.free_instances(role))
     if len(free) < count:
         raise NotAppliedError(
-            f"the cluster has {counted_text(len(free), f'live {role}')} that no tenant has",
+            f"the cluster has {counted_text(len(free), f'live {role}')} without a tenant",
             expected=f"at least {count}",
-            remedy=f"start more {role}s, or name some of other tenants by --instance",
+            remedy=f"start more {role}s, or name {role}s of other tenants with --instance",
         )
     return free[:count]
 
@@ -277,7 +285,7 @@ def _get(cli: CliContext, name: str) -> Tenant:
 
 
 def _tables(cli: CliContext, name: str, role: str) -> list[str]:
-    """The tables whose config names the tenant."""
+    """Return the tables whose config names the tenant."""
     client = cli.client()
     if role == "server":
         return list(client.tenants.tables(name))
@@ -291,7 +299,7 @@ def _kinds(found: Tenant, server: str) -> str:
 
 
 def _rebalance_hint(role: str) -> str:
-    return " Rebalance its tables by 'pinotctl table rebalance'." if role == "server" else ""
+    return " Rebalance its tables with 'pinotctl table rebalance'." if role == "server" else ""
 
 
 def _lists(tags: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Create and drop upsert tables, and see how far their updates are."""
+"""Create and drop upsert tables, and show the progress of their updates."""
 
 from __future__ import annotations
 
@@ -29,21 +29,46 @@ def upsert() -> None:  # noqa: D103  # help is the module's docstring
 
 
 @upsert.command()
-@click.option("--schema", "schema_file", type=click.File(encoding="utf-8"), required=True, metavar="FILE")
-@click.option("--config", "config_file", type=click.File(encoding="utf-8"), required=True, metavar="FILE")
+@click.option(
+    "--schema",
+    "schema_file",
+    type=click.File(encoding="utf-8"),
+    required=True,
+    metavar="FILE",
+    help="Schema of the table (JSON).",
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=click.File(encoding="utf-8"),
+    required=True,
+    metavar="FILE",
+    help="Config of the table (JSON).",
+)
 @click.option(
     "--primary-key",
     metavar="COLUMN,...",
-    help="A later row replaces the one of the same key; default primaryKey in the files.",
+    show_default="primaryKey in the files",
+    help="Columns of the key; a later row replaces earlier ones with the same key.",
 )
 @click.option(
     "--timestamp",
     "timestamp_column",
     metavar="COLUMN",
-    help="Which row of a key is the later; default the table's time column.",
+    show_default="the table's time column",
+    help="Column that decides which row of a key is later.",
 )
-@click.option("--order", metavar="MODULE:FUNCTION", help="Ranks rows of a key instead of the timestamp.")
-@click.option("--updates-topic", metavar="TOPIC", help="Of the updates; default TABLE_REALTIME.updates.")
+@click.option(
+    "--order",
+    metavar="MODULE:FUNCTION",
+    help="Function that ranks the rows of a key, instead of --timestamp.",
+)
+@click.option(
+    "--updates-topic",
+    metavar="TOPIC",
+    show_default="TABLE_REALTIME.updates",
+    help="Kafka topic for the updates.",
+)
 @dry_run_option
 @output_option()
 @pass_cli
@@ -57,11 +82,11 @@ def create(
     updates_topic: str | None,
     dry_run: bool,
 ) -> None:
-    """Register an upsert table: a schema, and the config of a realtime table with a Kafka stream.
+    """Register an upsert table from a schema and the config of a realtime table with a Kafka stream.
 
-    Columns, indexes and settings of an upsert table are added to them; updateSemantic and primaryKey in them,
-    as the original design has it, are taken. All is checked before the first write. What is there already and
-    is the same stays as it is, so it may be run again.
+    The columns, indexes and settings of an upsert table are added to them. updateSemantic and primaryKey, as
+    in the original design, are accepted in the files. Everything is checked before the first write. You can
+    run the command again: what is already registered and equal is left unchanged.
     """
     from controller_client.upsert.creating import (
         check_hooks,
@@ -87,15 +112,16 @@ def create(
     stock = servers_without_hooks(cli.property_store(), planned.table)
     if stock:
         warnings.append(
-            f"{', '.join(stock)} of the table's tenant never reported that it is hosted in Python: its rows "
-            "stay invisible there. Run servers of this tenant by: pinotctl serve server"
+            f"these servers of the table's tenant never reported that they are hosted in Python: "
+            f"{', '.join(stock)}. Rows on them stay invisible. Run the servers of this tenant with: "
+            "pinotctl serve server"
         )
     for warning in warnings:
         cli.out.note(f"Warning: {warning}")
     done = create_upsert_table(cli.client(), planned, dry_run=dry_run)
-    verb = "would be registered" if dry_run else "registered"
+    verb = "Would register" if dry_run else "Registered"
     cli.out.result(
-        f"{' and '.join(done)} {verb}." if done else "Schema and table are there already.",
+        f"{verb} {' and '.join(done)}." if done else "Schema and table are already registered.",
         {
             "table": planned.table,
             "registered": list(done),
@@ -108,16 +134,16 @@ def create(
 
 @upsert.command()
 @_TABLE
-@click.option("--keep-schema", is_flag=True, help="Leave the schema, also where no other table has it.")
+@click.option("--keep-schema", is_flag=True, help="Keep the schema even if no other table uses it.")
 @dry_run_option
 @yes_option
 @output_option()
 @pass_cli
 def drop(cli: CliContext, table_name: str, keep_schema: bool, dry_run: bool, yes: bool) -> None:
-    """Take an upsert table away: table, schema, topic of updates, and what is kept of it in ZooKeeper.
+    """Drop an upsert table: the table, its schema, the updates topic, and its state in ZooKeeper.
 
-    Its rows in the input topic stay. Refused while its key coordinator runs. One that was killed is finished
-    by running it again.
+    The input topic is kept. Refused while the key coordinator runs. If the command was killed, run it again
+    to finish.
     """
     from controller_client.upsert.dropping import plan_drop
 
@@ -129,7 +155,7 @@ def drop(cli: CliContext, table_name: str, keep_schema: bool, dry_run: bool, yes
         cli.out.result(f"Would drop {what}.", record)
         return
     confirm(f"Drop {what} at {cli.client().config.url}?", yes=yes)
-    planned.run(store, lambda each: cli.out.note(f"dropped {each}"))
+    planned.run(store, lambda each: cli.out.note(f"Dropped {each}."))
     cli.out.result(f"Dropped {what}.", record)
 
 
@@ -138,9 +164,9 @@ def drop(cli: CliContext, table_name: str, keep_schema: bool, dry_run: bool, yes
 @output_option()
 @pass_cli
 def status(cli: CliContext, table_name: str) -> None:
-    """Show how far servers and key coordinator of an upsert table are, and what holds its mark.
+    """Show the progress of an upsert table's servers and coordinator, and what limits its watermark.
 
-    Exit code 0 when every server has reported a version, else 1.
+    The exit code is 0 if every server has reported a version, else 1.
     """
     from controller_client.upsert.status import read_status
 
@@ -158,10 +184,15 @@ def status(cli: CliContext, table_name: str) -> None:
 @upsert.command()
 @_TABLE
 @click.option(
-    "--wait-version", type=click.IntRange(min=0), metavar="N", help="Wait until it is at least this."
+    "--wait-version",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Wait until the watermark reaches this version.",
 )
 @click.option(
-    "--wait-produced", is_flag=True, help="Wait until all rows that are in the topic now are in it."
+    "--wait-produced",
+    is_flag=True,
+    help="Wait until the watermark includes all rows that are in the input topic now.",
 )
 @timeout_option("Seconds to wait.")
 @output_option()
@@ -175,7 +206,7 @@ def watermark(
 
     store, table, clock = cli.property_store(), _table(cli, table_name), SystemClock()
     if wait_version is not None and wait_produced:
-        raise ConfigError("--wait-version and --wait-produced do not go together", expected="one of them")
+        raise ConfigError("--wait-version and --wait-produced cannot be combined", expected="one of them")
     if wait_version is not None:
         wait_mark(store, table.table, wait_version, timeout_s=timeout_s, clock=clock)
     if wait_produced:
@@ -194,7 +225,7 @@ def _table(cli: CliContext, name: str) -> QueriedTable:
     if found is None:
         raise NotFoundError(
             f"there is no upsert table {name}",
-            remedy="create it by 'pinotctl upsert create'; a table that was registered in another way is a "
-            "plain one, of which queries see all rows",
+            remedy="create it with 'pinotctl upsert create'; queries see all rows of a table created "
+            "in any other way",
         )
     return found

@@ -24,7 +24,7 @@ from controller_client.zookeeper import TableLock, process_name
 __all__ = ["coordinate"]
 
 _LOCK_WAIT_TIMES = 2.5
-"""Of the session's time: that of a killed coordinator holds the lock for it and a tick of ZooKeeper's."""
+"""Times the session timeout: a killed coordinator's session keeps the lock that long, plus one tick."""
 _DEFAULT_ENGINE = "local"
 
 
@@ -34,56 +34,69 @@ _DEFAULT_ENGINE = "local"
     "--checkpoint",
     required=True,
     metavar="LOCATION",
-    help="Where the state is kept: a folder of this machine; with the engine spark also what else driver and"
-    " executors reach.",
+    help="Where to keep the state: a folder on this machine or, with the engine spark, any location that the"
+    " driver and all executors can reach.",
 )
 @click.option(
     "--engine",
-    help="What runs it: local (this process), or spark; default: as before, at first local. Another one than"
-    " before reads the whole input again.",
+    show_default="the engine of the last run, at first local",
+    help="What runs it: local (this process) or spark. After a change, the whole input is read again.",
 )
 @click.option(
     "--standby",
     is_flag=True,
-    help="Engine local: follow the running coordinator, and take over when it ends.",
+    help="Engine local: follow the running coordinator and take over when it ends.",
 )
 @click.option(
     "--version-interval",
     "interval_s",
     type=click.FloatRange(min=0),
-    help="Seconds from version to version, at least; default: 0.25 with local, 1 with spark.",
+    show_default="local: 0.25, spark: 1",
+    help="Minimum seconds from one version to the next.",
 )
 @click.option(
     "--max-rows-per-version",
     "most_rows",
     type=click.IntRange(min=1),
-    help="Rows of the input in one version, at most; default: 60000 with local, 200000 with spark.",
+    show_default="local: 60000, spark: 200000",
+    help="Maximum number of input rows in one version.",
 )
 @click.option(
-    "--replication", type=click.IntRange(min=1), default=1, show_default=True, help="Of a new updates topic."
+    "--replication",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Replication factor of the updates topic, if it is created.",
 )
-@click.option("--avro-schema", type=click.File(encoding="utf-8"), metavar="FILE", help="Of Avro messages.")
-@click.option("--once", is_flag=True, help="End when all rows that are there have their events.")
 @click.option(
-    "--allow-data-loss", is_flag=True, help="Go on where Kafka has deleted rows before they were read."
+    "--avro-schema",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="Schema of Avro messages in the input topic.",
+)
+@click.option("--once", is_flag=True, help="Stop once all rows that exist now are processed.")
+@click.option(
+    "--allow-data-loss", is_flag=True, help="Continue if Kafka has deleted rows before they were read."
 )
 @click.option(
     "--partitions",
     type=click.IntRange(min=1),
-    help="Engine spark: parts of a new state; default: Spark's parallelism.",
+    show_default="Spark's default parallelism",
+    help="Engine spark: partitions of a new state.",
 )
 @click.option(
     "--buckets",
     type=click.IntRange(min=1),
     default=16,
     show_default=True,
-    help="Engine spark: buckets of keys of a new state; one for each 100,000 keys is not too many.",
+    help="Engine spark: key buckets of a new state; one for every 100,000 keys is not too many.",
 )
 @click.option(
     "--kafka-package",
     metavar="COORDINATES",
-    help="Engine spark: Spark's Kafka source, e.g. org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0, which"
-    " Spark fetches; without it the jars that this project was tested with.",
+    show_default="the jars that this project was tested with",
+    help="Engine spark: Maven coordinates of Spark's Kafka source for Spark to download, e.g."
+    " org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0.",
 )
 @session_timeout_option
 @spark_options
@@ -112,9 +125,9 @@ def coordinate(
 ) -> None:
     """Run the key coordinator of an upsert table until Ctrl-C or SIGTERM.
 
-    It reads the table's input topic, keeps the present record of each key, and sends which rows are inserted
-    and deleted to the table's updates topic, a version at a time. One coordinator runs for a table; started
-    again, it resumes where it was.
+    The coordinator reads the table's input topic and keeps the current record of each key. It sends the
+    inserted and deleted rows to the table's updates topic, one version at a time. Each table has one running
+    coordinator. After a restart it resumes where it stopped.
     """
     from controller_client.coordinator.engines import CoordinatorRun, engine_of
     from controller_client.coordinator.generation import read_generation
@@ -146,10 +159,10 @@ def coordinate(
         shown.add(report)
 
     def ready() -> threading.Event:
-        # Not before the engine works: Spark takes Ctrl-C for itself when it starts.
+        # Only once the engine runs: Spark installs its own handler of Ctrl-C when it starts.
         stop = stop_on_signals(signal.SIGTERM, signal.SIGINT)
         if not standby:
-            cli.out.note(f"the key coordinator of {table} runs; stop it with Ctrl-C")
+            cli.out.note(f"The key coordinator of {table} is running; stop it with Ctrl-C.")
         return stop.event
 
     with (

@@ -1,4 +1,4 @@
-"""``pinotctl upsert rebuild``: have the key coordinator read its input again, into a new state."""
+"""``pinotctl upsert rebuild``: have the key coordinator rebuild its state from the whole input."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ __all__ = ["rebuild"]
 @click.option(
     "--partitions",
     type=click.IntRange(min=1),
-    help="Engine spark: parts of the new state; default: as it is.",
+    show_default="unchanged",
+    help="Engine spark: partitions of the new state.",
 )
 @click.option(
-    "--buckets", type=click.IntRange(min=1), help="Engine spark: buckets of keys; default: as it is."
+    "--buckets",
+    type=click.IntRange(min=1),
+    show_default="unchanged",
+    help="Engine spark: key buckets of the new state.",
 )
 @dry_run_option
 @yes_option
@@ -34,10 +38,10 @@ def rebuild(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Ask the key coordinator for a new state, also to change its number of partitions or buckets.
+    """Have the key coordinator rebuild its state, e.g. with other numbers of partitions or buckets.
 
-    A running coordinator begins at once, another one at its next start. Queries see the table as it was until
-    the new state has caught up.
+    A running coordinator starts at once, a stopped one at its next start. Until the new state has caught up,
+    queries see the table as it was.
     """
     from controller_client.coordinator.generation import next_request, request_rebuild
 
@@ -53,11 +57,11 @@ def rebuild(
         "dry_run": dry_run,
     }
     if dry_run:
-        would = f"Generation {request.number} of {table} would be requested: its whole input is read again."
-        cli.out.result(would, record)
+        text = f"Would request generation {request.number} of {table}, which reads its whole input again."
+        cli.out.result(text, record)
         return
     confirm(f"Read the whole input of {table} again?", yes=yes)
     request = request_rebuild(store, table, partitions=partitions, buckets=buckets)
     cli.out.result(
-        f"Generation {request.number} of {table} is requested.", {**record, "generation": request.number}
+        f"Requested generation {request.number} of {table}.", {**record, "generation": request.number}
     )

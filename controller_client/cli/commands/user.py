@@ -1,7 +1,7 @@
-"""List, create, change and delete the users of a cluster that keeps them in ZooKeeper.
+"""List, create, update and delete users, for clusters that keep them in ZooKeeper.
 
-Pinot looks at them where its roles are configured with ZkBasicAuthAccessControlFactory. Passwords come from
-a file or from PINOT_NEW_PASSWORD, never from the command line, and are never shown.
+Pinot uses them if its roles are configured with ZkBasicAuthAccessControlFactory. Passwords come from a file
+or from PINOT_NEW_PASSWORD, never from the command line, and are never shown.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ _COMPONENT = click.option(
     "--component",
     type=click.Choice(["controller", "broker", "server"]),
     required=True,
-    help="Where the user may log in; each has users of its own.",
+    help="Component that the user logs in to; each has its own users.",
 )
 _PASSWORD = click.option(
     "--new-password-file",
     "password_file",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help=f"File that holds the user's password; without it {_VARIABLE} of the environment does.",
+    show_default=f"the environment variable {_VARIABLE}",
+    help="File that contains the user's password.",
 )
 
 
@@ -50,14 +51,16 @@ def _rights(command: _Command) -> _Command:
             "tables",
             metavar="TABLE",
             multiple=True,
-            help="A table that the user is for; default: all.",
+            show_default="all",
+            help="Table that the user may access. Repeatable.",
         ),
         click.option(
             "--permission",
             "permissions",
             type=click.Choice(["create", "read", "update", "delete"]),
             multiple=True,
-            help="What the user may do; default: everything.",
+            show_default="all",
+            help="What the user may do. Repeatable.",
         ),
     )
     for option in reversed(options):
@@ -74,7 +77,7 @@ def user() -> None:  # noqa: D103  # help is the module's docstring
 @output_option()
 @pass_cli
 def list_(cli: CliContext) -> None:
-    """List the users, with what each may do."""
+    """List the users and their permissions."""
     rows = [tuple(_json(each).values()) for each in cli.client().users.list()]
     cli.out.table(("user", "component", "role", "tables", "exclude_tables", "permissions"), rows)
 
@@ -97,7 +100,7 @@ def create(
     password_file: str | None,
     dry_run: bool,
 ) -> None:
-    """Add a user of one component."""
+    """Create a user of one component."""
     from controller_client.rest.users import Component, Permission, User, UserRole
 
     wanted = User(
@@ -111,16 +114,16 @@ def create(
     if password is None:
         raise ConfigError(
             "the user has no password",
-            remedy=f"pass --new-password-file, or set {_VARIABLE} in the environment",
+            remedy=f"pass --new-password-file, or set the environment variable {_VARIABLE}",
         )
     record = {**_json(wanted), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         if any((each.name, each.component) == (name, wanted.component) for each in cli.client().users.list()):
-            raise ConflictError(f"there is a user {name} of the component {component} already")
-        cli.out.result(f"The user {name} of the {component} would be created.", record)
+            raise ConflictError(f"the user {name} of the {component} already exists")
+        cli.out.result(f"Would create the user {name} of the {component}.", record)
         return
     cli.client().users.create(wanted, password)
-    cli.out.result(f"The user {name} of the {component} is created.", record)
+    cli.out.result(f"Created the user {name} of the {component}.", record)
     _note_unused(cli)
 
 
@@ -129,8 +132,8 @@ def create(
 @_COMPONENT
 @_rights
 @_PASSWORD
-@click.option("--all-tables", is_flag=True, help="The user is for all tables again.")
-@click.option("--all-permissions", is_flag=True, help="The user may do everything with them again.")
+@click.option("--all-tables", is_flag=True, help="Remove the restriction to certain tables.")
+@click.option("--all-permissions", is_flag=True, help="Remove the restriction to certain permissions.")
 @dry_run_option
 @output_option()
 @pass_cli
@@ -146,11 +149,13 @@ def update(
     all_permissions: bool,
     dry_run: bool,
 ) -> None:
-    """Change what a user may do, or the password; what no option names stays."""
+    """Change a user's permissions or password; what you do not pass stays unchanged."""
     from controller_client.rest.users import Component, Permission, UserRole
 
     if (tables and all_tables) or (permissions and all_permissions):
-        raise click.UsageError("--all-tables and --all-permissions do not go with single ones")
+        raise click.UsageError(
+            "--all-tables cannot be combined with --table, nor --all-permissions with --permission"
+        )
     before = cli.client().users.get(name, Component(component.upper()))
     wanted = replace(
         before,
@@ -170,12 +175,12 @@ def update(
     }
     named = ", ".join(changes)
     if not changes:
-        cli.out.result(f"The user {name} of the {component} is like that already.", record)
+        cli.out.result(f"The user {name} of the {component} is already up to date.", record)
     elif dry_run:
-        cli.out.result(f"The user {name} of the {component} would change: {named}.", record)
+        cli.out.result(f"Would change the user {name} of the {component}: {named}.", record)
     else:
         cli.client().users.update(wanted, password)
-        cli.out.result(f"The user {name} of the {component} changed: {named}.", record)
+        cli.out.result(f"Changed the user {name} of the {component}: {named}.", record)
 
 
 @user.command()
@@ -193,11 +198,11 @@ def delete(cli: CliContext, name: str, component: str, dry_run: bool, yes: bool)
     found = cli.client().users.get(name, chosen)
     record = {**_json(found), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        cli.out.result(f"The user {name} of the {component} would be deleted.", record)
+        cli.out.result(f"Would delete the user {name} of the {component}.", record)
         return
     confirm(f"Delete the user {name} of the {component} at {cli.client().config.url}?", yes=yes)
     cli.client().users.delete(name, chosen)
-    cli.out.result(f"The user {name} of the {component} is deleted.", record)
+    cli.out.result(f"Deleted the user {name} of the {component}.", record)
 
 
 def _json(found: User) -> dict[str, Any]:
@@ -216,16 +221,16 @@ def _new_password(file: str | None) -> Secret | None:
 
     text = read_text(file).rstrip("\r\n") if file else os.environ.get(_VARIABLE)
     if file and not text:
-        raise ConfigError("the file of the password is empty", where=file)
+        raise ConfigError("the password file is empty", where=file)
     return Secret(text) if text else None
 
 
 def _note_unused(cli: CliContext) -> None:
-    """Say where the controller does not look at its users; how the other roles are set up nobody reports."""
+    """Warn if the controller does not use these users; how other roles are configured cannot be read."""
     config = cli.client().cluster.app_config()
     factory = config.get("controller.admin.access.control.factory.class", "")
     if "ZkBasicAuth" not in factory:
         cli.out.note(
-            "This controller does not look at users: its controller.admin.access.control.factory.class is "
-            f"{factory or 'not set'}."
+            "This controller does not use these users: its controller.admin.access.control.factory.class "
+            f"is {factory or 'not set'}."
         )

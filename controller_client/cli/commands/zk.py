@@ -1,4 +1,4 @@
-"""Read what Helix and Pinot keep in ZooKeeper."""
+"""Read what Helix and Pinot store in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def zk() -> None:  # noqa: D103  # help is the module's docstring
 @output_option()
 @pass_cli
 def get(cli: CliContext, path: str) -> None:
-    """Show the record at a path below the cluster, e.g. /PROPERTYSTORE/SEGMENTS/flights_OFFLINE/x."""
+    """Show the record at a path below the cluster's root, e.g. /PROPERTYSTORE/SEGMENTS/flights_OFFLINE/x."""
     store = cli.property_store()
     absolute = _absolute(store, path)
     found = store.connection.get(absolute)
     if found is None:
         raise NotFoundError("there is no such znode", where=f"{absolute} in {store.zookeeper_address}")
     content, version = found
-    # A folder has no content; everything else of Helix and Pinot is a record.
+    # Folders have no content; every other znode of Helix and Pinot is a record.
     record = ZNRecord.from_bytes(content, where=absolute) if content else ZNRecord("")
     if cli.out.is_json:
         document = {
@@ -51,7 +51,7 @@ def get(cli: CliContext, path: str) -> None:
 @output_option()
 @pass_cli
 def children(cli: CliContext, path: str) -> None:
-    """List the names at a path below the cluster, e.g. /LIVEINSTANCES."""
+    """List the children of a path below the cluster's root, e.g. /LIVEINSTANCES."""
     store = cli.property_store()
     absolute = _absolute(store, path)
     names = store.connection.children(absolute)

@@ -1,1 +1,1 @@
-"""What ``pinotctl query`` is made of: statements, parameters, forms of results, and the shell."""
+"""The parts of ``pinotctl query``: statements, parameters, output formats, and the shell."""

@@ -1,4 +1,4 @@
-"""Names that a statement may hold: keywords, tables and their columns."""
+"""Names that a statement may contain: keywords, tables and their columns."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _WORDS = """
     partition plan regexp_like select set sum then true union when where with
 """
 KEYWORDS = tuple(_WORDS.split())
-"""Those of Pinot's SQL that are used most, and the common aggregations."""
+"""The most used keywords of Pinot's SQL, and the common aggregations."""
 
 _TABLE = re.compile(r"""\b(?:from|join)\s+"?([\w.$-]+)""", re.IGNORECASE)
 
 
 class Names:
-    """Tables and columns of the cluster, each read once; what cannot be read has no names.
+    """Tables and columns of the cluster, each read once; what cannot be read yields no names.
 
     Args:
-        cli: The run.
+        cli: The context of the run.
     """
 
     def __init__(self, cli: CliContext) -> None:
@@ -39,14 +39,14 @@ class Names:
         """Return a table's schema.
 
         Raises:
-            NotFoundError: There is no such table; the error names those of similar names.
+            NotFoundError: There is no such table; the error suggests similar names.
         """
         client = self._cli.client()
         raw = table.removesuffix("_OFFLINE").removesuffix("_REALTIME")
         try:
             return client.schemas.get(raw)
         except NotFoundError:
-            # A schema may have another name in old versions.
+            # In old versions a schema may have another name than its table.
             for kind in TableType:
                 name = f"{raw}_{kind}"
                 if client.tables.exists(name):
@@ -54,11 +54,11 @@ class Names:
             raise client.tables.unknown(table) from None
 
     def fitting(self, word: str, statement: str) -> Iterator[str]:
-        """The names that a word may become.
+        """Return the names that begin with a word.
 
         Args:
-            word: What is typed of it.
-            statement: The statement that it stands in: the columns are those of its tables.
+            word: What has been typed.
+            statement: The statement that contains the word: columns come from its tables.
         """
         upper = word.isupper()
         keywords = (each.upper() if upper else each for each in KEYWORDS)

@@ -1,4 +1,4 @@
-"""Values of ``--param NAME=VALUE``, and which statement takes which of them."""
+"""Values of ``--param NAME=VALUE``, and which statement uses which of them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["params_of", "read_params"]
 def read_params(pairs: Iterable[str]) -> dict[str, Any]:
     """Read repeated ``NAME=VALUE``.
 
-    A value that is a JSON number, true, false, a quoted text or a list of these is that; anything else is
-    text as it stands.
+    A value that is a JSON number, true, false, a quoted string or a list of these is parsed as JSON; anything
+    else is text, unchanged.
 
     Raises:
-        ConfigError: One has no ``=``, or a name comes twice.
+        ConfigError: One has no ``=``, or a name appears twice.
     """
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise ConfigError(f"--param {pair!r} cannot be read", expected="--param NAME=VALUE")
+            raise ConfigError(f"--param {pair!r} is not NAME=VALUE", expected="--param NAME=VALUE")
         if name in found:
             raise ConfigError(f"--param sets {name} twice")
         found[name] = _value(value)
@@ -33,10 +33,10 @@ def read_params(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def params_of(statements: Iterable[str], given: Mapping[str, Any]) -> list[dict[str, Any] | None]:
-    """Return each statement's parameters: those that it names; None where none were given at all.
+    """Return for each statement the parameters that it uses; None if none were given at all.
 
     Raises:
-        ConfigError: No statement names one of them.
+        ConfigError: One of them is used by no statement.
         QueryError: A statement's quotes or parentheses do not match.
     """
     if not given:

@@ -1,4 +1,4 @@
-"""The line editor of the shell: statements of several lines, completion, history; needs prompt_toolkit."""
+"""The line editor of the shell: multi-line statements, completion, history; needs prompt_toolkit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[\w$.]+$")
 
 
 def history_path(env: Mapping[str, str]) -> Path:
-    """The file of what was typed, in the user's folder of state."""
+    """The history file, in the user's state folder."""
     base = env.get("XDG_STATE_HOME")
     return (Path(base) if base else Path.home() / ".local" / "state") / "pinotctl" / "query-history"
 
@@ -32,8 +32,8 @@ def make_prompt(names: Names, path: Path) -> PromptSession[str]:
     """Return a prompt.
 
     Args:
-        names: What is completed.
-        path: Where the history is kept; where it cannot be, it lasts as long as the shell.
+        names: The names to complete.
+        path: The history file; if it cannot be written, the history lasts as long as the shell.
     """
     return PromptSession(
         "pinot> ",
@@ -48,14 +48,14 @@ def make_prompt(names: Names, path: Path) -> PromptSession[str]:
 
 
 def is_finished(text: str) -> bool:
-    """Whether Enter runs what is typed: a statement with its semicolon, a helper, or nothing."""
+    """Whether Enter submits the text: a statement with its semicolon, a helper, or an empty line."""
     return not text.strip() or text.lstrip().startswith("\\") or is_whole(text)
 
 
 def _history(path: Path) -> History:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Statements may hold what others are not to read.
+        # Statements may contain what other users must not read.
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
     except OSError:
         return InMemoryHistory()
@@ -72,7 +72,7 @@ def _bindings() -> KeyBindings:
         else:
             buffer.newline(copy_margin=False)
 
-    # In a search through the history, Enter takes what was found.
+    # During a history search, Enter accepts the match instead.
     bindings.add("enter", filter=Condition(_is_in_statement))(enter)
     return bindings
 

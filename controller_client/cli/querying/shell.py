@@ -1,4 +1,4 @@
-"""The shell of ``pinotctl query``: statements typed on a terminal, one after the other."""
+"""The shell of ``pinotctl query``: statements typed on a terminal, one after another."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from controller_client.cli.context import CliContext
 from controller_client.cli.output import OutputFormat
-from controller_client.cli.querying.asking import Asker, Asking
 from controller_client.cli.querying.names import Names
+from controller_client.cli.querying.running import QueryRunner, QuerySettings
 from controller_client.cli.querying.writing import check_target, note_of, write
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.extras import missing_module
@@ -24,16 +24,16 @@ from controller_client.errors import ConfigError, PinotPluginError
 __all__ = ["HELPERS", "Shell", "run_shell"]
 
 HELPERS = {
-    "\\d": "list the tables; \\d TABLE: the columns of a table",
-    "\\x": "rows one below the other, a line a value, and back",
-    "\\timing": "show how long a statement took here, or not",
-    "\\?": "this list",
-    "\\q": "leave, as Ctrl-D does",
+    "\\d": "List the tables; \\d TABLE lists the columns of a table.",
+    "\\x": "Turn vertical output (one line for each value) on or off.",
+    "\\timing": "Turn the time that a statement took here on or off.",
+    "\\?": "Show this list.",
+    "\\q": "Leave, as Ctrl-D does.",
 }
 
 
-def run_shell(cli: CliContext, asking: Asking, params: Mapping[str, Any]) -> None:
-    """Ask for statements and run them, until the user leaves.
+def run_shell(cli: CliContext, settings: QuerySettings, params: Mapping[str, Any]) -> None:
+    """Prompt for statements and run them, until the user leaves.
 
     Raises:
         ConfigError: There is no terminal.
@@ -50,8 +50,8 @@ def run_shell(cli: CliContext, asking: Asking, params: Mapping[str, Any]) -> Non
     names = Names(cli)
     prompt = make_prompt(names, history_path(os.environ))
     cli.out.note("Statements end with a semicolon; \\? lists the helpers, Ctrl-D leaves.")
-    with Asker(cli, asking) as asker, _on_ctrl_c(signal.SIG_IGN):
-        shell = Shell(cli, asker, names, params)
+    with QueryRunner(cli, settings) as runner, _on_ctrl_c(signal.SIG_IGN):
+        shell = Shell(cli, runner, names, params)
         while True:
             try:
                 text = prompt.prompt()
@@ -65,10 +65,10 @@ def run_shell(cli: CliContext, asking: Asking, params: Mapping[str, Any]) -> Non
 
 @contextmanager
 def _on_ctrl_c(handler: Any) -> Iterator[None]:
-    """Have Ctrl-C do this within the block.
+    """Set the handler of Ctrl-C for the block.
 
-    While a line is edited it is a key like others. Between two lines it is to do nothing: there is nothing to
-    leave, and it would reach the editor half-made.
+    While a line is edited, Ctrl-C is a key like any other. Between two lines it must do nothing: there is
+    nothing to interrupt, and it could reach the editor while it is being set up.
     """
     before = signal.signal(signal.SIGINT, handler)
     try:
@@ -81,24 +81,24 @@ class Shell:
     """Runs what was typed.
 
     Args:
-        cli: The run.
-        asker: Asks.
+        cli: The context of the run.
+        runner: Runs statements.
         names: Tables and columns.
-        params: Values of placeholders, for the statements that name them.
-        clock: Time.
+        params: Values of placeholders, for the statements that use them.
+        clock: The clock.
     """
 
     def __init__(
         self,
         cli: CliContext,
-        asker: Asker,
+        runner: QueryRunner,
         names: Names,
         params: Mapping[str, Any],
         *,
         clock: Clock | None = None,
     ) -> None:
         self._cli = cli
-        self._asker = asker
+        self._runner = runner
         self._names = names
         self._params = params
         self._clock: Clock = clock or SystemClock()
@@ -109,23 +109,23 @@ class Shell:
         """Run statements or a helper; errors become messages.
 
         Returns:
-            Whether the shell goes on.
+            Whether the shell continues.
         """
         try:
             with _on_ctrl_c(signal.default_int_handler):
                 if text.lstrip().startswith("\\"):
                     return self._help(text.strip().rstrip(";").split())
                 for statement in statements(text):
-                    self._ask(statement)
+                    self._run_statement(statement)
         except PinotPluginError as error:
             self._cli.out.note(mask_text(f"Error: {error}"))
         except KeyboardInterrupt:
-            self._cli.out.note("\nCanceled.")
+            self._cli.out.note("\nInterrupted.")
         return True
 
-    def _ask(self, statement: str) -> None:
+    def _run_statement(self, statement: str) -> None:
         began_s = self._clock.monotonic()
-        answer = self._asker.ask(statement, self._own(statement))
+        answer = self._runner.run(statement, self._params_of(statement))
         took_ms = (self._clock.monotonic() - began_s) * 1000
         write(self._cli.out, [answer])
         first, *rest = note_of(answer)
@@ -133,7 +133,7 @@ class Shell:
         for line in rest:
             self._cli.out.note(line)
 
-    def _own(self, statement: str) -> Mapping[str, Any] | None:
+    def _params_of(self, statement: str) -> Mapping[str, Any] | None:
         if not self._params:
             return None
         from controller_client.broker.parameters import placeholders
@@ -154,7 +154,7 @@ class Shell:
                 vertical = out.format is not OutputFormat.VERTICAL
                 usual = OutputFormat.TABLE if self._usual is OutputFormat.VERTICAL else self._usual
                 out.format = OutputFormat.VERTICAL if vertical else usual
-                out.note(f"Rows are written in the form {out.format}.")
+                out.note(f"The output format is {out.format}.")
             case ["\\timing"]:
                 self._timing = not self._timing
                 out.note(f"Timing is {'on' if self._timing else 'off'}.")

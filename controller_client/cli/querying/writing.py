@@ -1,4 +1,4 @@
-"""Results of queries in the forms of ``--output``."""
+"""Writes query results in the formats of ``--output``."""
 
 from __future__ import annotations
 
@@ -12,37 +12,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controller_client.cli.output import Output, OutputFormat, cell_text
+from controller_client.common.counted_text import counted_text
 from controller_client.common.extras import missing_module
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SetupError
 
 if TYPE_CHECKING:
-    from controller_client.cli.querying.asking import Answer
+    from controller_client.cli.querying.running import Answer
 
 __all__ = ["ONE_STATEMENT", "check_target", "note_of", "write", "written_to"]
 
 ONE_STATEMENT = frozenset({OutputFormat.CSV, OutputFormat.JSONL, OutputFormat.PARQUET})
-"""Forms that hold the rows of one statement."""
+"""Formats that can contain the rows of one statement only."""
 
 
 def check_target(output_format: OutputFormat, statements: int, target: Path | None) -> None:
-    """Refuse what cannot be written, before anything is asked.
+    """Refuse what cannot be written, before any query is run.
 
     Raises:
-        ConfigError: Several statements have no place in the form, or it is no text and meant for a terminal.
+        ConfigError: The format allows only one statement and there are several, or it is binary and would go
+            to a terminal.
     """
     if statements > 1 and output_format in ONE_STATEMENT:
         raise ConfigError(
-            f"there are {statements} statements, and {output_format} holds the rows of one",
+            f"there are {statements} statements, but {output_format} can contain the rows of only one",
             expected="--output table, vertical or json, or one statement",
         )
     if output_format is OutputFormat.PARQUET and target is None and sys.stdout.isatty():
-        raise ConfigError("Parquet is no text for a terminal", remedy="pass --to FILE")
+        raise ConfigError("Parquet is binary and cannot be written to a terminal", remedy="pass --to FILE")
 
 
 @contextmanager
 def written_to(target: Path | None) -> Iterator[None]:
-    """Within the block, have what is written to stdout in a file.
+    """Redirect stdout to a file for the block.
 
     Raises:
         SetupError: The file cannot be written.
@@ -58,12 +60,12 @@ def written_to(target: Path | None) -> Iterator[None]:
 
 
 def write(out: Output, answers: Sequence[Answer], *, versions: bool = False) -> None:
-    """Write the answers to stdout in the run's form.
+    """Write the answers to stdout in the run's format.
 
     Args:
         out: The run's output.
-        answers: Of one statement, or of several where the form can hold them.
-        versions: Whether JSON names versions of upsert tables where there are none, too.
+        answers: Of one statement, or of several if the format allows it.
+        versions: Whether JSON has the key for versions of upsert tables even if there are none.
     """
     if out.is_json:
         documents = [_document(answer, versions=versions) for answer in answers]
@@ -76,13 +78,13 @@ def write(out: Output, answers: Sequence[Answer], *, versions: bool = False) -> 
 
 
 def note_of(answer: Answer) -> list[str]:
-    """What is said of an answer beside its rows."""
+    """The notes about an answer: statistics, and versions of upsert tables."""
     stats = answer.result.stats
     rows = len(answer.result.cells)
     return [
         (
-            f"{rows} rows in {stats.time_ms} ms; {stats.docs_scanned} of {stats.total_docs} docs "
-            f"scanned; {stats.servers_responded} of {stats.servers_queried} servers answered"
+            f"{counted_text(rows, 'row')} in {stats.time_ms} ms; {stats.docs_scanned} of {stats.total_docs} "
+            f"docs scanned; {stats.servers_responded} of {stats.servers_queried} servers answered"
         ),
         *(f"{table} at version {version}" for table, version in answer.versions.items()),
     ]
@@ -126,7 +128,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def vertical(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """The lines of rows that stand one below the other, a line a value."""
+    """Return the lines of the vertical format: one line for each value."""
     names = [visible(column) for column in columns]
     width = max(map(len, names), default=0)
     for number, row in enumerate(rows, start=1):

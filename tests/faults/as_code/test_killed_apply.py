@@ -162,7 +162,7 @@ def test_a_plan_is_refused_when_the_cluster_has_changed(world: _World) -> None:
     plan = applier.plan().plan
     changed = {**world.client.configs.tables(world.name)[world.table], "query": {"timeoutMs": 7}}
     world.client.configs.update_table(world.table, changed)
-    with pytest.raises(PinotPluginError, match="have changed since the plan"):
+    with pytest.raises(PinotPluginError, match="have changed since plan"):
         applier.apply(plan)
     assert ObjectRef(Kind.SCHEMA, f"{world.name}_0").name not in world.client.schemas.list()
 

@@ -132,9 +132,9 @@ def test_a_scheduler_that_is_told_to_end_leaves_its_lease_at_once(
 
 
 def test_a_watch_takes_over(store: PropertyStore, usual: OrdinarySession, several: MakeSeveral) -> None:
-    name = "deepstore-watch-look-only"
+    name = "deepstore-watch-audit-only"
     audited = "controller_client.deepstore.watch: "
-    watches = several("deepstore", "watch", "--look-only", "--interval", "1")
+    watches = several("deepstore", "watch", "--audit-only", "--interval", "1")
     first = watches.start()
     watches.wait_in_line(store, name, first)
     watches.wait_said(first, audited)

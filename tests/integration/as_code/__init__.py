@@ -1,1 +1,1 @@
-"""The cluster as code against real Pinot."""
+"""Tests of the cluster as code against real Pinot."""

@@ -1,4 +1,4 @@
-"""Random table configs and schemas over all fields that Pinot's own classes have."""
+"""Random table configs and schemas with all the fields of Pinot's own classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TABLE_CONFIG = "org.apache.pinot.spi.config.table.TableConfig"
 
 COLUMNS = ("alpha", "beta", "gamma", "delta", "ts")
 
-# What has an identity, or decides where the table is.
+# Fields that identify the table or decide where it is stored.
 _FIXED = {
     "tableName",
     "tableType",
@@ -72,7 +72,7 @@ _columns = st.sampled_from(COLUMNS)
 
 
 def table_configs(classes: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Configs of offline tables, without their names.
+    """Return configs of offline tables, without their names.
 
     Args:
         classes: Fields by class, as :mod:`tests.support.class_fields` prints them.
@@ -81,7 +81,7 @@ def table_configs(classes: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any
 
 
 def schemas() -> st.SearchStrategy[dict[str, Any]]:
-    """Schemas, without their names, of a time column ``ts`` and further ones."""
+    """Return schemas, without their names, with a time column ``ts`` and others."""
     dimension = st.fixed_dictionaries(
         {"dataType": st.sampled_from(_DATA_TYPES)},
         optional={
@@ -111,7 +111,7 @@ def _schema(
     for field in named:
         if field["dataType"] in ("BOOLEAN", "TIMESTAMP", "JSON", "BYTES"):
             field.pop("singleValueField", None)
-    named[0].pop("virtualColumnProvider", None)  # such a column is no key
+    named[0].pop("virtualColumnProvider", None)  # such a column cannot be a key
     document = {
         "dimensionFieldSpecs": named,
         "metricFieldSpecs": [{"name": "delta", **metric}],
@@ -162,7 +162,7 @@ def _value(classes: Mapping[str, Any], key: str, wanted: Mapping[str, Any]) -> A
 
 
 def other_value(key: str, value: Any, choices: list[str] | None) -> Any:
-    """Return a value of the same kind that is not this one."""
+    """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

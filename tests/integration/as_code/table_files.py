@@ -1,4 +1,4 @@
-"""A small offline table with three segments, whose rows are of three ages."""
+"""A small offline table with three segments, each with rows of a different age."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 __all__ = ["AGES_DAYS", "ROWS", "segment_tars", "table_documents"]
 
 AGES_DAYS = (1, 400, 800)
-"""How old the rows of each segment are."""
+"""Age of the rows of each segment."""
 
 ROWS = 20
-"""Number of rows of a segment."""
+"""Number of rows in a segment."""
 
 _DAY_MS = 86_400_000
 
@@ -26,7 +26,7 @@ def table_documents(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def segment_tars(folder: Path) -> list[Path]:
-    """Build the segments ``s0``, ``s1``, ``s2`` in a child process; any table of this kind takes them."""
+    """Build the segments ``s0``, ``s1``, ``s2`` in a child process; they fit any table of this kind."""
     now_ms = round(time.time() * 1000)
     files = {}
     for number, days in enumerate(AGES_DAYS):
@@ -36,7 +36,7 @@ def segment_tars(folder: Path) -> list[Path]:
                 "words": f"some word{row}",
                 "doc": json.dumps({"a": row}),
                 "code": row % 5,
-                "n": (row * 7) % ROWS,  # in no order: a sorted column keeps its dictionary
+                "n": (row * 7) % ROWS,  # unsorted: a sorted column keeps its dictionary
                 "ts": now_ms - days * _DAY_MS,
             }
             for row in range(ROWS)

@@ -1,4 +1,4 @@
-"""export, diff, apply and drift as a user runs them."""
+"""The commands export, diff, apply and drift."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
 
 @pytest.fixture
 def folder(unique_table: str, tmp_path: Path) -> Path:
-    """A folder of a table and its schema, of an owner of that name."""
+    """A folder with a table and its schema, with the table's name as the owner."""
     path = tmp_path / "folder"
     config, schema = table_documents(unique_table)
     _write(path / "cluster.yaml", {"owner": unique_table})
@@ -57,7 +57,7 @@ def folder(unique_table: str, tmp_path: Path) -> Path:
     return path
 
 
-def test_secrets_are_in_no_file_no_plan_and_no_output(
+def test_files_plans_and_output_contain_no_secrets(
     run: Run, client: ControllerClient, folder: Path, unique_table: str, tmp_path: Path
 ) -> None:
     file = folder / f"tables/{unique_table}_OFFLINE.yaml"
@@ -85,10 +85,10 @@ def test_secrets_are_in_no_file_no_plan_and_no_output(
     run("diff", exported, **{variable: _SECRET})
 
 
-def test_an_export_keeps_what_somebody_wrote(run: Run, folder: Path, unique_table: str) -> None:
+def test_an_export_keeps_files_that_match(run: Run, folder: Path, unique_table: str) -> None:
     run("apply", folder, "--yes")
     file = folder / f"tables/{unique_table}_OFFLINE.yaml"
-    text = "# ours, and to be read\n" + file.read_text()
+    text = "# a comment to keep\n" + file.read_text()
     file.write_text(text)
     assert (
         json.loads(run("export", folder, "--table", unique_table, "--output", "json").stdout)["written"] == []
@@ -96,14 +96,14 @@ def test_an_export_keeps_what_somebody_wrote(run: Run, folder: Path, unique_tabl
     assert file.read_text() == text
 
 
-def test_drift_is_what_others_changed_since_the_apply(
+def test_drift_shows_what_others_changed_since_the_apply(
     run: Run, client: ControllerClient, folder: Path, unique_table: str
 ) -> None:
     run("apply", folder, "--yes")
     run("drift", folder)
     file = folder / f"tables/{unique_table}_OFFLINE.yaml"
     _write(file, {**yaml.safe_load(file.read_text()), "quota": {"storage": "1G"}})
-    run("drift", folder)  # a file that is not applied yet is no drift
+    run("drift", folder)  # a file that is not applied yet is not drift
     name = f"{unique_table}_OFFLINE"
     config = client.tables.get(name).to_json()
     client._transport.request("PUT", f"/tables/{name}", json={**config, "query": {"timeoutMs": 17}})
@@ -119,7 +119,7 @@ def test_drift_is_what_others_changed_since_the_apply(
     assert (after["query"]["timeoutMs"], after["quota"]) == (17, {"storage": "1G"})
 
 
-def test_only_what_the_owner_applied_is_pruned(
+def test_prune_deletes_only_what_the_owner_applied(
     run: Run, client: ControllerClient, folder: Path, unique_table: str, tmp_path: Path
 ) -> None:
     run("apply", folder, "--yes")
@@ -142,7 +142,7 @@ def test_only_what_the_owner_applied_is_pruned(
     run("diff", folder, "--prune")
 
 
-def test_a_misspelt_field_is_named_with_the_nearest(run: Run, folder: Path, unique_table: str) -> None:
+def test_a_misspelt_field_is_named_with_a_suggestion(run: Run, folder: Path, unique_table: str) -> None:
     file = folder / f"tables/{unique_table}_OFFLINE.yaml"
     config = yaml.safe_load(file.read_text())
     run("apply", folder, "--yes")
@@ -154,7 +154,7 @@ def test_a_misspelt_field_is_named_with_the_nearest(run: Run, folder: Path, uniq
     )
 
 
-def test_tenants_and_tags_are_of_the_files(run: Run, client: ControllerClient, tmp_path: Path) -> None:
+def test_tenants_and_tags_follow_the_files(run: Run, client: ControllerClient, tmp_path: Path) -> None:
     host = f"nowhere-{tmp_path.name.replace('_', '-')}"
     names = [f"Server_{host}_{port}" for port in (1, 2)]
     for port in (1, 2):
@@ -190,7 +190,7 @@ def test_tenants_and_tags_are_of_the_files(run: Run, client: ControllerClient, t
 
 
 @pytest.mark.kafka
-def test_a_pause_is_of_the_files(
+def test_pauses_follow_the_files(
     run: Run, pinot: PinotCluster, kafka: Kafka, client: ControllerClient, tmp_path: Path
 ) -> None:
     with (

@@ -1,4 +1,4 @@
-"""What a plan says that a change does to data, against what the cluster then did."""
+"""The effects that a plan predicts, compared with what the cluster then does."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class _Case:
     """A kind of change.
 
     Attributes:
-        name: What it is.
-        change: Makes it.
-        effect: What a plan has to say.
-        observed: What servers report, or queries answer, that shows whether it is in force.
+        name: Its name in messages.
+        change: Makes the change.
+        effect: The effect that the plan must predict.
+        observed: Reads from servers, or by a query, whether the change is in effect.
     """
 
     name: str
@@ -80,7 +80,7 @@ class _Table:
         return self.applier().plan().plan
 
     def write_alone(self) -> None:
-        """Write what is wanted, without the reload that belongs to it."""
+        """Write the planned changes without reloading."""
         planned = self.applier().plan()
         writer = ObjectWriter(self.client, Inventory(self.store, self.name))
         for step in planned.plan.steps:
@@ -92,7 +92,7 @@ class _Table:
         self.client.segments.wait_reloaded(self.table, job, 120)
 
     def columns(self) -> dict[str, dict[str, Any]]:
-        """What servers report of each column of segments, and its indexes; Pinot 1.5: one of the servers."""
+        """Return the columns and indexes of segments from all servers, or from one since Pinot 1.5."""
         path = f"/segments/{self.table}/metadata"
         answer = self.client._transport.get_json(path, params={"type": "OFFLINE", "columns": "*"})
         return {
@@ -105,7 +105,7 @@ class _Table:
         }
 
     def index(self, column: str, kind: str) -> set[str]:
-        """Whether segments have an index of a column."""
+        """Return whether segments have an index on a column."""
         return {str((each["indexes"].get(column) or {}).get(kind)) for each in self.columns().values()}
 
     def column(self, column: str, key: str) -> set[str]:
@@ -122,7 +122,7 @@ class _Table:
         return {segment: sorted(states) for segment, states in view.items()}
 
     def server_without_a_segment(self) -> str:
-        """A server that does not have all segments."""
+        """Return a server that does not have all segments."""
         held = self.assignment().values()
         servers = self.client.tenants.get("DefaultTenant").servers
         return next(name for name in servers if any(name not in holders for holders in held))
@@ -205,8 +205,8 @@ _TEXT = {"name": "words", "encodingType": "RAW", "indexTypes": ["TEXT"]}
 _PARTITIONS = {"columnPartitionMap": {"code": {"functionName": "Modulo", "numPartitions": 3}}}
 
 
-def _in_force_after(encoding: bool) -> list[_Case]:
-    """The changes that the cluster takes, in an order in which each can be made after the others."""
+def _accepted_changes(encoding: bool) -> list[_Case]:
+    """Return the changes that the cluster accepts, in an order in which they can be made."""
     return [
         _Case(
             "a column added",
@@ -215,7 +215,7 @@ def _in_force_after(encoding: bool) -> list[_Case]:
             lambda t: t.column("fresh", "columnName"),
         ),
         _Case(
-            "a column added that is computed from another",
+            "a computed column added",
             _both(
                 _column("twice", dataType="LONG"),
                 _set(
@@ -257,13 +257,13 @@ def _in_force_after(encoding: bool) -> list[_Case]:
             lambda t: t.index("doc", "json-index"),
         ),
         _Case(
-            "a star-tree added, where servers may not make one",
+            "a star-tree added without dynamic creation",
             _index(starTreeIndexConfigs=[_STAR_TREE]),  # type: ignore[list-item]
             Effect.NEW_SEGMENTS,
             _Table.star_trees,
         ),
         _Case(
-            "servers may make star-trees",
+            "a star-tree added with dynamic creation",
             _both(
                 _set("tableIndexConfig", "enableDynamicStarTreeCreation", value=True),
                 _index(starTreeIndexConfigs=[{**_STAR_TREE, "maxLeafRecords": 2}]),  # type: ignore[list-item]
@@ -272,25 +272,25 @@ def _in_force_after(encoding: bool) -> list[_Case]:
             _Table.star_trees,
         ),
         _Case(
-            "a column without a dictionary",
+            "a dictionary removed",
             _index(noDictionaryColumns=["n"]),
             Effect.RELOAD if encoding else Effect.RE_INGEST,
             lambda t: t.column("n", "hasDictionary"),
         ),
         _Case(
-            "another sorted column",
+            "the sorted column changed",
             _index(sortedColumn=["city"]),
             Effect.RE_INGEST,
             lambda t: t.column("city", "sorted"),
         ),
         _Case(
-            "partitions",
+            "partitioning added",
             _set("tableIndexConfig", "segmentPartitionConfig", value=_PARTITIONS),
             Effect.RE_INGEST,
             lambda t: t.column("code", "partitionFunction"),
         ),
         _Case(
-            "the transform of a column that there is",
+            "the transform of an existing column changed",
             _set(
                 "ingestionConfig",
                 value={"transformConfigs": [{"columnName": "twice", "transformFunction": "times(n, 3)"}]},
@@ -299,25 +299,25 @@ def _in_force_after(encoding: bool) -> list[_Case]:
             lambda t: t.query("select sum(twice) from {table}"),
         ),
         _Case(
-            "a time-out of queries",
+            "a query timeout set",
             _set("query", value={"timeoutMs": 20_000}),
             Effect.NOTHING,
             lambda t: t.query("select sum(n), count(*) from {table}"),
         ),
         _Case(
-            "a task",
+            "a task added",
             _set("task", value={"taskTypeConfigsMap": {"MergeRollupTask": {"1day.mergeType": "concat"}}}),
             Effect.NOTHING,
             lambda t: t.query("select sum(n), count(*) from {table}"),
         ),
         _Case(
-            "a quota",
+            "a quota set",
             _set("quota", value={"storage": "10G"}),
             Effect.NOTHING,
             lambda t: t.query("select sum(n), count(*) from {table}"),
         ),
         _Case(
-            "a longer retention than any row is old",
+            "a retention longer than the age of any row",
             _both(
                 _set("segmentsConfig", "retentionTimeUnit", value="DAYS"),
                 _set("segmentsConfig", "retentionTimeValue", value="900"),
@@ -328,9 +328,9 @@ def _in_force_after(encoding: bool) -> list[_Case]:
     ]
 
 
-def test_the_plan_says_what_the_cluster_then_does(table: _Table) -> None:
+def test_the_plan_predicts_what_the_cluster_does(table: _Table) -> None:
     encoding = has(Capability.RELOAD_ENCODING)
-    for case in _in_force_after(encoding):
+    for case in _accepted_changes(encoding):
         case.change(table.config, table.schema)
         plan = table.plan()
         effects = {effect for step in plan.steps for effect in step.effects}
@@ -342,7 +342,7 @@ def test_the_plan_says_what_the_cluster_then_does(table: _Table) -> None:
         assert case.observed is not None
         before = case.observed(table)
         table.write_alone()
-        assert case.observed(table) == before, f"{case.name}: in force without a reload"
+        assert case.observed(table) == before, f"{case.name}: in effect without a reload"
         table.reload()
         after = case.observed(table)
         assert (after != before) == (case.effect is Effect.RELOAD), f"{case.name}: {before} -> {after}"
@@ -352,24 +352,24 @@ def test_the_plan_says_what_the_cluster_then_does(table: _Table) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        pytest.param(_dropped("words"), "words", id="a column dropped"),
-        pytest.param(_column("code", dataType="STRING"), "dataType", id="another type"),
-        pytest.param(_column("code", singleValueField=False), "singleValueField", id="several values"),
+        pytest.param(_dropped("words"), "words", id="column dropped"),
+        pytest.param(_column("code", dataType="STRING"), "dataType", id="data type changed"),
+        pytest.param(_column("code", singleValueField=False), "singleValueField", id="single to multi-value"),
         pytest.param(
             _set("tableIndexConfig", "invertedIndexColumns", value=["nowhere"]),
             "nowhere",
-            id="an unknown column",
+            id="unknown column",
         ),
-        pytest.param(_set("tenants", "server", value="Nobody"), "Nobody", id="an unknown tenant"),
-        pytest.param(_set("quota", value={"storage": "much"}), "much", id="a quota that is none"),
+        pytest.param(_set("tenants", "server", value="Nobody"), "Nobody", id="unknown tenant"),
+        pytest.param(_set("quota", value={"storage": "much"}), "much", id="invalid quota"),
     ],
 )
-def test_what_the_cluster_refuses_is_refused_by_the_plan(table: _Table, change: _Change, words: str) -> None:
+def test_the_plan_refuses_what_the_cluster_would_refuse(table: _Table, change: _Change, words: str) -> None:
     kept = copy.deepcopy((table.config, table.schema))
     change(table.config, table.schema)
     plan = table.plan()
     if not plan.refused:
-        # Not every check can be asked for: then the cluster refuses it, and nothing has changed.
+        # Not every check can be made beforehand: then the cluster refuses the change, and nothing changes.
         with pytest.raises(RejectedError):
             table.applier().apply(plan)
     else:
@@ -385,7 +385,7 @@ def test_what_the_cluster_refuses_is_refused_by_the_plan(table: _Table, change: 
     assert table.plan().steps == ()
 
 
-def test_another_default_is_refused_or_for_new_rows(table: _Table) -> None:
+def test_a_new_default_is_refused_or_applies_to_new_rows(table: _Table) -> None:
     table.schema["dimensionFieldSpecs"][0]["defaultNullValue"] = "?"
     plan = table.plan()
     if has(Capability.SCHEMA_FIELDS_CHANGE):
@@ -400,7 +400,7 @@ def test_another_default_is_refused_or_for_new_rows(table: _Table) -> None:
             table.client.configs.update_schema(table.name, table.schema)
 
 
-def test_more_replicas_take_a_rebalance(table: _Table) -> None:
+def test_more_replicas_need_a_rebalance(table: _Table) -> None:
     before = table.assignment()
     assert {len(servers) for servers in before.values()} == {1}
     table.config["segmentsConfig"]["replication"] = "2"
@@ -415,8 +415,8 @@ def test_more_replicas_take_a_rebalance(table: _Table) -> None:
     assert {len(servers) for servers in table.assignment().values()} == {2}
 
 
-def test_another_tenant_takes_a_rebalance(table: _Table) -> None:
-    """The plan makes the tenant before the table needs it; the segments follow with the rebalance alone."""
+def test_another_tenant_needs_a_rebalance(table: _Table) -> None:
+    """The plan creates the tenant before the table needs it; segments move only by the rebalance."""
     before = table.assignment()
     server = table.server_without_a_segment()
     tenant = {"tenant": table.name, "brokers": [], "offline_servers": [server], "realtime_servers": []}
@@ -440,11 +440,11 @@ def test_another_tenant_takes_a_rebalance(table: _Table) -> None:
         table.client.tenants.remove(table.name, TenantRole.SERVER, [server])
 
 
-def test_a_shorter_retention_deletes_what_the_plan_counts(table: _Table) -> None:
+def test_a_shorter_retention_deletes_the_segments_that_the_plan_counts(table: _Table) -> None:
     table.config["segmentsConfig"].update(retentionTimeUnit="DAYS", retentionTimeValue="600")
     plan = table.plan()
     assert plan.steps[0].effects == (Effect.DELETION,)
-    assert "deletes 1 segments" in str(plan.steps[0].fields)
+    assert "deletes 1 segment with" in str(plan.steps[0].fields)
     table.applier().apply(plan)
     table.client._transport.request("GET", "/periodictask/run", params={"taskname": "RetentionManager"})
     wait_for(lambda: _rows(table) == ROWS * 2, "the oldest segment to be gone")
@@ -452,5 +452,5 @@ def test_a_shorter_retention_deletes_what_the_plan_counts(table: _Table) -> None
 
 def _rebalance(table: _Table) -> None:
     rebalance = table.client.rebalance
-    # Before 1.4 one replica of each segment is to stay, as a default; there is one in all.
+    # Before 1.4 the default keeps one replica available, but each segment has only one.
     rebalance.wait(rebalance.start(table.table, RebalanceOptions(min_available_replicas=0)), 120)

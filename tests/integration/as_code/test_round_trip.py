@@ -1,4 +1,4 @@
-"""What is exported differs in nothing from what is there, and a changed field is the one difference."""
+"""An export has no differences from the cluster, and a changed field is the only difference."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
 
 @pytest.fixture(scope="module")
 def classes() -> Mapping[str, Any]:
-    """Fields of the classes of the Pinot that runs."""
+    """Fields of the classes of the running Pinot."""
     found: dict[str, Any] = result_of("tests.support.class_fields", [TABLE_CONFIG])
     return found
 
@@ -60,7 +60,7 @@ class _Made:
 def made(
     client: ControllerClient, classes: Mapping[str, Any], full: bool, random_seed: int
 ) -> Iterator[_Made]:
-    """Random tables that the cluster has taken."""
+    """Random tables that the cluster has accepted."""
     wanted = _TABLES_FULL if full else _TABLES
     documents: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
@@ -83,11 +83,11 @@ def made(
         all_of(lambda each: _create(client, *each), list(zip(made.tables, documents, strict=True)))
         yield made
     finally:
-        for name in made.tables:  # one by one: each takes its table out of one record, that of all brokers
+        for name in made.tables:  # one by one: each changes the one record of all brokers
             _drop(client, name)
 
 
-def test_an_export_is_no_difference(
+def test_an_export_has_no_differences(
     client: ControllerClient, pinot: PinotCluster, made: _Made, tmp_path: Path
 ) -> None:
     report = export_cluster(client, tmp_path, owner=made.prefix, tables=made.tables)
@@ -98,10 +98,8 @@ def test_an_export_is_no_difference(
     assert [(step.object, [each.field for each in step.fields]) for step in plan.steps] == []
 
 
-def test_defaults_that_are_left_out_are_no_difference(
-    client: ControllerClient, made: _Made, tmp_path: Path
-) -> None:
-    """A file need not have what the cluster fills in."""
+def test_omitted_defaults_are_not_differences(client: ControllerClient, made: _Made, tmp_path: Path) -> None:
+    """A file may omit what the cluster fills in."""
     live = _live(client, made)
     left_out = 0
     for ref in (ref for ref in live if ref.kind is Kind.TABLE):
@@ -115,7 +113,7 @@ def test_defaults_that_are_left_out_are_no_difference(
     assert left_out > len(made.tables)
 
 
-def test_each_changed_field_is_that_difference(
+def test_a_changed_field_is_the_only_difference(
     client: ControllerClient, made: _Made, tmp_path: Path, classes: Mapping[str, Any], full: bool
 ) -> None:
     live = _live(client, made)
@@ -131,7 +129,7 @@ def test_each_changed_field_is_that_difference(
             try:
                 target = _target(client, live, ref, document, tmp_path)
             except PinotPluginError:
-                continue  # the cluster cannot read this value, so no plan can want it
+                continue  # the cluster cannot read this value, so no plan can set it
             tried += 1
             found = [change.pointer for change in changes(live[ref], target)]
             allowed = {changed[-1], *_FOLLOWS.get(changed[-1], ()), *_names(changed[-1])}
@@ -142,7 +140,7 @@ def test_each_changed_field_is_that_difference(
 
 
 _IDENTITY = {"tableName", "tableType", "schemaName", "name", "fieldType"}
-# The older name of a setting that Pinot reads only where the newer one is not there.
+# The older name of a setting, which Pinot reads only if the newer one is missing.
 _IDENTITY |= {"indexType"}
 
 _FOLLOWS = {
@@ -151,14 +149,14 @@ _FOLLOWS = {
     "enableIndexableExtras": {"indexableExtrasField"},
     "enableUnindexableExtras": {"unindexableExtrasField"},
 }
-"""Fields that Pinot fills in or leaves out as another one says."""
+"""Fields that Pinot fills in or leaves out, depending on another field."""
 
 _TWO_NAMES = (
     {"preload", "enablePreload"},
     {"snapshot", "enableSnapshot"},
     {"assignmentStrategy", "segmentAssignmentStrategy"},
 )
-"""Names of one setting: Pinot writes both, and where both are given it reads one of them alone."""
+"""Names of one setting: Pinot writes both, and if both are given, it reads only one of them."""
 
 
 def _create(client: ControllerClient, name: str, documents: tuple[dict[str, Any], dict[str, Any]]) -> None:
@@ -172,7 +170,7 @@ def _create(client: ControllerClient, name: str, documents: tuple[dict[str, Any]
     least.update(tableIndexConfig={}, tenants={}, metadata={})
     taken = dict(least)
     for key, value in config.items():
-        # Not each value of a field's type is one that the controller can read: such a part is left out.
+        # The controller cannot read every value of a field's type: leave out such a part.
         document = {**value, **least["segmentsConfig"]} if key == "segmentsConfig" else value
         if _readable(client, {**least, key: document}):
             taken[key] = document
@@ -223,7 +221,7 @@ def _target(
 
 
 def _with(document: Any, at: tuple[str, ...], value: Any) -> tuple[Any, tuple[str, ...]]:
-    """Copy a document with another value; also return the field that differs then."""
+    """Copy a document with another value; also return the field that then differs."""
     copy = json.loads(json.dumps(document))
     inner, field = copy, at
     for index, key in enumerate(at[:-1]):
@@ -249,7 +247,7 @@ def _with(document: Any, at: tuple[str, ...], value: Any) -> tuple[Any, tuple[st
 
 
 def _without(document: Any, normal: Any) -> Any:
-    """Copy a document without the fields that have the value of their default."""
+    """Copy a document without the fields that equal their defaults."""
     if isinstance(document, dict) and isinstance(normal, dict):
         kept = {
             "tableName",

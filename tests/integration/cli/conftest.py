@@ -1,4 +1,4 @@
-"""pinotctl against the cluster."""
+"""Fixtures that run pinotctl against the cluster."""
 
 import json
 import subprocess
@@ -20,14 +20,14 @@ Run = Callable[..., Result]
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table that does not exist yet: its files, and two built segments of it with three rows each."""
+    """The files of a table that does not exist yet, and two of its segments with three rows each."""
 
     name: str
     schema_file: Path
     table_file: Path
     tars: tuple[Path, ...]
     many: Path
-    """A further segment, of 60,000 rows: what a query that takes some time reads block by block."""
+    """Another segment, with 60,000 rows, for queries that take some time and read it block by block."""
 
     @property
     def segments(self) -> list[str]:

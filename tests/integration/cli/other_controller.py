@@ -1,4 +1,4 @@
-"""A controller of another cluster, on the ZooKeeper of the session's."""
+"""A controller of another cluster, on the session's ZooKeeper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOST = "127.0.0.1"
 
 @contextmanager
 def other_controller(pinot: PinotCluster, name: str, folder: Path) -> Iterator[str]:
-    """Run it for the length of a block; yields its URL.
+    """Run the controller while a block runs; yield its URL.
 
     Args:
         pinot: Whose ZooKeeper it uses.

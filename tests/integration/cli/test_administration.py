@@ -1,6 +1,6 @@
-"""Instances, tenants, task queues, running queries and users by pinotctl.
+"""pinotctl commands for instances, tenants, task queues, running queries and users.
 
-Instances and tenants are made of servers that never start, so no other test's table comes to them.
+Instances and tenants consist of servers that never start, so they get no tables of other tests.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def rows(result: Result) -> Any:
 
 @pytest.fixture
 def dead(pinot: PinotCluster) -> Iterator[list[str]]:
-    """Two servers and a broker that are registered and never start, in no tenant."""
+    """Two servers and a broker that are registered but never start, without a tenant."""
     host = f"dead-{uuid4().hex[:8]}"
     with pinot.client() as client:
         names = [
@@ -78,7 +78,7 @@ def test_tags_and_states_of_instances(run: Run, dead: list[str], tenant: str) ->
 
 
 def test_an_instance_is_disabled_and_enabled(run: Run, pinot: PinotCluster) -> None:
-    """The minion: it has nothing of any table, and no task now."""
+    """Uses the minion, which has no segments and no running task."""
     name = pinot.minion_instance
     assert rows(run("instance", "disable", name, "--dry-run", *JSON))["enabled"]
     run("instance", "disable", name, code=1, stdin="n\n")
@@ -92,7 +92,7 @@ def test_an_instance_is_disabled_and_enabled(run: Run, pinot: PinotCluster) -> N
     assert rows(run("instance", "show", name, *JSON))["enabled"]
 
 
-def test_an_instance_is_dropped_when_nothing_is_on_it(
+def test_an_instance_is_dropped_only_if_nothing_uses_it(
     run: Run, dead: list[str], pinot: PinotCluster, unique_table: str
 ) -> None:
     with pinot.client() as client:
@@ -116,7 +116,7 @@ def test_an_instance_is_dropped_when_nothing_is_on_it(
     assert "404" in run("instance", "drop", dead[1], code=1).stderr
 
 
-def test_tenants_of_named_instances(
+def test_tenants_from_named_instances(
     run: Run, dead: list[str], tenant: str, pinot: PinotCluster, unique_table: str
 ) -> None:
     first, second, broker = dead
@@ -165,8 +165,8 @@ def test_tenants_of_named_instances(
     assert rows(run("instance", "show", broker, *JSON))["tags"] == ["broker_untagged"]
 
 
-def test_a_tenant_of_free_live_servers(run: Run, tenant: str, pinot: PinotCluster) -> None:
-    """A live server with the tag of the free ones beside its own: its own tables stay with it."""
+def test_a_tenant_from_free_live_servers(run: Run, tenant: str, pinot: PinotCluster) -> None:
+    """Uses a live server that has both its own tag and that of free servers: it keeps its own tables."""
     with pinot.client() as client:
         live = next(
             name
@@ -185,7 +185,7 @@ def test_a_tenant_of_free_live_servers(run: Run, tenant: str, pinot: PinotCluste
             client.instances.set_tags(live, tags)
 
 
-def test_queues_of_tasks(run: Run, pinot: PinotCluster) -> None:
+def test_task_queues(run: Run, pinot: PinotCluster) -> None:
     task_type = f"Type{uuid4().hex[:8]}"
     assert "no queue" in run("queue", "stop", task_type, code=1).stderr
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
@@ -210,7 +210,7 @@ def test_queues_of_tasks(run: Run, pinot: PinotCluster) -> None:
     )
 
 
-def test_tasks_are_made_for_one_table_alone(run: Run, pinot: PinotCluster, unique_table: str) -> None:
+def test_tasks_are_created_for_only_one_table(run: Run, pinot: PinotCluster, unique_table: str) -> None:
     with pinot.client() as client:
         schema = {"schemaName": unique_table, "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
         client.schemas.create(Schema.from_json(schema))
@@ -230,7 +230,7 @@ def test_tasks_are_made_for_one_table_alone(run: Run, pinot: PinotCluster, uniqu
 
 
 def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
-    if not has(Capability.PAUSE_TOPICS):  # the default is another one since Pinot 1.5
+    if not has(Capability.PAUSE_TOPICS):  # Pinot 1.5 changed the default
         refused = run("queries", "list", code=1)
         assert "pinot.broker.enable.query.cancellation" in refused.stderr
         return
@@ -239,7 +239,7 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
     run("schema", "create", numbers.schema_file)
     run("table", "create", numbers.table_file)
     run("segment", "upload", numbers.name, numbers.many)
-    # Of each row Java's regular expressions try a thousand ways: some seconds.
+    # Java's regular expressions backtrack on each row, which takes some seconds.
     text = f"concat('{'a' * 10}', cast(id as varchar), '')"
     slow = f"select max(length(regexp_replace({text}, '(a+)+\\1b', ''))) from {numbers.name}"
 
@@ -251,7 +251,7 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
         wait_for(lambda: not running(), "no query to run")
         command = pinotctl("--broker", pinot.broker_url, "query", slow)
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
-            # It is in the list some moments before its servers have it; until then they do not end it.
+            # The query is listed shortly before it reaches its servers; until then they cannot end it.
             wait_for(running, "the query to run", 60, times=10)
             yield asking
 
@@ -264,8 +264,8 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
         asking.communicate(timeout=120)
     with asked() as asking:
         asking.send_signal(signal.SIGINT)
-        _, told = asking.communicate(timeout=120)
-        assert "The servers are told to end the query." in told
+        _, messages = asking.communicate(timeout=120)
+        assert "Asked the servers to end the query." in messages
         assert asking.returncode == 130
 
 
@@ -302,7 +302,7 @@ def test_users(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinot:
             "changed": True,
             "dry_run": False,
         }
-        assert "does not look at users" in shown[-1].stderr
+        assert "does not use these users" in shown[-1].stderr
         before = _hash(pinot, name)
         assert before.startswith("$2")
         shown += [run("user", "list", *JSON), run("user", "list"), run(*create, code=1)]

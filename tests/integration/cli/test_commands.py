@@ -1,4 +1,4 @@
-"""The life of a table by pinotctl alone; the tests of this module run in their order, on one table."""
+"""A table from its creation to its deletion, only by pinotctl; the tests run in order, on one table."""
 
 import csv
 import json
@@ -95,7 +95,7 @@ def test_table_update(run: Run, numbers: Numbers) -> None:
     document = rows(run("table", "show", numbers.name, "--output", "json"))
     document["metadata"] = {"customConfigs": {"owner": "me"}}
     would = run("table", "update", "-", "--dry-run", stdin=json.dumps(document))
-    assert "differ: metadata" in would.stderr
+    assert "changed parts: metadata" in would.stderr
     done = rows(run("table", "update", "-", "--output", "json", stdin=json.dumps(document)))
     assert (done["different_parts"], done["changed"]) == (["metadata"], True)
     found = rows(run("table", "show", f"{numbers.name}_OFFLINE", "--output", "json"))
@@ -136,7 +136,7 @@ def test_query(run: Run, numbers: Numbers) -> None:
     assert "6 rows" in empty.stderr
 
 
-def test_a_wrong_query_is_an_error(run: Run, numbers: Numbers) -> None:
+def test_an_invalid_query_is_an_error(run: Run, numbers: Numbers) -> None:
     result = run("query", f"select nope from {numbers.name}", "--output", "json", code=1)
     error = json.loads(result.stderr)["error"]
     assert (error["type"], result.stdout) == ("QueryError", "")
@@ -144,20 +144,20 @@ def test_a_wrong_query_is_an_error(run: Run, numbers: Numbers) -> None:
     assert run("query", "select 1", "--option", "x", code=2).stderr.startswith("Error: --option 'x'")
 
 
-def test_a_new_column_and_the_reload(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
+def test_a_new_column_and_a_reload(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
     document = rows(run("schema", "show", numbers.name, "--output", "json"))
     document["metricFieldSpecs"].append({"name": "extra", "dataType": "LONG"})
     sql = ("query", f"select * from {numbers.name} limit 100")
     updated = run("schema", "update", "-", stdin=json.dumps(document))
-    assert f"Segments of {numbers.name}_OFFLINE lack extra until they are loaded again" in updated.stderr
+    assert f"segments of {numbers.name}_OFFLINE lack extra until they are reloaded" in updated.stderr
     if has(Capability.MISSING_COLUMNS_AS_DEFAULT):
-        assert "queries read a new column's default value" in updated.stderr
+        assert "queries see the default value of a new column" in updated.stderr
         wait_for(lambda: _columns(run, sql) >= {"extra"}, "the brokers and servers to know the new column")
     else:
         assert "leaves them out" in updated.stderr
         _rows_are_missed(run, sql, pinot)
     reloaded = run("schema", "update", "-", "--reload", stdin=json.dumps(document))
-    assert f"{numbers.name}_OFFLINE: 2 of 2 replicas of segments are loaded again." in reloaded.stderr
+    assert f"{numbers.name}_OFFLINE: reloaded 2 of 2 segment replicas." in reloaded.stderr
     assert "extra" in _columns(run, sql)
 
 
@@ -202,11 +202,11 @@ def test_segment_download(run: Run, numbers: Numbers, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target], "a failed download leaves a file"
 
 
-def test_a_file_that_is_no_segment_is_not_sent(run: Run, numbers: Numbers, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_segment_is_not_sent(run: Run, numbers: Numbers, tmp_path: Path) -> None:
     wrong = tmp_path / "x.tar.gz"
     wrong.write_text("hello")
     result = run("segment", "upload", numbers.name, wrong, code=1)
-    assert "this is not a tar.gz" in result.stderr
+    assert "the file is not a tar.gz" in result.stderr
     assert str(wrong) in result.stderr
 
 
@@ -224,7 +224,7 @@ def test_lineage(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
     assert "1 of 1 faults would be repaired" in run(*old, "--repair", "--dry-run", code=1).stderr
     run(*old, "--repair", code=1, stdin="n\n")
     (entry,) = rows(run("lineage", "list", numbers.name, "--output", "json"))
-    assert entry["state"] == "IN_PROGRESS", "repaired without a yes"
+    assert entry["state"] == "IN_PROGRESS", "repaired without confirmation"
     run(*old, "--repair", "--yes")
     assert all(
         entry["state"] == "REVERTED"
@@ -281,7 +281,7 @@ def test_table_and_schema_delete(run: Run, numbers: Numbers) -> None:
     assert numbers.name not in names(run("schema", "list", "--output", "json"))
 
 
-def test_the_installed_script_and_a_controller_that_is_away() -> None:
+def test_the_installed_script_with_an_unreachable_controller() -> None:
     script = str(Path(sys.executable).with_name("pinotctl"))
     command = [script, "--controller", "http://127.0.0.1:1", "table", "list", "--output", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

@@ -1,4 +1,4 @@
-"""The operations on tables by pinotctl; the tests of this module run in their order, on one table."""
+"""Operations on tables by pinotctl; the tests run in order, on one table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows(result: Result) -> Any:
 
 @pytest.fixture(scope="module")
 def filled(run: Run, numbers: Numbers) -> Numbers:
-    """The table with both of its segments, one replica each."""
+    """The table with both segments, with one replica each."""
     run("schema", "create", numbers.schema_file)
     run("table", "create", numbers.table_file)
     run("segment", "upload", numbers.name, *numbers.tars)
@@ -45,7 +45,7 @@ def servers_of(run: Run, table: str) -> dict[str, set[str]]:
 def test_a_config_is_validated_before_it_is_used(run: Run, numbers: Numbers, tmp_path: Path) -> None:
     command = ("table", "validate", numbers.table_file)
     assert "there is no schema" in run(*command, code=1).stderr
-    # Newer versions find a table's schema by its name alone.
+    # Newer versions find a table's schema only by its name.
     known_before = [] if has(Need.NAMED_SCHEMAS) else ["segmentsConfig.schemaName"]
     with_schema = (*command, "--schema", numbers.schema_file)
     assert rows(run(*with_schema, *JSON)) == {
@@ -115,7 +115,7 @@ def test_reset(run: Run, filled: Numbers) -> None:
     assert len(servers_of(run, filled.name)) == 2
 
 
-def test_rebalance_shows_asks_and_does_it(run: Run, filled: Numbers) -> None:
+def test_rebalance_shows_its_plan_asks_and_moves_segments(run: Run, filled: Numbers) -> None:
     table = f"{filled.name}_OFFLINE"
     before = servers_of(run, filled.name)
     assert "nothing moves" in run("table", "rebalance", filled.name).stderr
@@ -130,7 +130,7 @@ def test_rebalance_shows_asks_and_does_it(run: Run, filled: Numbers) -> None:
         assert not before[move["segment"]] & set(move["added"])
     assert sum(server["added"] for server in plan["servers"]) == 2
     refused = run("table", "rebalance", filled.name, code=1, stdin="n\n")
-    assert "2 of 2 segments change servers: 2 replicas to fetch" in refused.stderr
+    assert "2 of 2 segments to move: 2 replicas to fetch" in refused.stderr
     assert servers_of(run, filled.name) == before, "moved without a yes"
 
     done = run("table", "rebalance", filled.name, "--yes", *JSON)
@@ -176,12 +176,12 @@ def test_cancel_of_a_rebalance(run: Run, filled: Numbers) -> None:
         assert "Pinot 1.1.0 or later" in run(*command, code=1).stderr
 
 
-def test_off_and_on(run: Run, filled: Numbers, pinot: PinotCluster) -> None:
+def test_disable_and_enable(run: Run, filled: Numbers, pinot: PinotCluster) -> None:
     assert rows(run("table", "disable", filled.name, "--dry-run", *JSON))["enabled"]
     run("table", "disable", filled.name, code=1, stdin="n\n")
-    assert "on already" in run("table", "enable", filled.name).stderr
+    assert "already enabled" in run("table", "enable", filled.name).stderr
     assert rows(run("table", "disable", filled.name, "--yes", *JSON))["changed"]
-    assert "off already" in run("table", "disable", filled.name, "--yes").stderr
+    assert "already disabled" in run("table", "disable", filled.name, "--yes").stderr
     wait_for(lambda: _states(run, filled.name) == {"OFFLINE"}, "the servers to unload all segments")
     assert rows(run("table", "enable", filled.name, *JSON))["changed"]
     run("segment", "wait", filled.name)
@@ -189,7 +189,7 @@ def test_off_and_on(run: Run, filled: Numbers, pinot: PinotCluster) -> None:
 
 
 def _wait_six_rows(pinot: PinotCluster, table: Numbers) -> None:
-    with pinot.broker() as broker:  # until it knows the servers again, its answer is an error, or has no row
+    with pinot.broker() as broker:  # until it knows the servers again, it returns an error, or no rows
         wait_for(lambda: broker.query(f"select count(*) from {table.name}").rows == ((6,),), "all rows")
 
 
@@ -200,7 +200,7 @@ def _states(run: Run, table: str) -> set[str]:
 def test_brokers_are_rebuilt(run: Run, filled: Numbers, pinot: PinotCluster) -> None:
     command = ("table", "rebuild-brokers", filled.name, "--routing", *JSON)
     with pinot.client() as client:
-        urls = sorted(client.cluster.broker_urls(filled.name))  # other tests may have started further ones
+        urls = sorted(client.cluster.broker_urls(filled.name))  # other tests may have started more
     brokers = rows(run(*command, "--dry-run"))["brokers"]
     assert pinot.broker_instance in brokers
     assert len(brokers) == len(urls)
@@ -208,8 +208,8 @@ def test_brokers_are_rebuilt(run: Run, filled: Numbers, pinot: PinotCluster) -> 
     _wait_six_rows(pinot, filled)
 
 
-def test_what_consumes_nothing(run: Run, filled: Numbers) -> None:
-    assert "consumes nothing" in run("table", "consuming", filled.name, code=2).stderr
+def test_a_batch_table_does_not_consume(run: Run, filled: Numbers) -> None:
+    assert "does not consume a stream" in run("table", "consuming", filled.name, code=2).stderr
 
 
 def test_copy_to_another_cluster(run: Run, filled: Numbers, pinot: PinotCluster, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_copy_to_another_cluster(run: Run, filled: Numbers, pinot: PinotCluster,
     assert f"there is a table {table} already" in refused.stderr
     with other_controller(pinot, f"Other{filled.name}", tmp_path) as url:
         there = ("--controller", url)
-        # The servers of the tenant that the table needs.
+        # Servers for the tenant that the table needs.
         for role, port in (("SERVER", 1), ("BROKER", 2)):
             _register(url, role, port)
         would = rows(run(*copy, "--to-controller", url, "--dry-run", *JSON))
@@ -227,7 +227,7 @@ def test_copy_to_another_cluster(run: Run, filled: Numbers, pinot: PinotCluster,
         assert rows(run(*there, "table", "list", *JSON)) == rows(run(*there, "schema", "list", *JSON)) == []
         profile = tmp_path / "pinotctl.toml"
         profile.write_text(f'[other]\ncontroller = "{url}"\n')
-        run(*copy, "--to-profile", "other", code=2)  # in no file yet
+        run(*copy, "--to-profile", "other", code=2)  # not in the file yet
         done = rows(run(*copy, "--to-controller", url, *JSON))
         assert done["changed"]
         for command in (("schema", "show", filled.name), ("table", "show", filled.name)):

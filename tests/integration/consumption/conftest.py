@@ -22,7 +22,7 @@ def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
 
 @pytest.fixture
 def make_stream_table(pinot: PinotCluster, kafka: Kafka, store: PropertyStore) -> Iterator[MakeTable]:
-    """Makes realtime tables that read a topic of their own; both are dropped after the test."""
+    """Makes realtime tables, each with its own topic; both are dropped after the test."""
     with ExitStack() as at_end:
         client = at_end.enter_context(pinot.client())
         broker = at_end.enter_context(pinot.broker())

@@ -1,9 +1,9 @@
-"""Runs a recipe as a child process that kills itself at one of its steps.
+"""Run a recipe as a child process that kills itself at one of its steps.
 
-A step is a write to ZooKeeper or a call of the controller that changes something; it is named by what it does
-and its number among those of the same name. Argument: JSON of ``controller``, ``zookeeper``, ``cluster``,
-``table``, ``recipe``, ``change`` (keys of the stream config), ``timeout_s``, ``watch_stream``, and ``kill``
-(null, or ``[before or after, step]``). Prints the steps that were done as JSON.
+A step is a write to ZooKeeper or a controller request that changes something. Its name is what it does, with
+a number if that is repeated. Argument: JSON with ``controller``, ``zookeeper``, ``cluster``, ``table``,
+``recipe``, ``change`` (keys of the stream config), ``timeout_s``, ``watch_stream``, and ``kill`` (null, or
+``[before or after, step]``). Prints the finished steps as JSON.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from controller_client.zookeeper import PropertyStore, ZooKeeperConnection
 
 
 class Steps:
-    """What was done, and where the process ends."""
+    """The finished steps, and the one at which the process kills itself."""
 
     def __init__(self, kill: list[str] | None) -> None:
         self._kill = kill
@@ -52,7 +52,7 @@ class Steps:
 
 
 class SteppedSession(requests.Session):
-    """HTTP whose changing calls are steps."""
+    """HTTP session that counts requests that change something as steps."""
 
     def __init__(self, steps: Steps) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class SteppedSession(requests.Session):
 
 
 class SteppedZooKeeper(ZooKeeperConnection):
-    """ZooKeeper whose writes are steps."""
+    """ZooKeeper connection that counts writes as steps."""
 
     def __init__(self, address: str, steps: Steps) -> None:
         super().__init__(address)
@@ -95,7 +95,7 @@ def _silent(_text: str) -> None:
 
 
 def run(order: dict[str, Any], control: TableControl) -> None:
-    """Run the recipe that is ordered."""
+    """Run the recipe of the argument."""
     timeout_s = order["timeout_s"]
     recipes: dict[str, Callable[[], object]] = {
         "change-stream": lambda: change_stream(

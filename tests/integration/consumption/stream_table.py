@@ -1,4 +1,4 @@
-"""A realtime table on a topic of several partitions, whose rows are counted one by one."""
+"""A realtime table on a topic with several partitions, in which each row is counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.wait import wait_for
 _FIRST_TS = 1_700_000_000_000
 
 SECRET_KEY = "sasl.jaas.config"
-"""A key of each table's stream config; the client takes it, and Kafka asks for none."""
+"""A key in each table's stream config; the client accepts it, and Kafka does not require it."""
 
 
 def secret_value(password: str) -> str:
@@ -36,12 +36,12 @@ def secret_value(password: str) -> str:
 class StreamTable:
     """A table, its topic, and the rows that were produced.
 
-    Each row has a number of its own, so a row that is missing or there twice shows.
+    Each row has a unique number, which shows missing and duplicate rows.
 
     Attributes:
         name: Raw name.
         table: Name with type.
-        topic: What it reads.
+        topic: The topic that it reads.
         produced: Numbers of all rows that the table should have.
     """
 
@@ -79,18 +79,18 @@ class StreamTable:
         further_topics: int = 0,
         own: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make schema and table, and wait until all partitions consume.
+        """Create schema and table, and wait until all partitions consume.
 
         Args:
-            replicas: On how many servers each partition is.
-            rows_per_segment: A segment is sealed when it has so many.
+            replicas: Number of servers of each partition.
+            rows_per_segment: Number of rows at which a segment is sealed.
             pauseless: Whether the next segment consumes while one is built.
-            further_topics: How many topics it reads beside the first, each with as many partitions.
-            own: Parts of its config about Pinot's own upsert or dedup.
+            further_topics: Number of topics in addition to the first, each with as many partitions.
+            own: Parts of the config for Pinot's own upsert or dedup.
         """
         schema = realtime_schema(self.name, {"source": "STRING"}, {"number": "LONG"})
         if own:
-            # The time is another one for each row.
+            # Each row has a different time.
             schema["primaryKeyColumns"] = ["ts"]
         self.client.schemas.create(Schema.from_json(schema))
         self.replicas = replicas
@@ -106,7 +106,7 @@ class StreamTable:
         self.wait_consuming()
 
     def _config(self, **options: Any) -> dict[str, Any]:
-        # A consumer hears that it is to commit only between two requests; each waits for rows for 5 s else.
+        # A consumer starts a commit only between fetches, each of which waits up to 5 s for rows by default.
         stream = {"stream.kafka.fetch.timeout.millis": "200", SECRET_KEY: secret_value("old-secret")}
         return realtime_table(self.name, self.kafka, stream=stream, **options)
 
@@ -114,19 +114,19 @@ class StreamTable:
         return TableControl(client or self.client, self.store, self.table, **options)
 
     def shown_secrets(self) -> list[str]:
-        """Return this project's records about the table that hold a secret of its stream config."""
+        """Return this project's records about the table that contain a secret of its stream config."""
         folder = f"/{self.store.cluster_name}/PROPERTYSTORE/PINOT_PLUGINS/consumption/{self.table}"
         connection = self.store.connection
         found = {name: connection.get(f"{folder}/{name}") for name in connection.children(folder) or ()}
         return [name for name, content in found.items() if content and b"-secret" in content[0]]
 
     def new_topic(self, partitions: int) -> Topic:
-        """Make a further topic, dropped after the test."""
+        """Create another topic, which is dropped after the test."""
         self.topics.append(Topic(self.kafka.bootstrap, f"{self.name}_{len(self.topics)}", partitions))
         return self.topics[-1]
 
     def produce(self, per_partition: int, *, topic: Topic | None = None) -> list[int]:
-        """Write so many new rows to each partition; returns their numbers."""
+        """Write this number of new rows to each partition; return their numbers."""
         first = max(self.produced, default=-1) + 1
         target = topic or self.topic
         numbers = range(first, first + per_partition * self.partitions)
@@ -143,7 +143,7 @@ class StreamTable:
         return list(numbers)
 
     def counts(self) -> tuple[int, int, int]:
-        """Rows, distinct rows and sum of their numbers, as queries see them."""
+        """Query the number of rows, of distinct rows, and the sum of the rows' numbers."""
         sql = f"select count(*), distinctcount(number), sum(number) from {self.name}"
         rows = self.broker.query(sql, timeout_s=20).rows
         return tuple(int(value) for value in rows[0]) if rows else (0, 0, 0)  # type: ignore[return-value]
@@ -166,8 +166,8 @@ class StreamTable:
     def wait_read(self, offset: int) -> None:
         """Wait until each replica of each partition has read its stream up to an offset.
 
-        Queries go to one replica of a partition, maybe to the same one each time; of what the others have not
-        read, a pause may commit less than queries have seen.
+        A query reads one replica of a partition, maybe always the same one. If the others are behind it, a
+        pause may commit fewer rows than queries have seen.
         """
 
         def read() -> bool:

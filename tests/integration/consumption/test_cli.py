@@ -1,4 +1,4 @@
-"""pinotctl consumption, as a user types it."""
+"""The commands of pinotctl consumption."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(pinot: PinotCluster) -> Run:
     return invoke
 
 
-def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> None:
+def test_several_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> None:
     tables = [make_stream_table(partitions=2), make_stream_table(partitions=1)]
     for table in tables:
         table.produce(20)
@@ -41,11 +41,11 @@ def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> Non
     def status(*words: str) -> Any:
         return json.loads(run("status", *names, "--output", "json", *words).stdout)
 
-    assert "would be paused: 2 segments consume" in run("pause", names[0], "--dry-run").stderr
+    assert "would be paused: 2 consuming segments" in run("pause", names[0], "--dry-run").stderr
     assert [each["state"] for each in status()] == ["consuming", "consuming"]
 
-    said = run("pause", *names, "--reason", "migration", "--comment", "until noon").stderr
-    assert said.splitlines() == [f"{name}_REALTIME is paused: nothing consumes." for name in names]
+    notes = run("pause", *names, "--reason", "migration", "--comment", "until noon").stderr
+    assert notes.splitlines() == [f"{name}_REALTIME is paused: no server consumes it." for name in names]
     first, second = status()
     assert (first["state"], second["state"]) == ("paused", "paused")
     assert first["paused"][0]["reason"] == "migration"
@@ -67,7 +67,7 @@ def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> Non
     assert [(each["table"], each["changed"], each["jumps"]) for each in resumed] == [
         (f"{name}_REALTIME", True, []) for name in names
     ]
-    assert "consumes already" in run("resume", names[0]).stderr
+    assert "is already consuming" in run("resume", names[0]).stderr
     tables[0].wait_rows()
 
     watched = run("status", names[1], "--watch", "--rounds", "3", "--interval", "0.1").stdout.splitlines()
@@ -75,7 +75,7 @@ def test_many_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> Non
         f"{names[1]}_REALTIME consuming",
         f"{names[1]}_REALTIME partition 0: consuming, offset 20, 0 behind",
     ], "a line for each change alone"
-    assert "1 segments would be committed" in run("force-commit", names[1], "--dry-run").stderr
+    assert "1 segment would be committed" in run("force-commit", names[1], "--dry-run").stderr
     (committed,) = json.loads(run("force-commit", names[1], "--output", "json").stdout)
     assert (committed["table"], committed["committed"]) == (f"{names[1]}_REALTIME", True)
     assert len(committed["segments"]) == 1
@@ -104,15 +104,15 @@ def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:
         "smallest",
     )
     would = run(*words, "--dry-run").stderr.splitlines()
-    assert would[0] == f"1. The new stream {new.name} can be read: 1 partitions."
-    assert would[1].startswith(f"2. Would pause {table.table} and change stream.kafka.topic.name")
-    assert run(*words).stderr.splitlines()[-1] == f"{table.table} consumes from the new stream."
+    assert would[0] == f"1. The new stream {new.name} can be read: 1 partition."
+    assert would[1] == f"2. Would pause {table.table} and change its stream config: stream.kafka.topic.name."
+    assert run(*words).stderr.splitlines()[-1] == f"{table.table} is consuming from the new stream."
     table.produce(20, topic=new)
     table.wait_rows()
     assert "2. Resume and wait until every partition consumes." in run("recover", table.name).stderr
     assert "Every partition" in run("recreate", table.name).stderr
-    assert "commit the 1 consuming segments" in run("reset", table.name).stderr.lower()
-    assert "does not name offsets" in run("drain", table.name, "--until", "smallest", code=2).stderr
+    assert "commit 1 consuming segment" in run("reset", table.name).stderr.lower()
+    assert "contains no offsets" in run("drain", table.name, "--until", "smallest", code=2).stderr
     drained = run("drain", table.name, "--output", "json")
     assert "the table stays paused" in drained.stderr
     report = json.loads(drained.stdout)
@@ -120,7 +120,7 @@ def test_the_recipes(make_stream_table: MakeTable, run: Run) -> None:
     assert len(report["steps"]) == len(drained.stderr.splitlines())
 
 
-def test_the_operations_on_a_table_that_consumes(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+def test_operations_on_a_consuming_table(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=2)
     table.produce(20)
     table.wait_rows()
@@ -139,4 +139,4 @@ def test_the_operations_on_a_table_that_consumes(make_stream_table: MakeTable, p
     assert run("table", "size", table.name)["missing_segments"] == sorted(each["segment"] for each in found)
     plan = run("table", "rebalance", table.name, "--include-consuming", "--dry-run")
     assert plan["moves"] == []
-    assert plan["segments"] >= 2  # since Pinot 1.0 the reload has them committed, and others consume
+    assert plan["segments"] >= 2  # since Pinot 1.0 the reload commits them, and new segments consume

@@ -1,4 +1,4 @@
-"""``with client.paused(table)``: what resumes, and what stays paused."""
+"""``with client.paused(table)``: when the table resumes, and when it stays paused."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.integration.consumption.conftest import MakeTable
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 
-def test_a_block_pauses_and_resumes_what_it_paused_itself(make_stream_table: MakeTable) -> None:
+def test_a_block_resumes_only_what_it_paused(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     table.produce(20)
     table.wait_rows()
-    # The controller tells where ZooKeeper is.
+    # The controller returns ZooKeeper's address.
     with table.client.paused(table.table, reason="outer", timeout_s=300) as control:
         assert control.status().state is TableState.PAUSED
         with paused(control, reason="inner", timeout_s=300):
@@ -34,11 +34,11 @@ def test_a_block_pauses_and_resumes_what_it_paused_itself(make_stream_table: Mak
     assert control.status().state is TableState.PAUSED
     resume(control, timeout_s=300)
 
-    with pytest.raises(ConflictError, match="resumed by somebody else"), paused(control, timeout_s=300):
+    with pytest.raises(ConflictError, match="somebody else resumed"), paused(control, timeout_s=300):
         resume(control, timeout_s=300)
     assert control.status().state is TableState.CONSUMING
 
-    # A pause that somebody made by the controller alone has no name, and outlives the block.
+    # A pause by the controller's API alone has no holder, and outlives the block.
     table.client.consumption.pause(table.table)
     with paused(control, reason="a guest", timeout_s=300):
         status = control.status()
@@ -47,7 +47,7 @@ def test_a_block_pauses_and_resumes_what_it_paused_itself(make_stream_table: Mak
     assert (status.state, status.holders, status.foreign) == (TableState.PAUSED, (), False)
     resume(control, timeout_s=300)
 
-    # What is left written of a pause that others ended says nothing about their next one.
+    # The record of a pause that others ended does not apply to their next one.
     pause(control, reason="old", timeout_s=300)
     table.client.consumption.resume(table.table)
     table.wait_consuming()
@@ -55,7 +55,7 @@ def test_a_block_pauses_and_resumes_what_it_paused_itself(make_stream_table: Mak
     assert control.status().holders == ()
 
 
-def test_the_pause_of_a_holder_is_ended_once_and_only_that(make_stream_table: MakeTable) -> None:
+def test_end_pause_ends_only_the_pause_of_its_holder_and_only_once(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=1)
     control = table.control(by="me")
     never_there = PauseEnd(held=False, resumed=False)
@@ -65,7 +65,7 @@ def test_the_pause_of_a_holder_is_ended_once_and_only_that(make_stream_table: Ma
     assert end_pause(control, "first") == PauseEnd(held=True, resumed=False, still_held_by=("me",))
     assert end_pause(control, "first") == PauseEnd(held=False, resumed=False, still_held_by=("me",))
     assert control.status().state is TableState.PAUSED
-    # Killed between its two steps, it is finished by the next call.
+    # If it is killed between its two steps, the next call finishes.
     assert leave_pause(control, "second".__eq__)
     assert end_pause(control, "second") == PauseEnd(held=False, resumed=True)
     assert control.status().state is TableState.CONSUMING
@@ -74,6 +74,6 @@ def test_the_pause_of_a_holder_is_ended_once_and_only_that(make_stream_table: Ma
     pause(control, holder="third", timeout_s=300)
     table.client.consumption.resume(table.table)
     table.wait_consuming()
-    with pytest.raises(ConflictError, match="resumed by somebody else"):
+    with pytest.raises(ConflictError, match="somebody else resumed"):
         end_pause(control, "third")
     assert end_pause(control, "third") == never_there

@@ -1,4 +1,4 @@
-"""A table of a database (Pinot 1.2 and later): its name has a dot wherever it goes."""
+"""A table of a database (Pinot 1.2 and later), whose name has a dot everywhere."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def test_a_table_of_a_database(make_stream_table: MakeTable, pinot: PinotCluster
     run("segment", "fetch", table.name, names[0], "--to", str(tmp_path), "--unpack")
     assert (tmp_path / names[0]).is_dir()
     assert names[0].startswith(f"{table.name}__")
-    # Of one partition 15 rows were read again or for the first time, of the other 5.
+    # One partition read 15 rows again or for the first time, the other 5.
     wait_for(lambda: table.counts()[0] == 60 + 15 + 5, "all rows")
     assert "80" in run("query", f'select count(*) from "{table.name}"')

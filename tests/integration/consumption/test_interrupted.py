@@ -1,6 +1,6 @@
-"""Each recipe killed before and after each of its steps, and run again: it is finished, every row there once.
+"""Kill each recipe before and after each of its steps and run it again: it finishes, with each row once.
 
-Without ``--full`` a few of the rows of the table.
+Without ``--full``, only a few of the cases run.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ ROWS = [
 
 @dataclass
 class Scene:
-    """A table in the state that a recipe is for."""
+    """A table in the state for which a recipe is meant."""
 
     table: StreamTable
     new: Topic | None = None
@@ -156,24 +156,24 @@ def test_killed_and_run_again(make_stream_table: MakeTable, recipe: str, when: s
         ("after", "delete pause 2"),
     ],
 )
-def test_killed_while_the_old_stream_is_put_back(make_stream_table: MakeTable, kill: tuple[str, str]) -> None:
+def test_killed_while_the_old_stream_is_restored(make_stream_table: MakeTable, kill: tuple[str, str]) -> None:
     scene = _scene(make_stream_table, "recover")
     broken = {"change": {"stream.kafka.broker.list": "127.0.0.1:1"}, "watch_stream": False, "timeout_s": 15.0}
     killed = scene.run("change-stream", kill, broken)
     assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
     finished = scene.run("change-stream", None, {**broken, "timeout_s": 120.0})
-    assert "the old stream is back" in finished.stderr
+    assert "so the old one was restored" in finished.stderr
     _check_end(scene, "change-stream")
 
 
 @pytest.mark.parametrize(
     "recipe", [pytest.param(each, marks=() if each == "change-stream" else FULL) for each in STEPS]
 )
-def test_the_table_has_all_steps(make_stream_table: MakeTable, recipe: str) -> None:
+def test_all_steps_are_listed(make_stream_table: MakeTable, recipe: str) -> None:
     scene = _scene(make_stream_table, recipe)
     done = scene.run(recipe)
     assert done.returncode == 0, done.stderr
-    # How often a commit has to be forced is up to the servers.
+    # How often a commit must be forced depends on the servers.
     steps = [step for step in json.loads(done.stdout) if recipe == "reset" or "forceCommit" not in step]
     assert (
         tuple(dict.fromkeys(step for step in steps if step in STEPS[recipe] or "forceCommit" not in step))

@@ -1,4 +1,4 @@
-"""Calls of the controller whose requests or replies get lost: the state is read back, then it goes on."""
+"""Lost requests to the controller, and lost replies: the state is read again before work continues."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_lost_replies_and_lost_requests(make_stream_table: MakeTable, proxy: Fau
         control = table.control(client)
         path = f"tables/{table.table}"
 
-        # Applied, reply lost: seen in the ideal state, not sent again.
+        # The reply is lost: the ideal state shows that the request was applied, so it is not repeated.
         proxy.drop_reply("POST", f"{path}/pauseConsumption")
         pause(control, timeout_s=300)
         assert proxy.count("POST", f"{path}/pauseConsumption") == 1
@@ -42,15 +42,15 @@ def test_lost_replies_and_lost_requests(make_stream_table: MakeTable, proxy: Fau
         resume(control, timeout_s=300)
         table.wait_rows()
 
-        # Not applied: it shows after a while that it was not, and it is sent again. The forced commit of an
-        # open segment too.
+        # The request is lost: after a while the ideal state shows that, and the request is repeated. So is
+        # the forced commit of an open segment.
         proxy.drop_request("POST", f"{path}/pauseConsumption")
         proxy.drop_request("POST", f"{path}/forceCommit")
         pause(control, timeout_s=300)
         assert proxy.count("POST", f"{path}/pauseConsumption") == 3
         assert control.status().state is TableState.PAUSED
 
-        # The controller's own answer in the place of one: it may have set the flag, or not.
+        # The controller returns an error: it may or may not have set the flag.
         proxy.answer(500, "POST", f"{path}/resumeConsumption", times=1)
         resume(control, timeout_s=300)
 

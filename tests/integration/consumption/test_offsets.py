@@ -1,4 +1,4 @@
-"""Where consumption goes on: where it was, where it is told, where the stream still has rows."""
+"""Where consumption resumes: at the old offset, at a given one, or at the first that the stream still has."""
 
 from __future__ import annotations
 
@@ -15,26 +15,24 @@ from tests.support.wait import wait_for
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 
-def test_rows_that_the_stream_dropped_are_told_with_their_offsets(make_stream_table: MakeTable) -> None:
+def test_offsets_that_the_stream_dropped_are_reported(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     control = table.control()
     table.produce(40)
     table.wait_rows()
     pause(control, timeout_s=300)
     numbers = table.produce(30)
-    # Partition 0 has the even places of what was produced; its first ten rows go.
+    # Partition 0 has every second row; its first ten are dropped.
     table.topic.drop_before({0: 50})
     table.produced -= set(numbers[0::2][:10])
     assert [each.lost for each in control.status().partitions] == [(40, 50), None]
     result = resume(control, timeout_s=300)
     assert result.jumps == (OffsetJump(0, "40", "50"),)
-    assert str(result.jumps[0]) == (
-        "partition 0 continued at offset 50: the 10 offsets 40 to 49 are not in the table"
-    )
+    assert str(result.jumps[0]) == "partition 0 resumed at offset 50; 10 offsets not in the table: 40 to 49"
     table.wait_rows()
 
 
-def test_partitions_start_where_they_are_told(make_stream_table: MakeTable) -> None:
+def test_partitions_resume_at_given_offsets(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=3)
     control = table.control()
     table.produce(40)
@@ -46,7 +44,7 @@ def test_partitions_start_where_they_are_told(make_stream_table: MakeTable) -> N
         resume(control, consume_from={7: 0})
     with pytest.raises(RejectedError, match="does not have the offset 41"):
         resume(control, consume_from={0: 41})
-    # Without a look at the stream it is not known, so it is Pinot that decides.
+    # Without reading the stream its offsets are unknown, so Pinot decides.
     result = resume(table.control(watch_stream=False), consume_from={0: 10, 1: 40}, timeout_s=300)
     assert result.jumps == (OffsetJump(0, "40", "10"),)
     wait_for(lambda: table.counts()[:2] == (150, 120), "the 30 rows that are read again")
@@ -60,7 +58,7 @@ def test_partitions_start_where_they_are_told(make_stream_table: MakeTable) -> N
     assert table.counts()[:2] == (150, 120)
 
 
-def test_a_topic_made_anew_is_not_read_from_the_old_offset(make_stream_table: MakeTable) -> None:
+def test_a_recreated_topic_is_not_read_from_the_old_offset(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     control = table.control()
     table.produce(40)
@@ -69,7 +67,7 @@ def test_a_topic_made_anew_is_not_read_from_the_old_offset(make_stream_table: Ma
     table.topic.delete()
     table.topics.remove(table.topic)
 
-    def made_anew() -> bool:
+    def recreated() -> bool:
         try:
             table.topic = Topic(table.kafka.bootstrap, table.name, 2)
         except KafkaException:
@@ -77,10 +75,10 @@ def test_a_topic_made_anew_is_not_read_from_the_old_offset(make_stream_table: Ma
         table.topics.append(table.topic)
         return True
 
-    wait_for(made_anew, "the old topic to be gone")
+    wait_for(recreated, "the old topic to be gone")
     table.produce(10)
     assert [each.ahead for each in control.status().partitions] == [True, True]
-    with pytest.raises(RejectedError, match=r"partition 0 ends at 10, but the table continues at 40"):
+    with pytest.raises(RejectedError, match=r"partition 0 ends at 10, but the table would resume at 40"):
         resume(control, timeout_s=300)
     assert control.status().state is TableState.PAUSED
     resume(control, consume_from=ConsumeFrom.SMALLEST, timeout_s=300)

@@ -1,4 +1,4 @@
-"""A table with Pinot's own partial upsert, whose commits Pinot 1.5 does not force."""
+"""A table with Pinot's own partial upsert, for which Pinot 1.5 does not force commits."""
 
 from __future__ import annotations
 

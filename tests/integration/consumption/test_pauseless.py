@@ -1,4 +1,4 @@
-"""Tables whose next segment consumes while the one before it is still built (Pinot 1.4 and later)."""
+"""Tables whose next segment consumes while the previous one is still built (Pinot 1.4 and later)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.wait import wait_for, watch_unchanged
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, needs(Capability.PAUSELESS_TABLES)]
 
 _ROWS = 400_000
-"""A segment of so many takes long enough to be built that its server can be killed meanwhile."""
+"""Building a segment with this number of rows takes long enough to kill its server meanwhile."""
 
 
 def _audit(pinot: PinotCluster, table: StreamTable) -> dict[str, Any]:
@@ -36,7 +36,9 @@ def _audit(pinot: PinotCluster, table: StreamTable) -> dict[str, Any]:
     return dict(document)
 
 
-def test_a_pause_ends_when_all_is_built(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+def test_a_pause_waits_until_all_segments_are_built(
+    make_stream_table: MakeTable, pinot: PinotCluster
+) -> None:
     table = make_stream_table(partitions=2, replicas=2, rows_per_segment=80, pauseless=True)
     control = table.control()
     for _ in range(3):
@@ -48,7 +50,7 @@ def test_a_pause_ends_when_all_is_built(make_stream_table: MakeTable, pinot: Pin
         assert status.state is TableState.PAUSED
         committed = sum(int(each.committed_offset or 0) for each in status.partitions)
         table.produce(5)
-        wait_for(lambda rows=committed: table.counts()[0] == rows, "all committed rows, and no other")  # type: ignore[misc]  # a default that binds
+        wait_for(lambda rows=committed: table.counts()[0] == rows, "exactly the committed rows")  # type: ignore[misc]  # a default that binds
         watch_unchanged(table.counts, table.counts())
         found = _audit(pinot, table)
         assert (found["faulty"], found["consuming"], found["committing"]) == ([], 0, 0)
@@ -76,10 +78,10 @@ def test_a_segment_whose_server_dies_before_it_is_built(
     try:
         (building,) = control.committing()
         assert (building.segment.name, building.end_offset) == (segment, str(_ROWS))
-        # Pinot's own answer is that all is paused, as nothing consumes by its ideal state.
+        # Pinot itself reports that all is paused, since no segment consumes by the ideal state.
         assert not control.client.consumption.pause_status(table.table).consuming_segments
         wait_for(lambda: segment not in control.servers_consume(), "the server to be gone")
-        with pytest.raises(WaitTimeoutError, match=f"consumed, but not built yet: partition 0 .{segment}"):
+        with pytest.raises(WaitTimeoutError, match=f"consumed, but not yet built: partition 0 .{segment}"):
             pause(control, timeout_s=3)
         status = control.status()
         assert status.state is TableState.PAUSING
@@ -94,9 +96,9 @@ def test_a_segment_whose_server_dies_before_it_is_built(
         pinot.start(role)
     view = partial(table.client.tables.external_view, table.table)
     wait_for(lambda: view().get(segment) == {server: "ERROR"}, "the segment to be in ERROR")
-    said: list[str] = []
-    recover(control, timeout_s=300, report=said.append)
-    assert said[0] == f"have Pinot consume {segment} again"
+    reported: list[str] = []
+    recover(control, timeout_s=300, report=reported.append)
+    assert reported[0] == f"have Pinot consume {segment} again"
     assert control.committing() == []
     table.produce(50)
     table.wait_rows()

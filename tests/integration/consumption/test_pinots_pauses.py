@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 
 def _check(pinot: PinotCluster, table: StreamTable) -> None:
-    """Have the controller check the table, as it does each hour."""
+    """Run the controller's hourly check of the table."""
     requests.get(
         f"{pinot.controller_url}/periodictask/run",
         params={
@@ -78,7 +78,7 @@ def test_a_table_that_pinot_pauses_for_its_quota(
 
 
 @needs(Capability.PAUSE_TOPICS)
-def test_a_topic_that_is_paused_by_itself(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+def test_a_single_paused_topic(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=1, further_topics=1)
     control = table.control()
     first, second = table.topics
@@ -96,7 +96,7 @@ def test_a_topic_that_is_paused_by_itself(make_stream_table: MakeTable, pinot: P
     assert (status.state, status.paused_topics) == (TableState.CONSUMING, {1: second.name})
     assert not resume(control, timeout_s=60).changed
 
-    # The two pauses go beside each other.
+    # The two pauses are independent.
     pause(control, timeout_s=300)
     assert control.status().state is TableState.PAUSED
     assert resume(control, timeout_s=300).jumps == ()

@@ -1,4 +1,4 @@
-"""The recipes on a real cluster."""
+"""Recipes on a real cluster."""
 
 from __future__ import annotations
 
@@ -39,15 +39,19 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     table.produce(30)
     table.wait_rows()
     table.wait_read(30)
-    said: list[str] = []
+    reported: list[str] = []
     change = {_TOPIC: new.name, SECRET_KEY: secret_value("new-secret")}
     with pytest.raises(ConfigError, match="no change of the stream config"):
-        change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=said.append)
+        change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=reported.append)
     with pytest.raises(ConfigError, match="no position to start from"):
-        change_stream(control, change, consume_from=None, timeout_s=300, report=said.append)
+        change_stream(control, change, consume_from=None, timeout_s=300, report=reported.append)
     with pytest.raises(NotFoundError, match="the topic nope does not exist"):
         change_stream(
-            control, {_TOPIC: "nope"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=said.append
+            control,
+            {_TOPIC: "nope"},
+            consume_from=ConsumeFrom.SMALLEST,
+            timeout_s=300,
+            report=reported.append,
         )
     assert (
         change_stream(
@@ -55,7 +59,7 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
             change,
             consume_from=ConsumeFrom.SMALLEST,
             timeout_s=300,
-            report=said.append,
+            report=reported.append,
             dry_run=True,
         )
         is None
@@ -63,9 +67,9 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
 
-    # Before, at, and after the move; what the old topic gets after it is not the table's.
+    # Rows from before, during and after the move; later rows of the old topic are not in the table.
     table.produce(20, topic=new)
-    change_stream(control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=said.append)
+    change_stream(control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=reported.append)
     table.partitions = 3
     table.produce(20, topic=new)
     table.wait_rows()
@@ -76,18 +80,18 @@ def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: Ma
     assert StreamConfig.of(table.client.tables.get(table.table)).topic == new.name
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
-    again = change_stream(control, change, consume_from=None, timeout_s=300, report=said.append)
-    assert again == ResumeResult(changed=False), "has these values already"
-    assert "old-secret" not in str(table.client.tables.get(table.table).to_json()), "kept for an undo alone"
-    assert not [line for line in said if "-secret" in line]
+    again = change_stream(control, change, consume_from=None, timeout_s=300, report=reported.append)
+    assert again == ResumeResult(changed=False), "already has these values"
+    assert "old-secret" not in str(table.client.tables.get(table.table).to_json()), "kept only for an undo"
+    assert not [line for line in reported if "-secret" in line]
 
 
-def test_a_stream_that_is_not_there_is_put_back(make_stream_table: MakeTable) -> None:
+def test_an_unreachable_stream_is_undone(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     control = table.control(watch_stream=False)
     table.produce(30)
     table.wait_rows()
-    # No broker: the controller cannot tell offsets, so there are no segments at all.
+    # No broker: the controller cannot read offsets, so it creates no segments.
     with pytest.raises(RejectedError, match="no consuming segment for the partitions 0, 1") as caught:
         change_stream(
             control,
@@ -96,7 +100,7 @@ def test_a_stream_that_is_not_there_is_put_back(make_stream_table: MakeTable) ->
             timeout_s=10,
             report=lambda _line: None,
         )
-    assert "the old stream is back" in str(caught.value)
+    assert "so the old one was restored" in str(caught.value)
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
     config = str(table.client.tables.get(table.table).to_json())
@@ -106,22 +110,22 @@ def test_a_stream_that_is_not_there_is_put_back(make_stream_table: MakeTable) ->
 
 
 @FULL  # takes a minute of waiting for Pinot
-def test_a_stream_that_cannot_be_decoded_is_put_back(make_stream_table: MakeTable) -> None:
+def test_a_stream_that_cannot_be_decoded_is_undone(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     control = table.control(watch_stream=False)
     table.produce(30)
     table.wait_rows()
-    said: list[str] = []
-    # Servers make nothing of it, so the first segments after the change go to ERROR.
+    reported: list[str] = []
+    # Servers cannot decode it, so the first segments after the change go to ERROR.
     with pytest.raises(RejectedError, match="could not be read") as caught:
         change_stream(
             control,
             {_DECODER: "no.such.Decoder", SECRET_KEY: secret_value("new-secret")},
             consume_from=ConsumeFrom.SMALLEST,
             timeout_s=60,
-            report=said.append,
+            report=reported.append,
         )
-    assert "the old stream is back" in str(caught.value)
+    assert "so the old one was restored" in str(caught.value)
     config = str(table.client.tables.get(table.table).to_json())
     assert ("old-secret" in config, "new-secret" in config) == (True, False)
     assert control.status().state is TableState.CONSUMING
@@ -134,9 +138,9 @@ def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> Non
     table = make_stream_table(partitions=2)
     control = table.control()
     table.produce(500)
-    said: list[str] = []
-    assert drain(control, until=None, timeout_s=300, report=said.append, dry_run=True) == {0: 500, 1: 500}
-    assert drain(control, until=None, timeout_s=300, report=said.append) == {0: 500, 1: 500}
+    reported: list[str] = []
+    assert drain(control, until=None, timeout_s=300, report=reported.append, dry_run=True) == {0: 500, 1: 500}
+    assert drain(control, until=None, timeout_s=300, report=reported.append) == {0: 500, 1: 500}
     status = control.status()
     assert [(each.state, each.committed_offset) for each in status.partitions] == [
         (PartitionState.PAUSED, "500")
@@ -145,25 +149,25 @@ def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> Non
     table.wait_rows()
     resume(control, timeout_s=300)
     with pytest.raises(WaitTimeoutError, match="partition 0 at 500 of 501"):
-        drain(control, until={0: 501}, timeout_s=0.5, report=said.append)
-    with pytest.raises(ConflictError, match="the recipe drain is under way"):
+        drain(control, until={0: 501}, timeout_s=0.5, report=reported.append)
+    with pytest.raises(ConflictError, match="the recipe drain is in progress"):
         change_stream(
-            control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, report=said.append
+            control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, report=reported.append
         )
     table.produce(1)
-    assert drain(control, until=None, timeout_s=300, report=said.append) == {0: 501}
+    assert drain(control, until=None, timeout_s=300, report=reported.append) == {0: 501}
     table.wait_rows()
 
 
-def test_deleted_consuming_segments_are_created_again(make_stream_table: MakeTable) -> None:
+def test_deleted_consuming_segments_are_recreated(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     control = table.control()
-    said: list[str] = []
+    reported: list[str] = []
     table.produce(20)
     table.wait_rows()
     pause(control, timeout_s=300)
     resume(control, timeout_s=300)
-    assert not recreate(control, timeout_s=300, report=said.append).changed
+    assert not recreate(control, timeout_s=300, report=reported.append).changed
     table.produce(20)
     table.wait_rows()
     # One that followed a committed one. Its 20 rows are read again from the stream.
@@ -174,18 +178,18 @@ def test_deleted_consuming_segments_are_created_again(make_stream_table: MakeTab
         PartitionState.STOPPED,
         PartitionState.CONSUMING,
     ]
-    assert recreate(control, timeout_s=300, report=said.append).changed
-    assert said[-1] == "create a segment for partition 0 from 20"
+    assert recreate(control, timeout_s=300, report=reported.append).changed
+    assert reported[-1] == "create a segment for partition 0 from 20"
     table.wait_rows()
 
 
-def test_a_segment_in_error_is_recovered_and_a_new_column_is_there(make_stream_table: MakeTable) -> None:
+def test_a_segment_in_error_is_recovered_with_a_new_column(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     control = table.control()
-    said: list[str] = []
+    reported: list[str] = []
     table.produce(20)
     table.wait_rows()
-    # Servers cannot begin the next segments: they go to ERROR and stay there when the config is mended.
+    # Servers cannot start the next segments: they go to ERROR, and stay there after the config is fixed.
     good = table.client.tables.get(table.table)
     table.client.tables.update(
         with_stream(good, StreamConfig.of(good).changed({_DECODER: "no.such.Decoder"}))
@@ -198,7 +202,7 @@ def test_a_segment_in_error_is_recovered_and_a_new_column_is_there(make_stream_t
     schema = table.client.schemas.get(table.name).to_json()
     schema["dimensionFieldSpecs"].append({"name": "extra", "dataType": "STRING"})
     table.client.schemas.update(Schema.from_json(schema))
-    recover(control, timeout_s=300, report=said.append, reload=True)
+    recover(control, timeout_s=300, report=reported.append, reload=True)
     assert control.status().state is TableState.CONSUMING
     first = max(table.produced) + 1
     table.topic.produce({0: [{"number": first, "source": "x", "extra": "new", "ts": 1_700_000_000_000}]})
@@ -217,10 +221,14 @@ def test_a_reset_leaves_all_rows_queryable(make_stream_table: MakeTable) -> None
     control = table.control()
     table.produce(50)
     table.wait_rows()
-    # Each replica reads for itself; a query sees one of them.
+    # Each replica reads the stream independently; a query reads one of them.
     wait_for(
         lambda: (
-            {each.offset for told in table.client.consumption.progress(table.table).values() for each in told}
+            {
+                each.offset
+                for found in table.client.consumption.progress(table.table).values()
+                for each in found
+            }
             == {"50"}
         ),
         "both replicas to have all rows",

@@ -1,4 +1,4 @@
-"""How old the rows of a topic are, by Kafka itself."""
+"""The ages of a topic's rows, as reported by Kafka."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_rows_expire_by_the_topics_retention_time(kafka: Kafka) -> None:
         ages, now_s = open_ages(stream(kafka, topic.name)), time.time()
         assert ages.read()[0].latest == 3
         assert ages.expiring_until(now_s) == {0: 0, 1: 0}
-        # In seven hours none is older than eight, in nine all are.
+        # Rows count as expiring after eight of the ten hours.
         assert ages.expiring_until(now_s + 7 * _HOUR_S) == {0: 0, 1: 0}
         assert ages.expiring_until(now_s + 9 * _HOUR_S) == {0: 3, 1: 0}
         configure(kafka, topic.name, "retention.ms", "-1")
@@ -60,6 +60,6 @@ def test_rows_expire_by_the_topics_retention_time(kafka: Kafka) -> None:
         topic.delete()
 
 
-def test_a_topic_that_is_not_there(kafka: Kafka) -> None:
+def test_a_missing_topic(kafka: Kafka) -> None:
     with pytest.raises(NotFoundError):
         open_ages(stream(kafka, "no-such-topic")).expiring_until(time.time())

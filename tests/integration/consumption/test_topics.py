@@ -1,4 +1,4 @@
-"""A table of several topics (Pinot 1.4 and later): each partition is one of the right topic."""
+"""A table of several topics (Pinot 1.4 and later): each partition belongs to the right topic."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_partitions_of_two_topics(make_stream_table: MakeTable) -> None:
         )
     assert control.ideal().flags.table_paused, "nothing was changed"
 
-    # The last five rows of one partition are left out, those of the other topic are not.
+    # The last five rows of one partition are skipped, those of the other topic are not.
     result = resume(control, consume_from={10_001: 25}, timeout_s=300)
     assert result.jumps == (OffsetJump(10_001, "20", "25"),)
     ends = drain(control, until=None, timeout_s=300, report=lambda _line: None)

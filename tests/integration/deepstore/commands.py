@@ -1,4 +1,4 @@
-"""Commands of ``pinotctl``, in this process and in others, and what tests do to servers' copies."""
+"""Run repairs, and fetch or damage servers' copies of segments."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["damage_replica", "repaired", "replica_tar"]
 
 
 def repaired(run: Run, table: PeerTable, *options: str, code: int = 0) -> dict[str, dict[str, object]]:
-    """Repair a table; returns what is reported of each segment."""
+    """Repair a table; return the report of each segment."""
     answer = run("deepstore", "repair", table.name, "--yes", "--output", "json", *options, code=code)
     return {each["segment"]: each for each in json.loads(answer.stdout)}
 
 
 def replica_tar(client: ControllerClient, server: str, table: TableName, segment: str, folder: Path) -> Path:
-    """Fetch a server's copy as it is; the file lies in a folder of the table's name."""
+    """Fetch a server's copy unchanged, into a folder with the table's name."""
     path = folder / table / f"{segment}.tar.gz"
     path.parent.mkdir(exist_ok=True)
     with ServerAdmins(client, RateLimit(1000)) as servers:
@@ -33,7 +33,7 @@ def replica_tar(client: ControllerClient, server: str, table: TableName, segment
 
 
 def damage_replica(pinot: PinotCluster, role: str, tar_path: Path) -> None:
-    """Flip a bit of the rows on a server's disk, of a segment whose tar :func:`replica_tar` has fetched."""
+    """Flip a bit in a segment's rows on a server's disk; its tar is from :func:`replica_tar`."""
     table, segment = tar_path.parent.name, tar_path.name.removesuffix(".tar.gz")
     with tarfile.open(tar_path) as tar:
         file = tar.extractfile(f"{segment}/v3/columns.psf")

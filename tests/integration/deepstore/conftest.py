@@ -25,9 +25,9 @@ Audit = Callable[..., dict[str, set[str]]]
 
 @pytest.fixture
 def run(pinot: PinotCluster) -> Run:
-    """Runs pinotctl in this process; what it writes never holds the store's secret.
+    """Runs pinotctl in this process, and checks that its output does not contain the store's secret.
 
-    Its exit code is to be ``code``; None: 0 or 1.
+    The exit code must be ``code``; None for 0 or 1.
     """
 
     def invoke(*arguments: object, code: int | None = 0) -> Result:
@@ -42,9 +42,9 @@ def run(pinot: PinotCluster) -> Run:
 
 @pytest.fixture
 def audit(pinot: PinotCluster) -> Audit:
-    """Audits a table by the command; answers the segments of each fault."""
+    """Runs the command that audits a table; returns the segments with each fault."""
 
-    def look(table: str, *options: str) -> dict[str, set[str]]:
+    def run_audit(table: str, *options: str) -> dict[str, set[str]]:
         env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
         answer = CliRunner().invoke(cli, ["deepstore", "audit", table, "--output", "json", *options], env=env)
         document: dict[str, Any] = json.loads(answer.stdout)
@@ -55,7 +55,7 @@ def audit(pinot: PinotCluster) -> Audit:
         assert answer.exit_code == bool(found), answer.output
         return found
 
-    return look
+    return run_audit
 
 
 @pytest.fixture

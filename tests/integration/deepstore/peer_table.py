@@ -1,4 +1,4 @@
-"""A realtime table whose part of the deep store can be made to refuse what comes."""
+"""A realtime table whose folder in the deep store can be made to refuse uploads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PeerTable(StreamTable):
     """The table.
 
     Attributes:
-        s3: Reaches the deep store.
+        s3: Client of the deep store.
         peers: Whether servers may fetch segments from each other.
     """
 
@@ -37,7 +37,7 @@ class PeerTable(StreamTable):
         return f"segments/{self.name}"
 
     def close_store(self) -> None:
-        """Let the store refuse segments of this table alone: a file lies where their folder is to be."""
+        """Have the store refuse this table's segments: put a file where their folder should be."""
         self.s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=self.folder_key, Body=b"in the way")
 
     def open_store(self) -> None:
@@ -45,21 +45,21 @@ class PeerTable(StreamTable):
         self.s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=self.folder_key)
 
     def delete_object(self, segment: str) -> None:
-        """Delete a segment's tar, as a hand does."""
+        """Delete a segment's tar, as a user might do."""
         self.s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=f"{self.folder_key}/{segment}")
 
     def relabel_replica(self, role: str, segment: str, crc: int) -> None:
-        """Let the segment on a server's disk say another check sum; what the server has loaded stays."""
+        """Change the checksum of a segment on a server's disk, but not in what the server has loaded."""
         path = f"index/{self.table}/{segment}/v3/creation.meta"
         self.pinot.put_file(role, path, struct.pack(">qq", crc, 1))
 
     def committed(self) -> dict[str, SegmentRecord]:
-        """The committed segments by their names."""
+        """Return the committed segments by name."""
         records = read_records(self.store, self.table, RateLimit(1000))
         return {each.segment: each for each in records if not each.consuming}
 
     def fill(self, segments: int, rows_per_segment: int = 10) -> None:
-        """Write so many segments' rows to each partition, and wait until both servers have them committed."""
+        """Write the rows of some segments to each partition; wait until both servers have the segments."""
         wanted = len(self.committed())
         for _ in range(segments):
             self.produce(rows_per_segment)

@@ -1,4 +1,4 @@
-"""Repairs a table and is killed when so many tars are uploaded; told by its arguments."""
+"""Repair a table, and kill the process after a given number of uploads."""
 
 from __future__ import annotations
 

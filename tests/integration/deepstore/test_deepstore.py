@@ -1,4 +1,4 @@
-"""Segments that were committed while the store refused them are found, and get a copy when it is back."""
+"""Find segments that were committed during an outage of the store, and copy them to it afterwards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
 @contextmanager
 def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
-    """Run the watch; gives the address of its metrics, and ends it as a service manager does."""
+    """Run the watch; yield the URL of its metrics, and end it as a service manager does."""
     port = free_base()
     command = pinotctl(
         "deepstore",
@@ -49,7 +49,7 @@ def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
         try:
             assert process.stderr is not None
             lines = [process.stderr.readline(), process.stderr.readline()]
-            assert "metrics are at" in lines[1], lines
+            assert "Metrics are at" in lines[1], lines
             yield f"http://127.0.0.1:{port}/metrics"
         finally:
             process.terminate()
@@ -69,7 +69,7 @@ def test_an_outage_of_the_store(
     shown = run("deepstore", "audit", table.name, "--html", page, code=1).output
     assert all(name in shown and name in page.read_text() for name in segments)
 
-    # The store still refuses: nothing is changed, and the reason is told.
+    # The store still refuses: nothing is changed, and the repair fails.
     before = table.committed()
     failed = repaired(run, table, code=1)
     assert {each["outcome"] for each in failed.values()} == {"failed"}
@@ -82,7 +82,7 @@ def test_an_outage_of_the_store(
     assert {each["outcome"] for each in dry.values()} == {"would_repair"}
     assert audit(table.table) == {"no_url": segments}
 
-    # Killed when its third tar is up and no url of that is written; then two at once.
+    # One is killed after its third upload, before it writes the URL; then two run at once.
     program = [sys.executable, "-m", "tests.integration.deepstore.repair_program"]
     place = [pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name, table.table]
     killed = subprocess.run([*program, *place, "3"], check=False, timeout=300)
@@ -93,9 +93,9 @@ def test_an_outage_of_the_store(
         "deepstore", "repair", table.name, "--yes", "--output", "json", controller=pinot.controller_url
     )
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    told = [process.communicate(timeout=300)[0] for process in both]
+    printed = [process.communicate(timeout=300)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    outcomes = [each["outcome"] for text in told for each in json.loads(text)]
+    outcomes = [each["outcome"] for text in printed for each in json.loads(text)]
     assert outcomes.count("repaired") == len(left)
     assert set(outcomes) <= {"repaired", "good_already"}
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
@@ -103,17 +103,17 @@ def test_an_outage_of_the_store(
     for name, record in table.committed().items():
         assert record.url == f"{pinot.deep_store_uri}/{table.name}/{name}"
 
-    # Pinot itself uploads again.
+    # Pinot uploads segments itself again.
     table.fill(1)
     assert len(table.committed()) == 8
     assert audit(table.table, "--read-tars") == {}
 
-    # An object is deleted by hand: peers give it, then the store again.
+    # An object is deleted by hand: it can be fetched from peers, and after the repair from the store.
     gone = min(segments)
     table.delete_object(gone)
     assert audit(table.table) == {"object_gone": {gone}}
     fetched = run("segment", "fetch", table.name, gone, "--to", tmp_path)
-    assert "Passed over store" in fetched.output
+    assert "Skipped store" in fetched.output
     assert "from Server_" in fetched.output
     assert content_crc(tmp_path / f"{gone}.tar.gz", TarLimits()) == table.committed()[gone].crc
     with watching(pinot, table) as metrics_url:
@@ -126,7 +126,7 @@ def test_an_outage_of_the_store(
     table.wait_rows()
 
 
-def test_replicas_that_are_not_the_segment(
+def test_replicas_that_differ_from_the_segment(
     make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
 ) -> None:
     table = make_table(partitions=1)
@@ -139,7 +139,7 @@ def test_replicas_that_are_not_the_segment(
     pinot.put_file("server_1", f"index/{table.table}/{foreign}/v3/foreign", b"not of this segment")
     table.open_store()
 
-    # The server has loaded what was right, and reports that; only its tars show it.
+    # The server has loaded good data and reports its checksum; only its tars show the damage.
     done = repaired(run, table)
     assert {(each["outcome"], each["source"], each["proof"]) for each in done.values()} == {
         ("repaired", good, "content")
@@ -148,7 +148,7 @@ def test_replicas_that_are_not_the_segment(
     assert done[segment]["passed_over"] == f"{bad}: its tar has crc 12345, not {crc}"
     refused = [damaged, foreign]
     if has(Need.DATA_CRC):
-        # The data beside the foreign file is proven, so it is no wrong copy, but a lesser one.
+        # The data next to the foreign file is verified, so the copy is not rejected.
         refused.remove(foreign)
         assert done[foreign]["passed_over"] == ""
     for name in refused:
@@ -159,13 +159,13 @@ def test_replicas_that_are_not_the_segment(
     pinot.start("server_1")
     table.wait_served()
     if has(Need.DATA_CRC):
-        assert audit(table.table) == {}  # at its start it has fetched what is right, by itself
+        assert audit(table.table) == {}  # at its start it has fetched good copies itself
         return
     assert audit(table.table) == {"replica_crc": {segment}}
     assert "pinotctl table reload" in run("deepstore", "audit", table.name, code=1).output
     assert "pinotctl table reload" in run("deepstore", "repair", table.name, "--yes").output
 
-    # With the store's copy, the other server may go; without it, that has the last one.
+    # With a copy in the store, the other server may stop; without it, that server has the last good copy.
     run("deepstore", "safe-to-stop", good)
     table.delete_object(segment)
     assert audit(table.table) == {name: {segment} for name in ("replica_crc", "few_copies", "object_gone")}
@@ -176,12 +176,12 @@ def test_replicas_that_are_not_the_segment(
     assert repaired(run, table)[segment]["source"] == good
     run("deepstore", "safe-to-stop", good)
 
-    # What the audit says helps, helps.
+    # The audit's advice works.
     run("table", "reload", table.name, segment, "--no-wait")
     wait_for(lambda: not audit(table.table), f"{bad} to load {segment} from the store")
 
 
-def test_a_table_that_is_pushed(
+def test_a_batch_table(
     unique_table: str, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
 ) -> None:
     load_numbers(pinot, unique_table, tmp_path)
@@ -199,11 +199,11 @@ def test_a_table_that_is_pushed(
         s3.close()
     assert audit(table, "--min-copies", "1") == {"object_gone": {gone}, "wrong_size": {garbage}}
     assert audit(table, "--min-copies", "1", "--read-tars")["wrong_crc"] == {cut}
-    told = run("deepstore", "repair", table, "--read-tars", "--yes", "--output", "json")
-    assert {each["segment"] for each in json.loads(told.stdout)} == {gone, garbage, cut}
+    printed = run("deepstore", "repair", table, "--read-tars", "--yes", "--output", "json")
+    assert {each["segment"] for each in json.loads(printed.stdout)} == {gone, garbage, cut}
     assert audit(table, "--read-tars") == {}
 
-    # Damage on a server's disk: its copy is not uploaded, and it can fetch the store's again.
+    # A copy is damaged on a server's disk: it is not uploaded, and the server can fetch the store's copy.
     with pinot.client() as client:
         view = client.tables.external_view(table)
         bad = min(server for states in view.values() for server in states)
@@ -224,14 +224,14 @@ def test_a_table_that_is_pushed(
             s3.close()
         run("table", "reload", table, damaged, "--download", "--no-wait")
 
-        def is_whole_again() -> bool:
+        def is_restored() -> bool:
             try:
                 found = content_crc(replica_tar(client, bad, table, damaged, tmp_path), TarLimits())
             except (DataError, NotAppliedError):  # it is being replaced
                 return False
             return found == expected
 
-        wait_for(is_whole_again, f"{bad} to have {damaged} as the store has it")
+        wait_for(is_restored, f"{bad} to have {damaged} as the store has it")
     assert answer(pinot, unique_table) == (ROWS, SUM, 2)
 
 
@@ -240,7 +240,7 @@ def test_enable(make_table: MakeTable, run: Run) -> None:
     scheme = "peerSegmentDownloadScheme"
     answer = run("deepstore", "enable", table.name, "--dry-run", "--output", "json")
     findings = {(each["where"], each["verdict"]) for each in json.loads(answer.stdout)}
-    # Those of the table's tenant: other tests have servers of their own.
+    # Only servers of the table's tenant: other tests start their own servers.
     servers = [name for name in table.client.instances.list() if name.startswith("Server_127.0.0.2")]
     tag = "DefaultTenant_REALTIME"
     own = {(name, "ok") for name in servers if tag in table.client.instances.tags(name)}
@@ -249,4 +249,4 @@ def test_enable(make_table: MakeTable, run: Run) -> None:
     assert scheme not in table.client.tables.get(table.table).to_json()["segmentsConfig"]
     run("deepstore", "enable", table.name, "--yes")
     assert table.client.tables.get(table.table).to_json()["segmentsConfig"][scheme] == "http"
-    assert "set already" in run("deepstore", "enable", table.name, "--yes").output
+    assert "already configured" in run("deepstore", "enable", table.name, "--yes").output

@@ -20,7 +20,7 @@ def _config(table: PeerTable) -> dict[str, Any]:
     return table.client.tables.get(table.table).to_json()
 
 
-def test_servers_alone_then_a_store_then_no_peers(make_table: MakeTable, run: Run, audit: Audit) -> None:
+def test_servers_only_then_a_store_then_no_peers(make_table: MakeTable, run: Run, audit: Audit) -> None:
     table = make_table(partitions=1)
     table.fill(2)
     segments = set(table.committed())
@@ -34,7 +34,7 @@ def test_servers_alone_then_a_store_then_no_peers(make_table: MakeTable, run: Ru
     table.fill(1)
     assert audit(table.table) == {}
 
-    # Peers are all there is: to do without them would lose what servers alone have.
+    # Without peers, segments that only servers have would be lost.
     refused = run("deepstore", "disable", table.name, "--yes", "--output", "json", code=1)
     findings = json.loads(refused.stdout)
     assert any(each["verdict"] == "wrong" and "--policy store" in each["finding"] for each in findings)
@@ -49,9 +49,9 @@ def test_servers_alone_then_a_store_then_no_peers(make_table: MakeTable, run: Ru
     assert _config(table)["segmentsConfig"][_SCHEME] == "http"
     run("deepstore", "disable", table.name, "--yes")
     assert _SCHEME not in _config(table)["segmentsConfig"]
-    assert "set already" in run("deepstore", "disable", table.name, "--yes").output
+    assert "already configured" in run("deepstore", "disable", table.name, "--yes").output
 
-    # The segment that was begun before, and the one after it.
+    # The segment that was started before the change, and the next one.
     table.fill(2)
     run("deepstore", "repair", table.name, "--yes")
     wait_for(lambda: audit(table.table) == {}, f"all segments of {table.name} to be in the store")

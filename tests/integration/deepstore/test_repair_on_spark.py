@@ -24,21 +24,21 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
 
 def executors_of(pid: int) -> list[psutil.Process]:
-    """The JVMs of the executors below a process."""
+    """Return the executor JVMs below a process."""
     found = []
     for each in psutil.Process(pid).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+        with suppress(psutil.NoSuchProcess):  # it has just ended
             if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline()):
                 found.append(each)
     return found
 
 
 def outcomes_of(commands: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-    """Run repairs side by side, all of them well; returns segments and outcomes, sorted."""
+    """Run repairs in parallel, all of which must succeed; return segments and outcomes, sorted."""
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
-    told = [process.communicate(timeout=300)[0] for process in running]
+    printed = [process.communicate(timeout=300)[0] for process in running]
     assert [process.returncode for process in running] == [0] * len(commands)
-    return sorted((each["segment"], each["outcome"]) for text in told for each in json.loads(text))
+    return sorted((each["segment"], each["outcome"]) for text in printed for each in json.loads(text))
 
 
 def test_spark_repairs(
@@ -68,7 +68,7 @@ def test_spark_repairs(
     assert [name for name, outcome in outcomes if outcome == "repaired"] == sorted(segments)
     assert {outcome for _, outcome in outcomes} <= {"repaired", "good_already"}
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
-    # What only an executor sees is told with its segment.
+    # An error that only an executor sees is reported with its segment.
     gone = min(segments)
     table.delete_object(gone)
     command += ["--spark-conf", "spark.executorEnv.AWS_SECRET_ACCESS_KEY=wrong"]
@@ -81,7 +81,7 @@ def test_spark_repairs(
 
 
 @FULL
-def test_spark_loses_its_executors_amid_a_repair(
+def test_spark_loses_its_executors_during_a_repair(
     make_table: MakeTable, audit: Audit, pinot: PinotCluster, faulty_s3: FaultyS3
 ) -> None:
     table = make_table(partitions=2)
@@ -102,9 +102,9 @@ def test_spark_loses_its_executors_amid_a_repair(
         for each in executors:
             each.kill()
         hold.lift()
-        told = json.loads(process.communicate(timeout=300)[0])
+        printed = json.loads(process.communicate(timeout=300)[0])
     assert process.returncode == 0
-    assert {each["segment"] for each in told} == segments
-    # The upload that was held may still have come to its end, in a Python worker that outlived its executor.
-    assert {each["outcome"] for each in told} <= {"repaired", "good_already"}
+    assert {each["segment"] for each in printed} == segments
+    # The blocked upload may still have finished, in a Python worker that outlived its executor.
+    assert {each["outcome"] for each in printed} <= {"repaired", "good_already"}
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}

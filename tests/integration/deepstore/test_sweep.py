@@ -1,4 +1,4 @@
-"""Leftovers of commits in the store: found, and deleted; what segments need stays."""
+"""Find and delete leftovers of commits in the store; files of segments stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.pinot_services import DEEP_STORE_BUCKET
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
 
-def test_leftovers_go_and_segments_stay(make_table: MakeTable, run: Run, audit: Audit) -> None:
+def test_sweep_deletes_leftovers_and_keeps_segments(make_table: MakeTable, run: Run, audit: Audit) -> None:
     table = make_table(partitions=1, closed=False)
     table.fill(2)
     run("deepstore", "repair", table.name, "--yes")
@@ -28,7 +28,7 @@ def test_leftovers_go_and_segments_stay(make_table: MakeTable, run: Run, audit: 
         found = json.loads(run("deepstore", "sweep", table.name, "--output", "json", *options).stdout)
         return {each["uri"].partition(f"{DEEP_STORE_BUCKET}/")[2] for each in found}
 
-    assert sweep("--dry-run") == set()  # they are young
+    assert sweep("--dry-run") == set()  # they are too young
     assert sweep("--dry-run", "--min-age", "0") == left
     assert sweep("--yes", "--min-age", "0") == left
     assert sweep("--dry-run", "--min-age", "0") == set()

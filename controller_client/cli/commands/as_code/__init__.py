@@ -1,1 +1,1 @@
-"""Commands of the cluster as code: export, diff, apply, drift."""
+"""Commands for the cluster as code: export, diff, apply, drift."""

@@ -1,4 +1,4 @@
-"""Make the cluster as a folder of files says, or carry out a saved plan."""
+"""Make the cluster match a folder of files, or apply a saved plan."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["apply"]
 
 
 @click.command(
-    help=f"{__doc__}\n\nShows the plan and asks before it is carried out. Reloads the segments that need it, "
-    "and waits for them. It may be killed and run again: what is done is not done twice."
+    help=f"{__doc__}\n\nShows the plan and asks before applying it. Reloads the segments that need it, and "
+    "waits for them. If it is killed, run it again: finished steps are not repeated."
 )
 @click.argument("source", metavar="DIR|PLAN", type=click.Path(exists=True, path_type=Path))
 @click.option(
@@ -29,14 +29,14 @@ __all__ = ["apply"]
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder of a saved plan, if it has moved.",
+    help="Folder of a saved plan, if it has moved.",
 )
 @plan_options
 @click.option(
     "--approve",
     "plan_id",
     metavar="ID",
-    help="Carry out the plan of this id and no other, without a question.",
+    help="Apply the plan with this id, and no other, without asking.",
 )
 @timeout_option("Seconds to wait for each reload, pause and resume.", 600.0)
 @click.option(
@@ -45,7 +45,7 @@ __all__ = ["apply"]
     type=click.FloatRange(min=0),
     default=0.0,
     show_default=True,
-    help="Seconds to wait for another apply to end.",
+    help="Seconds to wait for another apply to finish.",
 )
 @dry_run_option
 @yes_option
@@ -66,13 +66,15 @@ def apply(  # noqa: D103
     saved = load_plan(source) if source.is_file() else None
     if saved is not None:
         if prune or keep_unset:
-            raise ConfigError("a saved plan has its own --prune and --keep-unset", remedy="leave them out")
+            raise ConfigError(
+                "a saved plan already includes --prune and --keep-unset", remedy="leave these options out"
+            )
         prune, keep_unset = saved.prune, saved.keep_unset
     elif folder is not None:
-        raise ConfigError("--dir goes with a saved plan", remedy="name the folder alone")
+        raise ConfigError("--dir needs a saved plan", remedy="pass the folder alone, without --dir")
     read, references = opened(folder or (Path(saved.folder) if saved else source))
     with ExitStack() as open_:
-        shown = _Shown(cli)
+        view = _ProgressView(cli)
         applier = Applier(
             cli.client(),
             cli.property_store(),
@@ -82,27 +84,29 @@ def apply(  # noqa: D103
             keep_unset=keep_unset,
             timeout_s=timeout_s,
             lock_wait_s=lock_wait_s,
-            observer=shown,
+            observer=view,
         )
         plan = saved or applier.plan().plan
         if not cli.out.is_json or dry_run:
             show_plan(cli.out, plan)
         if plan_id is not None and plan_id != plan.id:
             raise ConfigError(
-                f"the plan is {plan.id}", expected=plan_id, remedy="look at the plan, and approve its id"
+                f"the plan has the id {plan.id}",
+                expected=plan_id,
+                remedy="review the plan, and approve its id",
             )
         if dry_run:
             return
         if plan.has_changes:
             confirm(_question(plan), yes=yes or plan_id is not None)
             steps = len(plan.steps)
-            shown.progress = open_.enter_context(cli.out.progress("Applying", total=steps, unit="steps"))
+            view.progress = open_.enter_context(cli.out.progress("Applying", total=steps, unit="steps"))
         report = applier.apply(plan)
-        if shown.progress is not None:
-            shown.progress.update(done=report.done, total=report.done, text="Applied")
+        if view.progress is not None:
+            view.progress.update(done=report.done, total=report.done, text="Applied")
     record = {**report.plan.to_json(), "done": report.done, "changed": report.done > 0}
     done = (
-        f"Done: {counted_text(report.done, 'step')} of the plan {plan.id}."
+        f"Applied {counted_text(report.done, 'step')} of plan {plan.id}."
         if plan.has_changes
         else "Nothing to do."
     )
@@ -111,12 +115,12 @@ def apply(  # noqa: D103
 
 def _question(plan: Plan) -> str:
     deleted = sum(step.action is Action.DELETE for step in plan.steps)
-    also = f", with {counted_text(deleted, 'delete')}," if deleted else ""
+    also = f" ({counted_text(deleted, 'deletion')})" if deleted else ""
     return f"Apply {counted_text(len(plan.steps), 'step')}{also} at {plan.controller}?"
 
 
-class _Shown:
-    """Shows how far an apply is."""
+class _ProgressView:
+    """Shows the progress of an apply."""
 
     def __init__(self, cli: CliContext) -> None:
         self._cli = cli
@@ -129,4 +133,4 @@ class _Shown:
 
     def reloading(self, step: Step, done: int, total: int) -> None:
         if self.progress is not None:
-            self.progress.update(text=f"reload {step.object}: {done} of {total} replicas of segments")
+            self.progress.update(text=f"reload {step.object}: {done} of {total} segment replicas")

@@ -1,4 +1,4 @@
-"""Compare a folder of files with the cluster: what an apply would do, and what that does to data."""
+"""Compare a folder of files with the cluster: show what an apply would do, and what that does to data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["diff"]
     "plan_file",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the plan into a file, to be approved and applied later.",
+    help="Save the plan to a file, to be approved and applied later.",
 )
 @output_option()
 @pass_cli
@@ -39,5 +39,5 @@ def diff(  # noqa: D103
     show_plan(cli.out, plan)
     if plan_file is not None:
         save_plan(plan, plan_file)
-        cli.out.note(f"The plan is in {plan_file}; apply it by: pinotctl apply {plan_file}")
+        cli.out.note(f"Saved the plan to {plan_file}; apply it with: pinotctl apply {plan_file}")
     ctx.exit(DIFFERENCES if plan.has_changes else 0)

@@ -1,4 +1,4 @@
-"""Show what was changed in the cluster since the folder was applied, by clicks or by other tools."""
+"""Show what was changed in the cluster since the folder was applied, by hand or by other tools."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ __all__ = ["drift"]
 
 
 @click.command(
-    help=f"{__doc__}\n\nIt compares with what was applied last, not with the files: changes of files that "
-    "are not applied yet do not count. Secrets are not compared. Exit codes: 0 no drift, 4 drift."
+    help=f"{__doc__}\n\nThe cluster is compared with what was last applied, not with the files: changes in "
+    "files that have not been applied yet do not count. Secrets are not compared. Exit codes: 0 no drift, "
+    "4 drift."
 )
 @folder_argument
 @output_option()
@@ -32,13 +33,13 @@ def drift(ctx: click.Context, cli: CliContext, folder: Path) -> None:  # noqa: D
     rows = [row for each in found for row in _rows(each)]
     cli.out.table(("object", "field", "applied", "cluster", "plan"), rows)
     changed = counted_text(len(found), "object")
-    cli.out.note(f"Changed since the owner {read.settings.owner} applied: {changed}.")
+    cli.out.note(f"Changed since the last apply by {read.settings.owner}: {changed}.")
     ctx.exit(DIFFERENCES if found else 0)
 
 
 def _rows(drifted: DriftedObject) -> list[tuple[str, str | None, str | None, str | None, str]]:
     if drifted.is_gone:
-        return [(drifted.ref.key, None, "there", "deleted", drifted.plan)]
+        return [(drifted.ref.key, None, "exists", "deleted", drifted.plan)]
     return [
         (drifted.ref.key, change.path, _value(change.old), _value(change.new), drifted.plan)
         for change in drifted.fields

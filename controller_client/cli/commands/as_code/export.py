@@ -1,4 +1,4 @@
-"""Write what the cluster has into a folder of files, one object a file, secrets as references."""
+"""Export the cluster to a folder of files: one file for each object, secrets as references."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["export"]
 
 @click.command(help=__doc__)
 @folder_argument
-@click.option("--owner", help="Name of those who will apply the folder, written into a new cluster.yaml.")
+@click.option("--owner", help="Name of the team that will apply the folder, for a new cluster.yaml.")
 @click.option(
-    "--table", "tables", multiple=True, metavar="NAME", help="Only this table, with its schema; repeatable."
+    "--table", "tables", multiple=True, metavar="NAME", help="Only this table and its schema. Repeatable."
 )
 @click.option("--json", "as_json", is_flag=True, help="Write JSON files instead of YAML.")
 @output_option()
@@ -32,9 +32,9 @@ def export(cli: CliContext, folder: Path, owner: str | None, tables: tuple[str, 
         for name in written:
             cli.out.line(name)
         for name, key in variables.items():
-            cli.out.note(f"{key} refers to the variable {name}: set it before a diff or an apply.")
+            cli.out.note(f"{key} refers to the environment variable {name}: set it before diff or apply.")
     files = counted_text(len(written), "file")
     cli.out.result(
-        f"{counted_text(report.objects, 'object')} in {folder}; written: {files}.",
+        f"{folder} contains {counted_text(report.objects, 'object')}; wrote {files}.",
         {"folder": str(folder), "objects": report.objects, "written": written, "variables": variables},
     )

@@ -1,4 +1,4 @@
-"""What the commands of the cluster as code share."""
+"""What the commands for the cluster as code share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_client.as_code import Folder, References, read_folder
 __all__ = ["DIFFERENCES", "folder_argument", "opened", "plan_options"]
 
 DIFFERENCES = 4
-"""Exit code where there are differences."""
+"""Exit code if there are differences."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -26,17 +26,17 @@ def plan_options(command: _Command) -> _Command:
     prune = click.option(
         "--prune",
         is_flag=True,
-        help="Delete tables and schemas that the folder's owner applied and that no longer have a file. "
-        "What others created is never deleted.",
+        help="Delete tables and schemas that the folder's owner applied and that no longer have a file; what "
+        "others created is never deleted.",
     )
     keep = click.option(
         "--keep-unset",
         is_flag=True,
-        help="Leave a field unchanged if the variable or file that it refers to, as ${env:NAME}, is missing.",
+        help="Leave a field unchanged if a variable or file that it refers to (e.g. ${env:NAME}) is missing.",
     )
     return prune(keep(command))
 
 
 def opened(folder: Path) -> tuple[Folder, References]:
-    """Read a folder, with the references of its files to this process' environment and to files below it."""
+    """Read a folder; its files may refer to this process' environment and to files below the folder."""
     return read_folder(folder), References(os.environ, folder)

@@ -1,4 +1,4 @@
-"""How a plan is shown: a line a step, its fields below it."""
+"""Display of a plan: one line for each step, with its fields below it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_VALUE = 200
 
 
 def show_plan(out: Output, plan: Plan) -> None:
-    """Write a plan to stdout: as JSON all of it, else for people."""
+    """Write a plan to stdout: complete as JSON, or as text for people."""
     if out.is_json:
         out.json(plan.to_json())
         return
@@ -40,12 +40,12 @@ def show_plan(out: Output, plan: Plan) -> None:
         )
         out.note(f"Plan {plan.id} for {plan.controller}: {counted}.")
     else:
-        out.note(f"No difference: {plan.controller} is as the files say.")
+        out.note(f"No differences: {plan.controller} matches the files.")
     if plan.left_alone:
-        out.note(f"Left alone, as they have no file: {counted_text(len(plan.left_alone), 'object')}.")
+        out.note(f"Left unchanged because they have no file: {counted_text(len(plan.left_alone), 'object')}.")
     if plan.refused:
         refused = counted_text(len(plan.refused), "step")
-        out.note(f"The cluster would refuse {refused}, so nothing of this plan can be applied.")
+        out.note(f"The cluster would refuse {refused}, so this plan cannot be applied.")
 
 
 def _data(step: Step) -> str:
@@ -68,7 +68,7 @@ def _step(step: Step) -> Iterator[str]:
     last_reason = ""
     for field in step.fields:
         yield from _field(field)
-        # The fields of a new column have one reason, which is said once.
+        # The fields of a new column share one reason, which is shown once.
         if field.effect is not Effect.NOTHING and field.reason != last_reason:
             yield f"        {_words(field.effect)}: {field.reason}"
             last_reason = field.reason

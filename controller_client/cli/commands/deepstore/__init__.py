@@ -1,4 +1,4 @@
-"""Copies of segments in the deep store and on servers: audit, repair, watch; what may be stopped."""
+"""Audit, repair and watch the copies of segments in the deep store and on servers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ __all__ = ["audit"]
 @click.command()
 @table_argument("table_names", metavar="[TABLE]...", nargs=-1)
 @audit_options
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page to a file.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write the report as an HTML page."
+)
 @output_option()
 @pass_cli
 def audit(
@@ -32,10 +34,10 @@ def audit(
     limits: TarLimits,
     html: Path | None,
 ) -> None:
-    """Find committed segments that lack copies (of all tables, unless some are named).
+    """Find committed segments with too few good copies (in all tables, unless some are named).
 
-    Exit code 1 when something is found, a server did not report what it has, or a table could not be
-    inspected, so that it can be run as a check. Nothing is changed.
+    Nothing is changed. The exit code is 1 if something is found, a server did not report its segments, or a
+    table could not be audited, so that you can run it as a check.
     """
     opened_auditor = auditor(
         cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
@@ -50,11 +52,11 @@ def audit(
         cli.out.table(COLUMNS, report.rows())
     for each in report.tables:
         for server, why in each.silent:
-            cli.out.note(f"{server} did not report its check sums of {each.table}: {why}")
+            cli.out.note(f"{server} did not report its checksums for {each.table}: {why}")
     for failure in report.failed:
-        cli.out.note(f"{failure.table} was not inspected: {failure.message}")
+        cli.out.note(f"{failure.table} was not audited: {failure.message}")
     for step in report.next_steps():
         cli.out.note("\n  ".join([step.text, *step.commands]))
-    cli.out.note(f"{report.summary()} It took {report.took_s:.1f} s.")
+    cli.out.note(f"{report.summary()} The audit took {report.took_s:.1f} s.")
     if not report.is_clean:
         raise click.exceptions.Exit(1)

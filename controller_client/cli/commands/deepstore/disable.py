@@ -33,15 +33,15 @@ def disable(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Let a realtime table commit through the deep store again.
+    """Make a realtime table commit through the deep store again; undoes enable.
 
-    Undoes enable. Without peer download a server gets a segment from the store alone: it is refused, with
-    exit code 1, while a committed segment has no good copy there, or a server could not fetch it.
+    Without peer download, servers can get a segment from the store only. The command is therefore refused,
+    with exit code 1, while a committed segment has no good copy there or a server could not download it.
     """
     client = cli.client()
     table = table_with_type(client, table_name)
     opened = auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits)
     with opened as (segment_auditor, servers):
         planned = plan_disable(client, servers, segment_auditor, table)
-    after = "Changed. Segments that start consuming from now on are committed through the store."
+    after = "Changed. Segments that start consuming from now on commit through the store."
     finish(cli, planned, after, dry_run=dry_run, yes=yes)

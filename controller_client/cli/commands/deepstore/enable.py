@@ -26,7 +26,7 @@ _RATE = 50.0
     type=click.Choice(["http", "https"]),
     default="http",
     show_default=True,
-    help="By which servers fetch segments from each other.",
+    help="Scheme by which servers download segments from each other.",
 )
 @click.option(
     "--policy",
@@ -34,18 +34,18 @@ _RATE = 50.0
     type=click.Choice([str(each) for each in StorePolicy]),
     default=StorePolicy.STORE.value,
     show_default=True,
-    help="Where copies of committed segments are to be: in the deep store too, or on servers alone, for a "
-    "cluster without a store.",
+    help="Where committed segments must have copies: in the deep store too, or only on servers (for a "
+    "cluster without a store).",
 )
 @dry_run_option
 @yes_option
 @output_option()
 @pass_cli
 def enable(cli: CliContext, table_name: str, scheme: str, policy_name: str, dry_run: bool, yes: bool) -> None:
-    """Let a realtime table commit while the deep store is away, or without one.
+    """Let a realtime table commit while the deep store is unavailable, or without a deep store.
 
-    What must agree is checked first: the table, the controller, and each server of the table. Exit
-    code 1 when something of it is wrong; then nothing is changed.
+    The settings of the table, the controller and each of the table's servers are checked first. If one is
+    wrong, nothing is changed and the exit code is 1.
     """
     client = cli.client()
     table = table_with_type(client, table_name)

@@ -1,4 +1,4 @@
-"""What the commands of ``pinotctl deepstore`` share: options, and the tools that they make."""
+"""What the commands of ``pinotctl deepstore`` share: options, and the objects that these configure."""
 
 from __future__ import annotations
 
@@ -47,12 +47,13 @@ def store_option(command: _Command) -> _Command:
         "--store",
         "store_uri",
         metavar="URI",
-        help="The deep store; default: the controller's. Credentials are those that boto3 finds.",
+        show_default="the controller's",
+        help="The deep store; credentials are those that boto3 finds.",
     )(command)
 
 
 def limit_options(command: _Command) -> _Command:
-    """Decorator that adds how much is read of a tar: ``limits``."""
+    """Decorator that adds limits for reading tars: parameter ``limits``."""
 
     @functools.wraps(command)
     def with_limits(*arguments: Any, max_tar_gib: float, max_unpacked_gib: float | None, **more: Any) -> Any:
@@ -64,7 +65,8 @@ def limit_options(command: _Command) -> _Command:
         "max_unpacked_gib",
         metavar="GIB",
         type=click.FloatRange(min=0, min_open=True),
-        help="Most that a tar may unpack to; default: 100 times its size and 256 MiB.",
+        show_default="100 times its size plus 256 MiB",
+        help="Maximum size that a tar may unpack to.",
     )(with_limits)
     return cast(
         "_Command",
@@ -75,37 +77,37 @@ def limit_options(command: _Command) -> _Command:
             type=click.FloatRange(min=0, min_open=True),
             default=16.0,
             show_default=True,
-            help="Largest tar that is read; less where the metadata has the segment's size.",
+            help="Maximum size of a tar to read; lower if the metadata contains the segment's size.",
         )(with_option),
     )
 
 
 def inspect_options(command: _Command) -> _Command:
-    """Decorator that adds how segments are inspected: ``store_uri``, ``read_tars``, ``rate``, ``limits``."""
+    """Decorator that adds how to check segments: ``store_uri``, ``read_tars``, ``rate``, ``limits``."""
     command = limit_options(command)
     command = click.option(
         "--rate",
         type=click.FloatRange(min=0, min_open=True),
         default=50.0,
         show_default=True,
-        help="Requests a second to ZooKeeper (pages), controller and servers.",
+        help="Maximum requests per second to ZooKeeper (pages), controller and servers together.",
     )(command)
     command = click.option(
         "--read-tars",
         is_flag=True,
-        help="Read each tar in the store, to prove its content; as slow as the store is.",
+        help="Read each tar in the store to verify its content; takes as long as reading the store.",
     )(command)
     return store_option(command)
 
 
 def audit_options(command: _Command) -> _Command:
-    """Decorator that adds those of :func:`inspect_options`, and ``min_copies``."""
+    """Decorator that adds the options of :func:`inspect_options`, and ``min_copies``."""
     return click.option(
         "--min-copies",
         type=click.IntRange(min=1),
         default=2,
         show_default=True,
-        help="Good copies that a segment should have, on servers and in the store together.",
+        help="Good copies that each segment should have, on servers and in the store together.",
     )(inspect_options(command))
 
 
@@ -114,25 +116,26 @@ def accept_option(command: _Command) -> _Command:
     return click.option(
         "--accept-agreeing",
         is_flag=True,
-        help="Also take a copy that no check sum proves, when two ONLINE servers have the same rows: for "
+        help="Also accept a copy that no checksum verifies if two ONLINE servers have the same rows: for "
         "upsert tables, whose servers write into segments, and after reloads that cannot be undone.",
     )(command)
 
 
 def repair_options(command: _Command) -> _Command:
-    """Decorator that adds how segments are repaired: ``parallel``, ``work_dir``, ``accept_agreeing``."""
+    """Decorator that adds how to repair segments: ``parallel``, ``work_dir``, ``accept_agreeing``."""
     command = accept_option(command)
     command = click.option(
         "--work-dir",
         type=click.Path(file_okay=False, exists=True, path_type=Path),
-        help="Folder with space for the tars under way; default: the system's for temporary files.",
+        show_default="the system's temporary folder",
+        help="Folder with space for the tars that are being copied.",
     )(command)
     return click.option(
         "--parallel",
         type=click.IntRange(min=1),
         default=4,
         show_default=True,
-        help="Segments that are fetched and uploaded at a time.",
+        help="Segments to copy at a time.",
     )(command)
 
 
@@ -146,7 +149,7 @@ def auditor(
     rate: float = 50.0,
     limits: TarLimits | None = None,
 ) -> Iterator[tuple[Auditor, ServerAdmins]]:
-    """Make what inspects segments; connections are closed at the end."""
+    """Yield an auditor and the servers' client; connections are closed at the end of the block."""
     limit = RateLimit(rate)
     client = cli.client()
     layout = StoreLayout.of(client, store_uri)
@@ -156,7 +159,7 @@ def auditor(
 
 
 def sweeper(cli: CliContext, store_uri: str | None, min_age_h: float, rate: float = 50.0) -> Sweeper:
-    """Make what finds and deletes leftovers in the store."""
+    """Return a sweeper, which finds and deletes leftovers in the store."""
     client = cli.client()
     return Sweeper(
         cli.property_store(),
@@ -169,17 +172,17 @@ def sweeper(cli: CliContext, store_uri: str | None, min_age_h: float, rate: floa
 
 
 def named_tables(cli: CliContext, table_names: Sequence[str]) -> list[TableName]:
-    """Return the tables that a command was given.
+    """Return the tables named on the command line.
 
     Raises:
         NotFoundError: There is no such table.
-        ConfigError: There is an offline and a realtime table of that name.
+        ConfigError: There are both an offline and a realtime table of that name.
     """
     return [table_with_type(cli.client(), name) for name in table_names]
 
 
 def run_audit(cli: CliContext, segment_auditor: Auditor, named: Sequence[TableName]) -> AuditReport:
-    """Look at tables (all, unless some are named), with progress on stderr."""
+    """Audit tables (all, unless some are named), with progress on stderr."""
     clock = cli.client().clock
     started_ms, started_s = int(clock.now() * 1000), clock.monotonic()
     with cli.out.progress("Auditing", unit="segments") as progress:

@@ -1,4 +1,4 @@
-"""How ``pinotctl deepstore enable`` and ``disable`` show a plan, and apply it."""
+"""Shows and applies the plans of ``pinotctl deepstore enable`` and ``disable``."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ __all__ = ["finish"]
 
 
 def finish(cli: CliContext, planned: TablePlan, after: str, *, dry_run: bool, yes: bool) -> None:
-    """Show what was checked and what changes; then change it, if nothing speaks against it.
+    """Show the checks and the changes; then make the changes, if no check has failed.
 
     Args:
         cli: The command's context.
-        planned: What was planned.
-        after: Said when it is changed.
+        planned: The plan.
+        after: Message to show after the changes.
         dry_run: Change nothing.
-        yes: Ask nobody.
+        yes: Do not ask for confirmation.
 
     Raises:
-        click.exceptions.Exit: 1: a check speaks against it.
+        click.exceptions.Exit: With code 1: a check has failed.
     """
     rows = [(check.where, check.verdict.value, check.text) for check in planned.checks]
     cli.out.table(("where", "verdict", "finding"), rows)
     for line in planned.changes():
         cli.out.note(line)
     if planned.wrong:
-        cli.out.note("Nothing is changed: fix what is wrong first.")
+        cli.out.note("Nothing was changed. Fix what is wrong first.")
         raise click.exceptions.Exit(1)
     if not planned.changes():
-        cli.out.note("It is set already.")
+        cli.out.note("Nothing to change: the table is already configured like this.")
         return
     if dry_run:
         return

@@ -27,6 +27,7 @@ from controller_client.cli.options import (
     spark_options,
     yes_option,
 )
+from controller_client.common.counted_text import counted_text
 from controller_client.common.parallel import open_parallel_engine
 from controller_client.deepstore.distributed_repair import RepairPart
 from controller_client.deepstore.fetching import SegmentFetcher
@@ -43,9 +44,9 @@ __all__ = ["repair"]
 
 _COLUMNS = ("table", "segment", "outcome", "source", "proof", "url", "size_bytes", "passed_over", "message")
 _DAMAGE = (
-    "Where files have another crc and no reload explains it, that server's disk may be damaged: let it load "
-    "the segment from the store again (`pinotctl table reload --download TABLE SEGMENT`; before Pinot 1.5, "
-    "of a REALTIME table, delete the segment's folder on that server while it is stopped)."
+    "If files have another crc and no reload explains it, that server's disk may be damaged. Have it "
+    "download the segment from the store again (`pinotctl table reload --download TABLE SEGMENT`; for a "
+    "REALTIME table before Pinot 1.5, delete the segment's folder on that server while it is stopped)."
 )
 _WELL = {Outcome.REPAIRED, Outcome.WOULD_REPAIR, Outcome.GOOD, Outcome.GONE}
 
@@ -58,8 +59,9 @@ _WELL = {Outcome.REPAIRED, Outcome.WOULD_REPAIR, Outcome.GOOD, Outcome.GONE}
     "--engine",
     "engine_name",
     metavar="NAME",
-    help="Where the copies are made: 'spark' makes them on Spark's executors, for thousands of segments;"
-    " default: in this process. The store's credentials are each machine's, as boto3 finds them.",
+    show_default="this process",
+    help="Where to make the copies: 'spark' uses Spark's executors, for thousands of segments. Each machine"
+    " uses the store credentials that boto3 finds there.",
 )
 @spark_options
 @dry_run_option
@@ -83,31 +85,32 @@ def repair(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Give segments a good copy in the deep store (of all tables, unless some are named).
+    """Copy segments that lack a good copy in the deep store to it (of all tables, unless some are named).
 
-    Each is fetched from a server whose copy is proven to be the segment, by the metadata's check sum over
-    its content, uploaded to where Pinot keeps it, and then its url is written. It may be killed and run
-    again, and run twice at once. Exit code 1 when a segment could not be repaired, or a table could not be
-    inspected.
+    Each segment is downloaded from a server and verified against the checksum in its metadata. It is then
+    uploaded to where Pinot stores it, and finally its URL is written. The command can be killed and run
+    again, and several can run at once. The exit code is 1 if a segment could not be repaired or a table could
+    not be audited.
     """
     settings = spark_conf(spark_master, spark_settings)
-    looking = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
-    with looking as (looker, servers):
-        report = run_audit(cli, looker, named_tables(cli, table_names))
+    opened = auditor(cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits)
+    with opened as (segment_auditor, servers):
+        layout = segment_auditor.layout
+        report = run_audit(cli, segment_auditor, named_tables(cli, table_names))
         cli.out.note(report.summary())
         faulty = [each for each in report.faulty if each.repairable]
         if faulty and not dry_run:
-            confirm(f"Upload {len(faulty)} segments to {looker.layout.root}?", yes=yes)
+            confirm(f"Upload {counted_text(len(faulty), 'segment')} to {layout.root}?", yes=yes)
         if engine_name is None or dry_run or not faulty:
             fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
-            done = _here(cli, looker.layout, fetcher, faulty, parallel, work_dir, dry_run=dry_run)
+            done = _repair_here(cli, layout, fetcher, faulty, parallel, work_dir, dry_run=dry_run)
         else:
             store = cli.property_store()
             part = RepairPart(
                 cli.client().config,
                 store.zookeeper_address,
                 store.cluster_name,
-                looker.layout,
+                layout,
                 rate,
                 parallel,
                 work_dir,
@@ -116,7 +119,7 @@ def repair(
                 store.access,
             )
             with closing(open_parallel_engine(engine_name, settings)) as engine:
-                done = engine.run(part, faulty, f"repair of {len(faulty)} segments")
+                done = engine.run(part, faulty, f"repair of {counted_text(len(faulty), 'segment')}")
     done.sort(key=lambda each: (each.table, each.segment))
     cli.out.table(_COLUMNS, [_row(each) for each in done])
     for text in _left_over(report, done):
@@ -126,12 +129,12 @@ def repair(
         ", ".join(f"{count} {outcome.words}" for outcome, count in sorted(counts.items())) or "Nothing to do."
     )
     for failure in report.failed:
-        cli.out.note(f"{failure.table} was not inspected: {failure.message}")
+        cli.out.note(f"{failure.table} was not audited: {failure.message}")
     if counts.keys() - _WELL or report.failed:
         raise click.exceptions.Exit(1)
 
 
-def _here(
+def _repair_here(
     cli: CliContext,
     layout: StoreLayout,
     fetcher: SegmentFetcher,
@@ -141,7 +144,7 @@ def _here(
     *,
     dry_run: bool,
 ) -> list[Repaired]:
-    """Repair in threads of this process."""
+    """Repair segments in threads of this process."""
     done: list[Repaired] = []
     folder_sizes = cli.client().cluster.capabilities().has(Capability.FOLDER_SIZES)
     with (
@@ -156,15 +159,16 @@ def _here(
 
 
 def _left_over(report: AuditReport, done: Sequence[Repaired]) -> Iterator[str]:
-    """Explain what a copy in the store does not fix."""
+    """Explain the faults that a copy in the store does not fix."""
     for step in report.next_steps():
         found = step.faults & report.counts().keys()
         if found and not step.faults & REPAIRABLE:
             named = ", ".join(sorted(fault.words for fault in found))
-            yield "\n  ".join([f"Not repaired by this command: {named}. {step.text}", *step.commands])
+            yield "\n  ".join([f"This command does not repair: {named}. {step.text}", *step.commands])
     passed_over = {place.place for each in done for place in each.refused} - {STORE}
     if passed_over:
-        yield f"Copies of {', '.join(sorted(passed_over))} were passed over: see passed_over. {_DAMAGE}"
+        servers = ", ".join(sorted(passed_over))
+        yield f"Copies on {servers} were skipped; the column passed_over has the reasons. {_DAMAGE}"
 
 
 def _row(each: Repaired) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from controller_client.cli.commands.deepstore.options import auditor, inspect_op
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import instance_argument
 from controller_client.cli.options import output_option
+from controller_client.common.counted_text import counted_text
 from controller_client.deepstore.safe_to_stop import SegmentState
 from controller_client.deepstore.safe_to_stop import safe_to_stop as check_stop
 from controller_client.segment_tar import TarLimits
@@ -23,12 +24,12 @@ __all__ = ["safe_to_stop"]
 def safe_to_stop(
     cli: CliContext, server: str, store_uri: str | None, read_tars: bool, rate: float, limits: TarLimits
 ) -> None:
-    """Find segments whose last good copy is on a server, named as in Helix, e.g. Server_host_8098.
+    """Find segments whose last good copy is on SERVER, named as in Helix, e.g. Server_host_8098.
 
-    For use before it is stopped, restarted, rebalanced or tagged otherwise. Exit code 1 when a committed
-    segment would lose its last copy, or one is being built that no other server could build; a copy that
-    cannot be checked counts as missing. Segments that only this server consumes are named too; their rows are
-    in the stream.
+    Run it before you stop, restart, rebalance or retag a server. The exit code is 1 if a committed segment
+    would lose its last copy, or if a segment is being built that no other server could build. A copy that
+    cannot be checked counts as missing. Segments that only this server consumes are listed too; their rows
+    are still in the stream.
     """
     with auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits) as (segment_auditor, _):
         found = check_stop(cli.client(), segment_auditor, server)
@@ -36,13 +37,14 @@ def safe_to_stop(
     cli.out.table(("table", "segment", "state", "reason"), rows)
     lost, only_here = found.count(SegmentState.COMMITTED), found.count(SegmentState.CONSUMING)
     building = found.count(SegmentState.COMMITTING)
-    built = f" {building} are built by it alone: run this again when they are." if building else ""
-    consumed = f" {only_here} are consumed by it alone." if only_here else ""
+    built = f" Being built only here: {building}; run this again when that is done." if building else ""
+    consumed = f" Consumed only here: {only_here}." if only_here else ""
     committed = (
-        f"{server}: of {found.segments} committed segments, {lost or 'none'} would lose the last copy."
+        f"{server}: of {counted_text(found.segments, 'committed segment')}, {lost or 'none'} would lose the"
+        " last copy."
     )
     for name, why in found.silent:
-        cli.out.note(f"{name} did not report its check sums, so its copies do not count: {why}")
+        cli.out.note(f"{name} did not report its checksums, so its copies do not count: {why}")
     cli.out.note(committed + consumed + built)
     if not found.safe:
         raise click.exceptions.Exit(1)

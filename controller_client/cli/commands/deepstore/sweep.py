@@ -25,7 +25,7 @@ _COLUMNS = ("table", "segment", "kind", "uri", "size_bytes", "age_s", "deleted")
     type=click.FloatRange(min=0),
     default=24.0,
     show_default=True,
-    help="What was written later is left alone.",
+    help="Keep objects that are younger than this.",
 )
 @dry_run_option
 @yes_option
@@ -39,17 +39,17 @@ def sweep(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Delete what commits and late uploads left in the store (of all tables, unless some are named).
+    """Delete what commits and late uploads left in the store (for all tables, unless some are named).
 
-    That is temporary names of segments that have their url elsewhere, and uploads of segments that are gone.
+    That is temporary objects of segments whose URL points elsewhere, and uploads of deleted segments.
     """
-    looker = sweeper(cli, store_uri, min_age_h)
-    found = list(looker.find(named_tables(cli, table_names) or cli.client().tables.list_typed()))
+    store_sweeper = sweeper(cli, store_uri, min_age_h)
+    found = list(store_sweeper.find(named_tables(cli, table_names) or cli.client().tables.list_typed()))
     if found and not dry_run:
         size_bytes = sum(each.size_bytes for each in found)
         what = counted_text(len(found), "object")
         confirm(f"Delete {what} ({size_bytes:,} bytes) that no segment needs?", yes=yes)
-    deleted = set() if dry_run else {each.uri for each in looker.delete(found)}
+    deleted = set() if dry_run else {each.uri for each in store_sweeper.delete(found)}
     rows = [
         (
             each.table,
@@ -63,4 +63,4 @@ def sweep(
         for each in found
     ]
     cli.out.table(_COLUMNS, rows)
-    cli.out.note(f"{counted_text(len(found), 'object')} that no segment needs, {len(deleted)} deleted.")
+    cli.out.note(f"Found {counted_text(len(found), 'object')} that no segment needs; deleted {len(deleted)}.")

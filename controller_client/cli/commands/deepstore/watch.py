@@ -46,15 +46,16 @@ __all__ = ["watch"]
     type=click.FloatRange(min=1),
     default=600.0,
     show_default=True,
-    help="Seconds from the end of a round to the next.",
+    help="Seconds from the end of one round to the start of the next.",
 )
-@click.option("--look-only", is_flag=True, help="Repair and sweep nothing.")
+@click.option("--audit-only", is_flag=True, help="Only audit; repair and sweep nothing.")
 @click.option(
     "--sweep-after",
     "sweep_after_h",
     metavar="HOURS",
     type=click.FloatRange(min=0),
-    help="Also delete what `deepstore sweep` would, when it is so old; default: sweep nothing.",
+    show_default="sweep nothing",
+    help="Also delete what `deepstore sweep` would delete, once it is this old.",
 )
 @session_timeout_option
 @monitoring_options
@@ -71,7 +72,7 @@ def watch(
     limits: TarLimits,
     accept_agreeing: bool,
     interval_s: float,
-    look_only: bool,
+    audit_only: bool,
     sweep_after_h: float | None,
     metrics_port: int,
     metrics_host: str,
@@ -79,9 +80,9 @@ def watch(
 ) -> None:
     """Audit and repair at an interval, until stopped.
 
-    Tables that come later are inspected too, unless some are named. Of several watches of the same tables one
-    works; the others stand by, and one takes over when it ends. One that looks only is apart from one that
-    repairs.
+    Tables that are created later are included, unless tables are named. Of several watches of the same
+    tables, one works; the others stand by, and one of them takes over when it ends. Watches with --audit-only
+    do not stand by for those that repair, nor the other way round.
     """
     stop = stop_on_signals(signal.SIGTERM, signal.SIGINT)
     monitoring = Monitoring(WATCH, cli.client().clock)
@@ -90,12 +91,16 @@ def watch(
         cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
     )
     lease = Lease(
-        *(cli.own_session(session_timeout_s), _lease_name(table_names, look_only=look_only), process_name()),
+        *(
+            cli.own_session(session_timeout_s),
+            _lease_name(table_names, audit_only=audit_only),
+            process_name(),
+        ),
         what="deep store watch",
         note=cli.out.note,
     )
     publish_lease(monitoring, lease)
-    # Once: a name that is none is refused here, and a table that is dropped later is left out of the rounds.
+    # Only once: an unknown name is refused here, but a table that is dropped later is skipped in the rounds.
     named = named_tables(cli, table_names)
     with opened_auditor as (segment_auditor, servers), tempfile.TemporaryDirectory(dir=work_dir) as folder:
         fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
@@ -103,27 +108,27 @@ def watch(
         repairer = Repairer(
             cli.property_store(), segment_auditor.layout, fetcher, Path(folder), folder_sizes=folder_sizes
         )
-        looker = sweeper(cli, store_uri, sweep_after_h or 0.0, rate)
+        store_sweeper = sweeper(cli, store_uri, sweep_after_h or 0.0, rate)
 
         def sweep(stopped: Callable[[], bool]) -> int:
-            return sweep_tables(looker, named or cli.client().tables.list_typed(), stopped)
+            return sweep_tables(store_sweeper, named or cli.client().tables.list_typed(), stopped)
 
         service = Watch(
             lambda: run_audit(cli, segment_auditor, named),
-            None if look_only else repairer,
+            None if audit_only else repairer,
             metrics,
             cli.client().clock,
             interval_s=interval_s,
             parallel=parallel,
             turn=lease,
-            sweep=None if look_only or sweep_after_h is None else sweep,
+            sweep=None if audit_only or sweep_after_h is None else sweep,
         )
-        cli.out.note("The watch runs; it stops with Ctrl-C, after the repairs that are under way.")
+        cli.out.note("The watch is running; Ctrl-C stops it once the repairs in progress are finished.")
         with serving(cli.out, monitoring, metrics_host, metrics_port), lease:
             service.serve(stop.event)
 
 
-def _lease_name(table_names: Sequence[str], *, look_only: bool) -> str:
-    """Watches that do the same have the same lease."""
-    kind = "deepstore-watch-look-only" if look_only else "deepstore-watch"
+def _lease_name(table_names: Sequence[str], *, audit_only: bool) -> str:
+    """Return the name of the lease, which is the same for watches that do the same."""
+    kind = "deepstore-watch-audit-only" if audit_only else "deepstore-watch"
     return ",".join([kind, *sorted(table_names)])

@@ -46,22 +46,22 @@ def test_create(pinot: PinotCluster, make_table: MakeTable, tmp_path: Path) -> N
     with pinot.client() as client:
         code, text = run("--dry-run")
         assert (code, table.name in client.schemas.list()) == (0, False), text
-        assert f"schema {table.name} and table {table.table} would be registered" in text
+        assert f"Would register schema {table.name} and table {table.table}." in text
         # The session's servers are stock ones.
-        assert "never reported that it is hosted in Python" in text
+        assert "never reported that they are hosted in Python" in text
 
         code, text = run()
         assert code == 0, text
-        assert f"schema {table.name} and table {table.table} registered" in text
+        assert f"Registered schema {table.name} and table {table.table}." in text
         made = client.tables.get(table.table)
         assert UpsertSettings.of(made) == UpsertSettings(
             ("k",), "ts", f"{table.table}.updates", 10_000 * 86_400_000
         )
         assert made.table_index_config["noDictionaryColumns"] == list(SYSTEM_COLUMNS)
 
-        # Again: nothing to do. With something else: said, and nothing changed.
+        # Again: nothing to do. With another topic: an error, and nothing changed.
         code, text = run()
-        assert (code, "are there already" in text) == (0, True), text
+        assert (code, "are already registered" in text) == (0, True), text
         code, text = run("--updates-topic", "another")
         assert code != 0
         assert "metadata.customConfigs.upsert.updatesTopic" in text

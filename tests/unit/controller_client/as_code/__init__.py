@@ -1,1 +1,1 @@
-"""The cluster as code, without a cluster."""
+"""Tests of the cluster as code that need no cluster."""

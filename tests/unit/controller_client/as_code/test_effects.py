@@ -29,13 +29,13 @@ _OLD, _NEW = Capabilities(PinotVersion(0, 11)), Capabilities(PinotVersion(1, 5, 
         ("somethingOfTheFuture", Effect.UNKNOWN, Effect.UNKNOWN),
     ],
 )
-def test_a_field_has_the_effect_of_its_rule(pointer: str, old: Effect, new: Effect) -> None:
+def test_each_field_has_the_effect_of_its_rule(pointer: str, old: Effect, new: Effect) -> None:
     change = FieldChange(tuple(pointer.split("/")), 1, 2)
     assert table_effect(change, {}, _OLD).effect is old
     assert table_effect(change, {}, _NEW).effect is new
 
 
-def test_a_star_tree_is_made_by_a_reload_where_servers_may() -> None:
+def test_a_reload_builds_a_star_tree_only_with_dynamic_creation() -> None:
     change = FieldChange(("tableIndexConfig", "starTreeIndexConfigs"), ABSENT, [{}])
     assert table_effect(change, {}, _NEW).effect is Effect.NEW_SEGMENTS
     dynamic = {"tableIndexConfig": {"enableDynamicStarTreeCreation": True}}
@@ -77,7 +77,7 @@ _OTHER_TIME = {"timeFieldSpec": {"incomingGranularitySpec": {"name": "u", "dataT
         (_OTHER_TIME, None, Effect.IMPOSSIBLE),
         ({"primaryKeyColumns": ["b"]}, Effect.RESTART, Effect.IMPOSSIBLE),
         ({"enableColumnBasedNullHandling": True}, Effect.NOTHING, Effect.NOTHING),
-        # A column that moves to another list keeps its name and type.
+        # Moving a column to another list changes neither its name nor its type.
         (
             {
                 "dimensionFieldSpecs": [{"name": "b", "dataType": "STRING"}],
@@ -88,9 +88,7 @@ _OTHER_TIME = {"timeFieldSpec": {"incomingGranularitySpec": {"name": "u", "dataT
         ),
     ],
 )
-def test_a_change_of_a_schema_has_its_effect(
-    new: dict[str, Any], on_old: Effect | None, on_new: Effect
-) -> None:
+def test_effect_of_a_schema_change(new: dict[str, Any], on_old: Effect | None, on_new: Effect) -> None:
     wanted = {**_SCHEMA, **new}
     found = changes(_SCHEMA, wanted)
     assert found
@@ -100,6 +98,6 @@ def test_a_change_of_a_schema_has_its_effect(
             assert max(effects, key=lambda each: each.weight) is expected
 
 
-def test_columns_are_those_of_all_lists() -> None:
+def test_columns_of_reads_all_lists() -> None:
     assert set(columns_of(_SCHEMA)) == {"a", "b", "t"}
     assert columns_of(None) == {}

@@ -26,12 +26,12 @@ _DOCUMENTS = st.dictionaries(st.text("abc", max_size=1), _VALUES, max_size=4)
 
 
 @given(_DOCUMENTS)
-def test_a_document_differs_in_nothing_from_itself(document: dict[str, Any]) -> None:
+def test_a_document_has_no_changes_from_itself(document: dict[str, Any]) -> None:
     assert changes(document, copy.deepcopy(document)) == []
 
 
 @given(_DOCUMENTS, _DOCUMENTS)
-def test_the_changes_lead_from_one_document_to_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_changes_have_the_values_of_both_documents(old: dict[str, Any], new: dict[str, Any]) -> None:
     found = changes(old, new)
     assert bool(found) == (not _same(old, new))
     for change in found:
@@ -77,21 +77,21 @@ def _sorted(value: Any) -> Any:
         ),
     ],
 )
-def test_each_field_is_a_change_of_its_own(old: Any, new: Any, expected: list[Any]) -> None:
+def test_each_field_is_a_separate_change(old: Any, new: Any, expected: list[Any]) -> None:
     found = [(change.path, change.old, change.new) for change in changes(old, new)]
     assert found == expected
 
 
-def test_items_of_a_list_are_found_by_name_and_by_place() -> None:
+def test_list_items_are_found_by_name_or_index() -> None:
     document = {"f": [{"name": "x", "t": 1}, {"name": "0", "t": 2}], "g": [7, 8]}
     assert value_at(document, ("f", "x", "t")) == 1
-    assert value_at(document, ("f", "0", "t")) == 2  # the name before the place
+    assert value_at(document, ("f", "0", "t")) == 2  # a name takes precedence over an index
     assert value_at(document, ("g", "1")) == 8
     assert value_at(document, ("g", "2")) is ABSENT
     assert value_at(document, ("g", "1", "x")) is ABSENT
 
 
-def test_leaves_are_the_values_that_hold_no_others() -> None:
+def test_leaves_are_neither_objects_nor_lists() -> None:
     assert list(leaves({"a": {"b": [1, {"c": 2}]}, "d": None})) == [
         (("a", "b", "0"), 1),
         (("a", "b", "1", "c"), 2),
@@ -99,7 +99,7 @@ def test_leaves_are_the_values_that_hold_no_others() -> None:
     ]
 
 
-def test_null_is_not_there() -> None:
+def test_null_fields_are_removed() -> None:
     assert without_nulls({"a": None, "b": [{"c": None, "d": 1}]}) == {"b": [{"d": 1}]}
 
 
@@ -113,13 +113,11 @@ def test_null_is_not_there() -> None:
         ({"m": {"t1": 1, "t2": 2}}, {"m": {"t1": 9}}, ("m", "t*"), {"m": {"t1": 1, "t2": 2}}),
     ],
 )
-def test_fields_that_are_left_to_others_are_copied(
-    source: Any, target: Any, pattern: Any, expected: Any
-) -> None:
+def test_unmanaged_fields_are_copied(source: Any, target: Any, pattern: Any, expected: Any) -> None:
     kept = copy.deepcopy(target)
     assert copy_fields(source, target, [pattern]) == expected
     assert target == kept
 
 
-def test_a_change_names_its_field_as_a_pointer() -> None:
+def test_the_path_of_a_change_is_a_json_pointer() -> None:
     assert FieldChange(("a", "~x/y"), 1, 2).path == "/a/~0x~1y"

@@ -32,20 +32,20 @@ def test_a_written_folder_is_read_back(tmp_path: Path, as_json: bool) -> None:
     assert write_folder(tmp_path, settings, _DOCUMENTS, as_json=as_json) == []
 
 
-def test_a_file_begins_with_what_it_is_about(tmp_path: Path) -> None:
+def test_a_file_begins_with_the_name_of_its_object(tmp_path: Path) -> None:
     write_folder(tmp_path, FolderSettings(), _DOCUMENTS)
     assert (tmp_path / "tables/flights_OFFLINE.yaml").read_text() == (
         "tableName: flights_OFFLINE\ntableType: OFFLINE\nquery:\n  timeoutMs: 5\n"
     )
 
 
-def test_a_table_may_be_named_without_its_type(tmp_path: Path) -> None:
+def test_a_table_name_may_lack_its_type(tmp_path: Path) -> None:
     _write(tmp_path, "tables/any name.yml", "tableName: flights\ntableType: offline\n")
     assert read_folder(tmp_path).documents[_TABLE]["tableName"] == "flights_OFFLINE"
 
 
 @pytest.mark.parametrize("name", ["..", "a/../b", "../../etc/passwd", "x\ny", ".hidden"])
-def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+def test_a_name_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "folder"
     ref = ObjectRef(Kind.SCHEMA, name)
     write_folder(folder, FolderSettings(), {ref: {"schemaName": name}})
@@ -60,25 +60,23 @@ def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
     ("files", "words"),
     [
         ({"tabels/x.yaml": "tableName: x"}, "did you mean tables"),
-        ({"x.yaml": "tableName: x"}, "in no folder of objects"),
+        ({"x.yaml": "tableName: x"}, "not in a folder for objects"),
         ({"tables/x.yaml": "tableName: x\ntableType: BOTH"}, "tableType is 'BOTH'"),
         ({"tables/x.yaml": "tableType: OFFLINE"}, "tableName is None"),
         ({"tables/x.yaml": "tableName: x_REALTIME\ntableType: OFFLINE"}, "is a table of type REALTIME"),
-        ({"consumption/x.yaml": "table: x_OFFLINE\npaused: true"}, "consumes nothing"),
-        ({"schemas/x.yaml": "- a"}, "holds a list"),
+        ({"consumption/x.yaml": "table: x_OFFLINE\npaused: true"}, "does not consume a stream"),
+        ({"schemas/x.yaml": "- a"}, "contains a list"),
         ({"schemas/x.yaml": "\xff"}, "not UTF-8"),
         (
             {"schemas/x.yaml": "schemaName: x", "schemas/y.yaml": "schemaName: x"},
-            "two files are about the schema x",
+            "two files describe the schema x",
         ),
         ({"cluster.yaml": "owner: 'a b'"}, "owner"),
         ({"cluster.yaml": "ownr: x"}, "ownr"),
-        ({"cluster.yaml": "unmanaged:\n  tables: [task]"}, "no JSON pointer"),
+        ({"cluster.yaml": "unmanaged:\n  tables: [task]"}, "is not a JSON pointer"),
     ],
 )
-def test_what_is_wrong_with_a_folder_is_said_with_its_place(
-    tmp_path: Path, files: dict[str, str], words: str
-) -> None:
+def test_an_error_in_a_folder_names_its_file(tmp_path: Path, files: dict[str, str], words: str) -> None:
     for name, text in files.items():
         _write(tmp_path, name, text)
     with pytest.raises(ConfigError) as caught:
@@ -87,14 +85,14 @@ def test_what_is_wrong_with_a_folder_is_said_with_its_place(
     assert next(iter(files)).rsplit("/", 1)[-1] in str(caught.value)
 
 
-def test_a_folder_without_settings_is_none(tmp_path: Path) -> None:
+def test_a_folder_without_settings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no cluster\.yaml"):
         read_folder(tmp_path)
     with pytest.raises(ConfigError, match="no folder"):
         read_folder(tmp_path / "none")
 
 
-def test_hidden_files_and_other_files_are_left_alone(tmp_path: Path) -> None:
+def test_hidden_files_and_other_files_are_ignored(tmp_path: Path) -> None:
     _write(tmp_path, "README.md", "text")
     _write(tmp_path, ".github/workflow.yaml", "a: 1")
     _write(tmp_path, "tables/.draft.yaml", "a: 1")

@@ -42,7 +42,7 @@ def test_each_tag_is_in_one_document() -> None:
     }
 
 
-def test_the_members_of_a_tenant_are_its_tags() -> None:
+def test_members_of_a_tenant_are_instances_with_its_tags() -> None:
     document = {"tenant": "T", "brokers": ["Broker_a_1"], "offline_servers": ["Server_b_2"]}
     assert members(document) == {("Broker_a_1", "T_BROKER"), ("Server_b_2", "T_OFFLINE")}
     assert members(None) == set()
@@ -62,7 +62,7 @@ def test_an_instance_without_a_tenant_is_untagged() -> None:
 @given(
     st.sets(st.sampled_from(["A_OFFLINE", "A_REALTIME", "B_OFFLINE"])), st.sets(st.sampled_from(["r1", "r2"]))
 )
-def test_tags_come_back_from_their_documents(of_tenants: set[str], others: set[str]) -> None:
+def test_tags_survive_conversion_to_documents_and_back(of_tenants: set[str], others: set[str]) -> None:
     documents = instance_documents({"Server_h_1": [*of_tenants, *others]})
     tags: list[str] = []
     for document in documents.values():
@@ -80,11 +80,11 @@ def test_tags_come_back_from_their_documents(of_tenants: set[str], others: set[s
     [
         (["Broker_a_1"], ["Server_b_2"], [], None),
         (["Broker_a_1"], [], ["Server_b_2"], None),
-        (["Broker_a_1"], [], [], "no server, and is that of x_OFFLINE"),
-        ([], ["Server_b_2"], [], "no broker, and is that of x_OFFLINE"),
+        (["Broker_a_1"], [], [], "no server, but x_OFFLINE would still use it"),
+        ([], ["Server_b_2"], [], "no broker, but x_OFFLINE would still use it"),
     ],
 )
-def test_a_tenant_that_tables_use_keeps_a_member(
+def test_a_tenant_in_use_cannot_lose_its_last_member(
     brokers: list[str], offline: list[str], realtime: list[str], words: str | None
 ) -> None:
     ref = ObjectRef(Kind.TENANT, "T")

@@ -35,7 +35,7 @@ def test_a_saved_plan_is_read_back(tmp_path: Path) -> None:
     assert load_plan(tmp_path / "plan.json") == _PLAN
 
 
-def test_the_id_is_that_of_what_would_be_done() -> None:
+def test_the_id_depends_only_on_what_the_plan_would_do() -> None:
     same: BaseModel = _PLAN.model_copy(update={"left_alone": ("schemas/y",), "folder": "/elsewhere"})
     assert isinstance(same, Plan)
     assert same.id == _PLAN.id
@@ -46,13 +46,13 @@ def test_the_id_is_that_of_what_would_be_done() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"id": "x"}', "null", "[" * 10_000])
-def test_what_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_plan_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(ConfigError, match="no plan"):
+    with pytest.raises(ConfigError, match="not a plan"):
         load_plan(tmp_path / "plan.json")
 
 
-def test_a_changed_plan_is_refused(tmp_path: Path) -> None:
+def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
     document = _PLAN.to_json()
     document["steps"][0]["fingerprint"] = "0"
     (tmp_path / "plan.json").write_text(json.dumps(document))
@@ -60,7 +60,7 @@ def test_a_changed_plan_is_refused(tmp_path: Path) -> None:
         load_plan(tmp_path / "plan.json")
 
 
-def test_effects_are_listed_once_the_most_first() -> None:
+def test_effects_are_listed_once_with_the_greatest_first() -> None:
     fields = [
         PlannedField(field=f"/{number}", effect=effect)
         for number, effect in enumerate((Effect.RELOAD, Effect.NOTHING, Effect.RE_INGEST, Effect.RELOAD))
@@ -89,7 +89,5 @@ _TWO_DAYS = {"retentionTimeUnit": "DAYS", "retentionTimeValue": "2"}
         ("x_OFFLINE", {"retentionTimeUnit": "DAYS", "retentionTimeValue": "-1"}, None),
     ],
 )
-def test_a_retention_is_read_as_pinot_reads_it(
-    table: str, config: dict[str, str], expected: int | None
-) -> None:
+def test_retention_is_read_as_by_pinot(table: str, config: dict[str, str], expected: int | None) -> None:
     assert retention_ms(TableName(table), {"segmentsConfig": config}) == expected

@@ -35,19 +35,19 @@ def test_references_are_replaced(references: References, text: str, expected: st
     assert references.resolve({"a": [{"b": text}]}) == {"a": [{"b": expected}]}
 
 
-def test_all_that_is_missing_is_named(references: References) -> None:
+def test_all_missing_variables_and_files_are_named(references: References) -> None:
     with pytest.raises(ConfigError) as caught:
         references.resolve({"a": "${env:NOT}", "b": {"c": "${file:none.txt}"}})
     assert "the variable NOT is not set (in /a)" in str(caught.value)
     assert "the file none.txt cannot be read: No such file or directory (in /b/c)" in str(caught.value)
 
 
-def test_what_is_not_set_may_stay_as_it_is(references: References) -> None:
+def test_an_unset_variable_can_leave_its_field_unchanged(references: References) -> None:
     found = references.resolve({"a": "${env:NOT}", "b": "${env:A}"}, {"a": "as it is"})
     assert found == {"a": "as it is", "b": "value of A"}
 
 
-def test_a_document_is_shown_with_its_references_and_without_secrets() -> None:
+def test_a_document_is_shown_with_references_instead_of_secrets() -> None:
     live = {
         "sasl.jaas.config": _SECRET,
         "url": "s3://user:hunter2@host/x",
@@ -83,7 +83,7 @@ def test_secrets_are_exported_as_references() -> None:
     assert References(dict.fromkeys(names, _SECRET), Path()).resolve(document) == live
 
 
-def test_a_reference_that_a_task_resolves_is_kept_and_shown() -> None:
+def test_a_reference_for_a_task_is_kept_and_shown() -> None:
     live = {"input.fs.prop.secretKey": " ${env:PINOT_SECRET_A}"}
     assert hide(live) == live
     document, names = secret_references(_TABLE, live)
@@ -91,7 +91,7 @@ def test_a_reference_that_a_task_resolves_is_kept_and_shown() -> None:
     assert References({}, Path()).resolve(document) == live
 
 
-def test_a_repr_has_no_secret(references: References) -> None:
+def test_a_repr_contains_no_secret(references: References) -> None:
     assert "value of A" not in repr(references)
 
 
@@ -101,6 +101,6 @@ def test_a_large_file_is_refused(tmp_path: Path) -> None:
         References({}, tmp_path).resolve({"a": "${file:big}"})
 
 
-def test_values_that_are_no_text_stay(references: References) -> None:
+def test_values_other_than_text_are_unchanged(references: References) -> None:
     document: dict[str, Any] = {"a": 1, "b": None, "c": [True, 1.5]}
     assert references.resolve(document) == document

@@ -16,11 +16,11 @@ def test_a_secret_in_a_list_of_texts_is_masked() -> None:
     assert _shown(old, new) == [(["s3://***@host/x"], ["s3://***@host/x", "y"])]
 
 
-def test_the_order_of_columns_is_shown_by_their_names() -> None:
+def test_a_new_order_of_columns_is_shown_as_names() -> None:
     columns = [{"name": "a", "dataType": "INT"}, {"name": "b", "dataType": "INT"}]
     assert _shown({"f": columns}, {"f": columns[::-1]}) == [(["a", "b"], ["b", "a"])]
 
 
-def test_what_is_not_there_is_shown_as_such() -> None:
+def test_a_missing_value_is_shown_as_absent() -> None:
     assert _shown({}, {"password": "hunter2"}) == [(ABSENT, "***")]
     assert _shown({"a": 1}, {}) == [(1, ABSENT)]

@@ -19,15 +19,15 @@ _VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(), _VALUES, max_size=5))
-def test_what_is_written_is_read_back(document: dict[str, Any]) -> None:
+def test_a_written_document_is_read_back(document: dict[str, Any]) -> None:
     text = dump_yaml(document)
     assert load_yaml(text, "x") == document
-    assert yaml.safe_load(text) == document  # and other readers find the same
+    assert yaml.safe_load(text) == document  # other readers get the same
 
 
 @pytest.fixture(params=["libyaml", "PyYAML"], autouse=True)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test with either parser: not every machine has the faster one."""
+    """Run each test with both parsers, since not every machine has libyaml."""
     if request.param == "PyYAML":
         monkeypatch.setattr(yaml_text, "_PARSER", yaml.SafeLoader)
 
@@ -36,7 +36,7 @@ def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     "text",
     ["no", "yes", "on", "12:30", "2024-01-01", "0x1f", "1_000", "1e5", "~", "0o17", "007", "NO", "True"],
 )
-def test_what_only_yaml_1_1_takes_for_more_than_text_is_text(text: str) -> None:
+def test_what_only_yaml_1_1_does_not_read_as_text_is_text(text: str) -> None:
     assert load_yaml(f"a: {text}", "x") == {"a": text}
 
 
@@ -44,7 +44,7 @@ def test_what_only_yaml_1_1_takes_for_more_than_text_is_text(text: str) -> None:
     ("text", "value"),
     [("12", 12), ("-1.5", -1.5), ("true", True), ("null", None), ("", None), ('"12"', "12")],
 )
-def test_values_of_json_are_read_as_in_json(text: str, value: Any) -> None:
+def test_json_values_are_read_as_in_json(text: str, value: Any) -> None:
     assert load_yaml(f"a: {text}", "x") == {"a": value}
 
 
@@ -53,19 +53,19 @@ def test_values_of_json_are_read_as_in_json(text: str, value: Any) -> None:
     [
         ("a: 1\na: 2", "line 2, column 1"),
         ("a: &x [1]\nb: *x", "alias"),
-        ("1: a", "no text"),
+        ("1: a", "is not text"),
         ("a: [1", "not valid YAML"),
         ("a: !!python/object:os.system x", "tag"),
         ("a: !!str 5", "line 1, column 4"),
         ("a: " + "[" * 500, "more than 64 levels"),
         ("\n".join("  " * level + "a:" for level in range(70)), "more than 64 levels"),
         ("a: 1\n---\nb: 2", "second document"),
-        ("? [a]\n: 1", "no text"),
+        ("? [a]\n: 1", "is not text"),
         ("a: \x00", "not valid YAML"),
         ("a: " + "9" * 5000, "not valid YAML"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_its_place(text: str, words: str) -> None:
+def test_ambiguous_yaml_is_refused_with_its_place(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_yaml(text, "tables/x.yaml")
     assert words in str(caught.value)
@@ -74,6 +74,6 @@ def test_what_cannot_be_meant_is_refused_with_its_place(text: str, words: str) -
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', "{", "[" * 100_000])
-def test_json_that_cannot_be_meant_is_refused(text: str) -> None:
+def test_ambiguous_json_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="not valid JSON"):
         load_json(text, "x")

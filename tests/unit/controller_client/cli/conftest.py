@@ -1,4 +1,4 @@
-"""pinotctl as a user runs it, in this process, with nothing of the developer's own configuration."""
+"""Runs pinotctl as a user does, in this process and without the developer's own configuration."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -17,7 +17,7 @@ def test_key_values() -> None:
 
 
 @pytest.mark.parametrize("pairs", [["a"], ["=1"], ["a=1", "a=2"]])
-def test_wrong_key_values_are_told(pairs: list[str]) -> None:
+def test_wrong_key_values_are_refused(pairs: list[str]) -> None:
     with pytest.raises(ConfigError, match="--option"):
         key_values(pairs, "--option")
 
@@ -27,7 +27,7 @@ def test_a_json_object() -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), [("{", "line 1 column 2"), ("[1]", "is a list")])
-def test_other_json_is_told_with_its_file(text: str, message: str) -> None:
+def test_an_error_about_json_names_the_file(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         read_json_object(file(text))
     assert caught.value.where == "schema.json"

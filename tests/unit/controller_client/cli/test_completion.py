@@ -1,4 +1,4 @@
-"""Completions of names: where the cluster is not there, there are none, soon and without a word."""
+"""Completion of names; there are none, without delay or message, if the cluster cannot be reached."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def completed(url: str, line: str, config: Path) -> subprocess.CompletedProcess[
 
 
 @pytest.mark.parametrize("step", [silence, answer(500, "broken"), answer(200, "no JSON")])
-def test_a_controller_that_fails_gives_none(step: object, tmp_path: Path) -> None:
+def test_a_failing_controller_yields_no_completions(step: object, tmp_path: Path) -> None:
     with ScriptedServer() as server:
         server.answers = lambda _: step  # type: ignore[return-value,assignment]
         began_s = time.monotonic()
@@ -39,17 +39,17 @@ def test_a_controller_that_fails_gives_none(step: object, tmp_path: Path) -> Non
     assert time.monotonic() - began_s < 15
 
 
-def test_nobody_there_or_wrong_settings_give_none(tmp_path: Path) -> None:
+def test_an_unreachable_controller_or_wrong_settings_yield_no_completions(tmp_path: Path) -> None:
     done = completed(f"http://127.0.0.1:{closed_port()}", "pinotctl table show k", tmp_path / "none")
     assert (done.stdout.strip(), done.stderr) == ("", "")
     broken = tmp_path / "pinotctl.toml"
-    broken.write_text("this is no TOML")
+    broken.write_text("this is not TOML")
     done = completed("http://127.0.0.1:1", "pinotctl table show k", broken)
     assert (done.stdout.strip(), done.stderr) == ("", "")
 
 
 def test_all_arguments_that_are_names_are_completed() -> None:
-    """Another argument that names a table is to be a table_argument, too."""
+    """A new argument that names a table must be a table_argument, too."""
     plain = [
         f"{command} {parameter.name}"
         for command, each in COMMANDS.items()

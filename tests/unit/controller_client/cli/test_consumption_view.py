@@ -1,4 +1,4 @@
-"""How the consumption of tables is shown."""
+"""Display of the consumption of tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STATUS = TableStatus(
     (Holder("me", 1_700_000_000_000, "why", "more"),),
     foreign=True,
     pinot_pause=PinotPause("ADMINISTRATIVE", "a word"),
-    stream_problem="half of it is not known",
+    stream_problem="half of the offsets are unknown",
 )
 
 
@@ -46,18 +46,18 @@ def test_people_see_partitions_and_who_paused(capsys: pytest.CaptureFixture[str]
     out, err = capsys.readouterr()
     lines = [line.split() for line in out.splitlines()]
     assert lines[1][:6] == ["t_REALTIME", "0", "paused", "10", "30", "2023-11-14T22:13:20Z"]
-    assert "the stream has dropped the 5 offsets 10 to 14 unread" in out
+    assert "the stream has dropped 5 unread offsets: 10 to 14" in out
     assert lines[2] == ["t_REALTIME", "1", "consuming", "-", "-", "-", "s1,", "s2"]
     assert err.splitlines() == [
         "t_REALTIME: pausing",
         "  paused by me at 2023-11-14T22:13:20Z (why: more)",
         "  Pinot reports: ADMINISTRATIVE, a word",
-        "  it was paused before that by somebody who left no name",
-        "  half of it is not known",
+        "  it had already been paused by someone who left no name",
+        "  half of the offsets are unknown",
     ]
 
 
-def test_what_a_partition_is_in_the_stream_and_what_is_not_built(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_note_has_the_streams_partition_and_unbuilt_segments(capsys: pytest.CaptureFixture[str]) -> None:
     building = replace(
         UNKNOWN,
         partition=10_001,
@@ -66,7 +66,7 @@ def test_what_a_partition_is_in_the_stream_and_what_is_not_built(capsys: pytest.
     )
     status = replace(STATUS, partitions=(building,))
     show(Output(), [status])
-    note = "partition 1 of clicks; not built yet: t__10001__4__20260101T0000Z"
+    note = "partition 1 of clicks; not yet built: t__10001__4__20260101T0000Z"
     assert note in capsys.readouterr().out
     show(Output(OutputFormat.JSON), [status])
     (document,) = json.loads(capsys.readouterr().out)
@@ -83,10 +83,10 @@ def test_a_pause_of_pinots_own_and_a_paused_topic(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err.splitlines()[1:4] == [
         "  Pinot reports: STORAGE_QUOTA_EXCEEDED, Storage quota of 1K exceeded., 2026-11-23 15:01:02.345",
         (
-            "  Pinot paused it by itself: delete segments, or raise quota.storage in the table's config; "
-            "Pinot resumes the table by itself in the next of its checks (hourly by default)"
+            "  Pinot paused it on its own: delete segments, or raise quota.storage in the table's config; "
+            "Pinot then resumes the table in its next check (hourly by default)"
         ),
-        "  topic clicks (index 1) is paused by itself",
+        "  topic clicks (index 1) is paused separately",
     ]
     show(Output(OutputFormat.JSON), [status])
     (document,) = json.loads(capsys.readouterr().out)
@@ -97,13 +97,13 @@ def test_what_a_resume_would_do() -> None:
     status = replace(STATUS, paused_topics={1: "clicks"})
     assert list(resume_notes(status, "smallest")) == [
         "t_REALTIME is pausing; it would be resumed from smallest.",
-        "  topic clicks (index 1) is paused by itself, and stays so",
-        "  partition 0: the stream has dropped the offsets 10 to 14; they cannot be read any more",
-        "  it cannot be determined whether rows are lost: half of it is not known",
+        "  topic clicks (index 1) is paused separately and stays paused",
+        "  partition 0: the stream has dropped offsets 10 to 14; they can no longer be read",
+        "  cannot determine whether rows are lost: half of the offsets are unknown",
     ]
     by_pinot = replace(STATUS, pinot_pause=PinotPause("STORAGE_QUOTA_EXCEEDED"))
     first, remedy = resume_notes(by_pinot, "smallest")
-    assert first.endswith("is pausing by Pinot itself (STORAGE_QUOTA_EXCEEDED): a resume is refused.")
+    assert first.endswith(": pausing by Pinot itself (STORAGE_QUOTA_EXCEEDED), so a resume is refused.")
     assert "raise quota.storage" in remedy
 
 
@@ -117,25 +117,25 @@ def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["partitions"][0]["lost"] == [10, 15]
 
 
-def test_elsewhere_than_on_a_terminal_each_change_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_each_change_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     further = replace(STATUS, partitions=(PARTITION, replace(UNKNOWN, offset="7", lag=0)))
     seen = [[STATUS], [STATUS], [further], [replace(further, state=TableState.PAUSED)]]
-    looks = iter(seen)
+    readings = iter(seen)
     clock = FakeClock()
-    watch(Output(), lambda: next(looks), clock, 2.0, rounds=4)
+    watch(Output(), lambda: next(readings), clock, 2.0, rounds=4)
     assert capsys.readouterr().out.splitlines() == [
         "t_REALTIME pausing",
         (
             "t_REALTIME partition 0: paused, offset 10, 30 behind "
-            "(the stream has dropped the 5 offsets 10 to 14 unread)"
+            "(the stream has dropped 5 unread offsets: 10 to 14)"
         ),
         "t_REALTIME partition 1: consuming, offset -",
         "t_REALTIME partition 1: consuming, offset 7, 0 behind",
         "t_REALTIME paused",
     ]
     assert clock.sleeps == [2.0, 2.0, 2.0]
-    looks = iter(seen)
-    watch(Output(OutputFormat.JSON), lambda: next(looks), clock, 2.0, rounds=4)
+    readings = iter(seen)
+    watch(Output(OutputFormat.JSON), lambda: next(readings), clock, 2.0, rounds=4)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(each["state"], each["partitions"][1]["offset"]) for each in lines] == [
         ("pausing", None),

@@ -55,7 +55,7 @@ def test_an_unknown_outcome_counts_more_than_a_failure(
     assert len(again) == errors.count(None)
 
 
-def test_the_error_of_a_single_table_is_the_command_s(cli: CliContext) -> None:
+def test_the_error_of_a_single_table_is_raised(cli: CliContext) -> None:
     def do(_control: TableControl) -> dict[str, Any]:
         raise OutcomeUnknownError("lost")
 

@@ -1,4 +1,4 @@
-"""What an error becomes on stderr and as the exit code."""
+"""Error messages on stderr, and exit codes."""
 
 import importlib.metadata
 import json
@@ -54,7 +54,7 @@ def _install(monkeypatch: pytest.MonkeyPatch, command: click.Command) -> None:
     ("error", "code"),
     [(NotFoundError("gone"), 1), (ConfigError("wrong"), 2), (OutcomeUnknownError("who knows"), 3)],
 )
-def test_an_error_of_the_tree_ends_with_its_code_and_message(
+def test_an_error_ends_the_command_with_its_code_and_message(
     fail: Fail, error: PinotPluginError, code: int
 ) -> None:
     error.expected, error.where, error.remedy = "something else", "there", "do this"
@@ -84,7 +84,7 @@ def test_with_output_json_an_error_is_one_json_object_on_stderr(fail: Fail, opti
     }
 
 
-def test_a_usage_error_is_json_too_where_json_was_asked_for(fail: Fail) -> None:
+def test_a_usage_error_is_json_too_with_output_json(fail: Fail) -> None:
     result = fail(ValueError("never raised"), "--number", "x", "--output", "json")
     assert result.exit_code == 2
     error = json.loads(result.stderr)["error"]
@@ -127,7 +127,7 @@ def test_control_c_ends_with_130(fail: Fail) -> None:
     ],
     ids=["yes", "no", "nobody to ask", "--yes"],
 )
-def test_a_deletion_asks(
+def test_a_deletion_asks_for_confirmation(
     monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], stdin: str, code: int, done: bool
 ) -> None:
     did = []

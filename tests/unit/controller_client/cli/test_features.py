@@ -1,4 +1,4 @@
-"""What works on a cluster: by its version, and by the servers that report to ZooKeeper."""
+"""Which features work on a cluster, by its version and by the servers that report to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def store() -> PropertyStore:
         znodes.create(f"/{CLUSTER}/LIVEINSTANCES/{name}", record.to_bytes())
     write_report(store, PartitionReport("Server_a_1", "an older session"))
     write_report(store, PartitionReport("Server_b_1", "s-Server_b_1"))
-    write_report(store, PartitionReport("Server_down_1", "its last one"))
+    write_report(store, PartitionReport("Server_down_1", "its last session"))
     return store
 
 
-def test_servers_that_live_and_report_in_their_session_are_hosted(store: PropertyStore) -> None:
+def test_live_servers_that_report_in_their_session_are_hosted(store: PropertyStore) -> None:
     servers = read_servers(lambda: store)
     assert servers == Servers(BOTH, frozenset({"Server_b_1"}))
     found = features("1.5.1", servers)
@@ -43,7 +43,7 @@ def test_servers_that_live_and_report_in_their_session_are_hosted(store: Propert
         assert found[name].how.startswith("1 of 2 live servers are hosted in Python")
 
 
-def test_a_zookeeper_that_is_away_is_said() -> None:
+def test_an_unreachable_zookeeper_is_reported() -> None:
     def away() -> PropertyStore:
         raise UnreachableError("nobody answers at zk:2181")
 
@@ -62,32 +62,32 @@ def test_stock_servers_have_no_hooks() -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("ingestion_schedule", "as schedule", "as cronSchedule while no minion of the task's tag lives"),
+        ("ingestion_schedule", "as schedule", "as cronSchedule while no minion with the task's tag is live"),
         (
             "ingestion_sync",
-            "where no file is left, one segment without rows is",
-            "where no file is left, one segment without rows is",
+            "if no file is left, one segment without rows remains",
+            "if no file is left, one segment without rows remains",
         ),
-        ("table_pause", "", "Pinot keeps the comment, too; commits in batches; pauses in batches"),
-        ("audit_and_repair", "", "sizes of segments that servers commit are those of the unpacked folder"),
+        ("table_pause", "", "Pinot stores the comment too; commits in batches; pauses in batches"),
+        ("audit_and_repair", "", "for segments that servers commit, the size is that of the unpacked folder"),
     ],
 )
 def test_the_way_differs_by_version(name: str, old: str, new: str) -> None:
     assert features("0.11.0")[name] == Feature(Works.YES, old)
     assert features("1.5.1")[name] == Feature(Works.YES, new)
-    assert features("1.97.0")[name] == Feature(Works.YES, new), "the same is tried on what comes later"
+    assert features("1.97.0")[name] == Feature(Works.YES, new), "later versions are treated as the newest"
 
 
-def test_versions_of_upsert_tables_are_named_as_the_servers_take_them() -> None:
-    assert "condition of the SQL" in features("1.2.0")["upsert"].how
-    assert "by an option" in features("1.3.0")["upsert"].how
+def test_how_queries_select_versions_depends_on_the_servers() -> None:
+    assert "condition in the SQL" in features("1.2.0")["upsert"].how
+    assert "a query option" in features("1.3.0")["upsert"].how
 
 
 def test_what_a_version_lacks_is_named() -> None:
     found = features("0.9.3")
-    assert found["ingestion_append"] == Feature(Works.NO, "it needs listing the segment lineage")
+    assert found["ingestion_append"] == Feature(Works.NO, "needs listing the segment lineage")
     assert found["ingestion_swap"] == found["spark_write"] == found["ingestion_append"]
-    assert found["table_pause"] == Feature(Works.NO, "it needs pausing consumption")
+    assert found["table_pause"] == Feature(Works.NO, "needs pausing consumption")
 
 
 def test_names_are_in_snake_case() -> None:

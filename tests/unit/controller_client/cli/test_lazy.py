@@ -69,7 +69,7 @@ def test_every_command_can_be_loaded_and_has_help(run: Run, name: str) -> None:
     assert result.stdout.startswith("Usage: pinotctl")
 
 
-def test_a_misspelt_command_is_answered_with_the_nearest(run: Run) -> None:
+def test_for_a_misspelt_command_the_nearest_is_suggested(run: Run) -> None:
     result = run("tabel", "list")
     assert result.exit_code == 2
     assert "No such command 'tabel'. Did you mean table?" in result.stderr
@@ -88,7 +88,7 @@ def point(value: str) -> importlib.metadata.EntryPoint:
 
 
 @pytest.mark.parametrize("value", ["no_such_package.cli:thing", "controller_client.no_such_module:thing"])
-def test_a_module_that_cannot_be_found_has_no_line_of_help(value: str) -> None:
+def test_a_module_that_cannot_be_found_has_no_help_line(value: str) -> None:
     assert one_line_help(point(value)) == ""
 
 
@@ -115,7 +115,7 @@ def test_a_command_whose_dependency_is_missing_ends_with_that_error(monkeypatch:
         group.get_command(click.Context(group), "thing")
 
 
-def test_an_entry_point_that_is_no_command_is_said_so() -> None:
+def test_an_entry_point_that_is_not_a_command_is_refused() -> None:
     group = LazyGroup(name="root", entry_point_group="nobody.has.this.group")
     group.__dict__["entry_points"] = {"thing": point("json:dumps")}
     with pytest.raises(SetupError, match="is a function"):

@@ -1,4 +1,4 @@
-"""Odd but possible input, on every command: a plain message and an exit code, never a traceback."""
+"""Odd but possible input to every command: a plain message and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from controller_client.clock import SystemClock
 from tests.unit.controller_client.cli.conftest import Run
 from tests.unit.controller_client.scripted_server import closed_port
 
-# They start processes, a JVM or Spark, or fetch jars, before or after they look at their arguments.
+# These start processes, a JVM or Spark, or fetch jars, before or after they check their arguments.
 _LEFT_OUT = (
     *("cluster up", "cluster restart", "jars", "serve", "scheduler", "write-reference"),
     *("upsert coordinate", "upsert rebuild", "deepstore watch"),
@@ -101,12 +101,12 @@ def _check(result: Result, line: list[str]) -> None:
 
 @pytest.fixture
 def nobody(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The settings of a controller that does not answer, without the waits of repeated calls."""
+    """Settings of a controller that does not answer, without waits between retries."""
     monkeypatch.setattr(SystemClock, "sleep", lambda *_: None)
     return {"PINOT_CONTROLLER_URL": f"http://127.0.0.1:{closed_port()}", "PINOTCTL_CONFIG": "/no/such/file"}
 
 
-# click leaves a file open where another one cannot be; the process ends then.
+# click leaves a file open if another one cannot be opened; the process ends then.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_argument_of_each_command(name: str, files: list[str], nobody: dict[str, str]) -> None:
@@ -140,7 +140,9 @@ def test_each_argument_of_each_command(name: str, files: list[str], nobody: dict
         ("consumption", "resume", "t", "--consume-from", "0=" + "9" * 5_000),
     ],
 )
-def test_what_no_command_can_mean_is_wrong_usage(line: tuple[str, ...], nobody: dict[str, str]) -> None:
+def test_a_value_that_no_command_can_use_is_wrong_usage(
+    line: tuple[str, ...], nobody: dict[str, str]
+) -> None:
     result = CliRunner().invoke(cli, line, env=nobody, input="")
     assert result.exit_code == 2, result.output
     _check(result, list(line))
@@ -183,7 +185,7 @@ def test_each_value_of_each_setting(option: str, values: tuple[str, ...], nobody
 
 @pytest.mark.parametrize("content", ["", "garbage", None])
 @pytest.mark.parametrize("name", ["ca.pem", "a/b.pem", "\u2603.pem"])
-def test_a_file_of_authorities_that_is_none(
+def test_a_ca_file_that_is_not_one(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str | None
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -200,7 +202,7 @@ def test_a_file_of_authorities_that_is_none(
     "content",
     [b"\xff", b"a = " + b"[" * 10_000, b"a = " + b"9" * 5_000, b"default = 1", b"[default]\nuser = 1"],
 )
-def test_a_file_of_profiles_that_is_none(run: Run, config_file: Path, content: bytes) -> None:
+def test_a_profiles_file_that_is_not_one(run: Run, config_file: Path, content: bytes) -> None:
     config_file.write_bytes(content)
     result = run("config", "show", "--output", "table")
     assert result.exit_code == 2 or content.startswith(b"a = 9")
@@ -211,7 +213,7 @@ def test_a_file_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, tm
     result = CliRunner().invoke(cli, ["cluster", "status", "--dir", "/dev/null"])
     assert result.exit_code == 1
     assert result.stderr.splitlines() == [
-        "Error: a file cannot be used: Not a directory",
+        "Error: the file cannot be used: Not a directory",
         "  Where: /dev/null/cluster.json",
     ]
 
@@ -235,7 +237,7 @@ def test_a_token_with_a_line_break_is_not_shown(run: Run, nobody: dict[str, str]
     assert "hush" not in result.output
 
 
-def test_a_query_from_a_standard_input_that_is_no_text(nobody: dict[str, str]) -> None:
+def test_a_query_from_standard_input_that_is_not_text(nobody: dict[str, str]) -> None:
     result = CliRunner().invoke(cli, ["query", "-"], env=nobody, input=b"select '\xff'")
     assert result.exit_code == 2
     assert "standard input is not text" in result.stderr

@@ -48,7 +48,7 @@ def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert (captured.out, captured.err) == ("", "hello\n")
 
 
-def test_progress_away_from_a_terminal_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_without_a_terminal_is_a_line_at_intervals(capsys: pytest.CaptureFixture[str]) -> None:
     clock = FakeClock()
     with Output(clock=clock).progress("Reading", total=4, unit="files") as progress:
         for seconds in (1.0, 5.0, 1.0, 5.0):
@@ -59,7 +59,7 @@ def test_progress_away_from_a_terminal_is_a_line_now_and_then(capsys: pytest.Cap
     assert captured.err.splitlines() == ["Reading: 2/4 files", "Reading: 4/4 files"]
 
 
-def test_progress_ends_with_what_was_reached_when_the_work_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_ends_with_the_last_count_if_the_work_fails(capsys: pytest.CaptureFixture[str]) -> None:
     def work() -> None:
         with Output(clock=FakeClock()).progress("Reading") as progress:
             progress.update(done=3, text="Reading on")

@@ -1,4 +1,4 @@
-"""What pinotctl query refuses before it asks, and its shell where no broker answers."""
+"""What pinotctl query refuses before it runs a query, and its shell if no broker answers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_parameter_that_cannot_be_read(pairs: list[str]) -> None:
         read_params(pairs)
 
 
-def test_each_statement_takes_the_parameters_that_it_names() -> None:
+def test_each_statement_gets_the_parameters_that_it_uses() -> None:
     given = {"a": 1, "b": 2}
     assert params_of(["select :a", "select :a, :b", "select 1"], given) == [{"a": 1}, given, {}]
     assert params_of(["select ':a'"], {}) == [None]
@@ -58,24 +58,24 @@ def test_each_statement_takes_the_parameters_that_it_names() -> None:
         params_of(["select :a", "select ':b'"], given)
 
 
-def test_what_is_refused_before_anything_is_asked(run: Run, tmp_path: Path) -> None:
+def test_what_is_refused_before_any_query_is_run(run: Run, tmp_path: Path) -> None:
     nobody = ("--broker", f"http://127.0.0.1:{closed_port()}")
     file = tmp_path / "two.sql"
     file.write_text("select 1; select 2;")
     for words, message in (
-        (("query",), "no SQL is given"),
-        (("query", "select 1", "--file", str(file)), "both SQL and --file are given"),
+        (("query",), "no SQL was given"),
+        (("query", "select 1", "--file", str(file)), "both SQL and --file were given"),
         (("query", "--file", str(tmp_path / "none.sql")), "cannot be read"),
-        (("query", "--file", str(file), "--output", "csv"), "2 statements, and csv holds the rows of one"),
+        (("query", "--file", str(file), "--output", "csv"), "2 statements, but csv can contain the rows of"),
         (("query", "--shell"), "the shell needs a terminal"),
-        (("query", "select 1", "--shell"), "--shell asks for statements itself"),
+        (("query", "select 1", "--shell"), "--shell prompts for statements itself"),
         (("query", "select 1", "--param", "x=1"), "no placeholder :x"),
     ):
         result = run(*nobody, *words)
         assert (result.exit_code, message in result.stderr) == (2, True), result.output
 
 
-def test_rows_one_below_the_other() -> None:
+def test_the_vertical_format() -> None:
     assert list(vertical(["a", "long name"], [[1, None], ["x\ny", Decimal("1E-7")]])) == [
         "-[ row 1 ]--",
         "a         | 1",
@@ -86,18 +86,18 @@ def test_rows_one_below_the_other() -> None:
     ]
 
 
-def test_enter_ends_what_is_whole() -> None:
+def test_enter_submits_a_complete_statement() -> None:
     assert [is_finished(text) for text in ("", "\\d", "select 1;", "select ';'", "select 1")] == [
         *(True, True, True, False, False)
     ]
 
 
-def test_the_history_is_in_the_folder_of_state() -> None:
+def test_the_history_is_in_the_state_folder() -> None:
     assert history_path({"XDG_STATE_HOME": "/s"}) == Path("/s/pinotctl/query-history")
     assert history_path({}) == Path.home() / ".local/state/pinotctl/query-history"
 
 
-def test_ctrl_c_leaves_a_query_and_the_shell_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_interrupts_a_query_and_the_shell_continues(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "PINOTCTL_CONFIG": str(tmp_path / "none")}
     refusal = {"exceptions": [{"errorCode": 150, "message": "SQLParsingError"}]}
     ended = answer(200, "Cancelled client query: x with responses from servers: {h:1=404, h:2=200}")
@@ -110,16 +110,17 @@ def test_ctrl_c_leaves_a_query_and_the_shell_goes_on(tmp_path: Path) -> None:
         terminal.press("select 1;\r")
         wait_for(lambda: bool(server.requests), "the query to reach the broker")
         terminal.press("\x03")
-        terminal.wait_for("The servers are told to end the query.")
-        terminal.wait_for("Canceled")
+        terminal.wait_for("Asked the servers to end the query.")
+        terminal.wait_for("Interrupted")
         terminal.wait_for("pinot>")
-        asked, told = server.requests
-        assert (told.method, told.target) == ("DELETE", f"/query/{_query_id(asked)}?verbose=true&client=true")
+        query, cancel = server.requests
+        assert cancel.method == "DELETE"
+        assert cancel.target == f"/query/{_query_id(query)}?verbose=true&client=true"
         terminal.press("select 1;\r")
         wait_for(lambda: len(server.requests) == 3, "the query to reach the broker")
-        assert _query_id(server.requests[2]) != _query_id(asked)
+        assert _query_id(server.requests[2]) != _query_id(query)
         terminal.press("\x03")
-        terminal.wait_for("The query goes on in Pinot")
+        terminal.wait_for("The query could not be cancelled")
         terminal.wait_for("pinot>")
         terminal.press("select 2;\r")
         terminal.wait_for("Error: 150 SQLParsingError")
@@ -136,14 +137,14 @@ def test_ctrl_c_leaves_a_query_and_the_shell_goes_on(tmp_path: Path) -> None:
     assert "select 2;" in history.read_text()
 
 
-def _query_id(asked: Seen) -> str:
-    options: dict[str, str] = dict(option.split("=") for option in asked.json()["queryOptions"].split(";"))
+def _query_id(query: Seen) -> str:
+    options: dict[str, str] = dict(option.split("=") for option in query.json()["queryOptions"].split(";"))
     return options["clientQueryId"]
 
 
-def test_parquet_is_not_for_a_terminal(tmp_path: Path) -> None:
+def test_parquet_is_not_written_to_a_terminal(tmp_path: Path) -> None:
     environment = {**os.environ, "PINOTCTL_CONFIG": str(tmp_path / "none")}
     words = ("--broker", f"http://127.0.0.1:{closed_port()}", "query", "select 1", "--output", "parquet")
     with PseudoTerminal(pinotctl(*words), environment) as terminal:
-        terminal.wait_for("Parquet is no text for a terminal")
+        terminal.wait_for("Parquet is binary and cannot be written to a terminal")
         assert terminal.ended() == 2

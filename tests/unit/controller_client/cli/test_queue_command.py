@@ -12,7 +12,7 @@ from tests.unit.controller_client.scripted_server import ScriptedServer, answer
 _GONE = answer(500, 'Cannot invoke "x": the return value of "y.getWorkflowContext(String)" is null')
 
 
-def test_a_queue_that_is_deleted_while_queues_are_listed_is_left_out() -> None:
+def test_a_queue_that_is_deleted_during_the_listing_is_left_out() -> None:
     answers = (
         *(answer(200, '["kept", "deleted"]'), answer(200, {}), _GONE, answer(200, '["kept"]')),
         *(answer(200, {"Task_kept_1": "COMPLETED"}), answer(200, '"IN_PROGRESS"')),

@@ -30,7 +30,7 @@ def test_all_tags(run: Run) -> None:
     ]
 
 
-def test_a_tag_without_subtasks_is_there_when_it_is_named(run: Run) -> None:
+def test_a_named_tag_without_subtasks_is_listed(run: Run) -> None:
     found = json.loads(run("queue", "waiting", "--tag", "idle", "--tag", "b", "--output", "json").stdout)
     assert [(row["tag"], row["unfinished"]) for row in found] == [("b", 1), ("idle", 0)]
 
@@ -44,12 +44,12 @@ def test_as_gauges() -> None:
     assert 'pinot_plugins_queue_subtasks{state="running",tag="b"} 1.0' in lines
 
 
-def test_no_number_where_zookeeper_does_not_answer() -> None:
-    def look() -> dict[str, Unfinished]:
+def test_no_number_if_zookeeper_does_not_answer() -> None:
+    def count() -> dict[str, Unfinished]:
         raise UnreachableError("ZooKeeper does not answer")
 
     monitoring = Monitoring(QUEUE)
-    publish_subtasks(monitoring, look)
+    publish_subtasks(monitoring, count)
     with MonitoringServer("127.0.0.1", 0, monitoring) as server:
         answer = requests.get(f"http://127.0.0.1:{server.port}/metrics", timeout=10)
     assert answer.status_code == 500

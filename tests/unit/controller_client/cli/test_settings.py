@@ -1,4 +1,4 @@
-"""Where settings come from, which one wins, and what is shown of them."""
+"""Where settings come from, which source wins, and how they are shown."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def shown(result: Result) -> dict[str, tuple[str | None, str]]:
     return {row["setting"]: (row["value"], row["source"]) for row in json.loads(result.stdout)}
 
 
-def test_flag_before_environment_before_profile_before_default(run: Run, config_file: Path) -> None:
+def test_the_order_is_flag_environment_profile_default(run: Run, config_file: Path) -> None:
     show = ("config", "show", "--output", "json")
     env = {"PINOT_CONTROLLER_URL": "http://env:9000"}
     assert shown(run(*show))["controller"] == ("http://localhost:9000", "default")
@@ -118,10 +118,10 @@ def test_the_repr_of_a_setting_masks_it() -> None:
         ('[default]\ncontroler = "x"', (), "did you mean controller?"),
         ('[default]\npassword = "hush"', (), "did you mean password_file?"),
         ("[default]\ncontroller = 9000", (), "of type int"),
-        ('[default]\ntoken_file = "/no/such/file"', (), "the file of token cannot be read"),
+        ('[default]\ntoken_file = "/no/such/file"', (), "the token file cannot be read"),
     ],
 )
-def test_a_wrong_file_of_profiles_is_a_usage_error(
+def test_a_wrong_profiles_file_is_a_usage_error(
     run: Run, config_file: Path, toml: str | None, arguments: tuple[str, ...], message: str
 ) -> None:
     if toml is not None:
@@ -152,7 +152,7 @@ def test_user_and_password_become_basic_authentication() -> None:
     assert (config.auth.username, config.auth.password.reveal()) == ("me", "hush")
 
 
-def test_a_token_from_a_stronger_place_wins_over_a_user(tmp_path: Path) -> None:
+def test_a_token_from_a_stronger_source_wins_over_a_user(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t")
     env = {"PINOT_USERNAME": "me", "PINOT_PASSWORD": "hush"}
     config = context(env, token_file=str(tmp_path / "token")).controller_config()
@@ -181,7 +181,7 @@ def test_brokers_and_certificates_reach_the_clients_configuration() -> None:
     assert made.controller_config().tls.ca_file == "/ca.pem"
 
 
-def test_another_cluster_has_the_settings_of_its_profile_alone(config_file: Path, tmp_path: Path) -> None:
+def test_another_cluster_gets_only_the_settings_of_its_profile(config_file: Path, tmp_path: Path) -> None:
     secret = tmp_path / "password"
     secret.write_text("of-staging")
     config_file.write_text(PROFILES + f'password_file = "{secret}"\n[bare]\nuser = "x"\n')
@@ -198,7 +198,7 @@ def test_another_cluster_has_the_settings_of_its_profile_alone(config_file: Path
     assert isinstance(found.auth, BasicAuth)
     assert (found.auth.username, found.auth.password.reveal()) == ("somebody", "of-staging")
     assert context.other_controller_config("http://other:9000", None).auth is None
-    with pytest.raises(ConfigError, match="the profile bare names no controller"):
+    with pytest.raises(ConfigError, match="the profile bare sets no controller"):
         Settings.of_other_cluster("bare", env)
     with pytest.raises(ConfigError, match="there is no profile nope"):
         Settings.of_other_cluster("nope", env)

@@ -26,7 +26,7 @@ def test_the_first_signal_stops_and_a_second_changes_nothing() -> None:
     assert stop.event.is_set()
 
 
-def test_a_signal_that_is_ignored_stays_so() -> None:
+def test_an_ignored_signal_stays_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stop = stop_on_signals(signal.SIGHUP)
     signal.raise_signal(signal.SIGHUP)

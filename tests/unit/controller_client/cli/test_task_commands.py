@@ -1,4 +1,4 @@
-"""``pinotctl task``: what can be said of it without a cluster."""
+"""``pinotctl task``: what can be tested without a cluster."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_commands_load_neither_the_jvm_nor_a_store() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_wants_a_table_and_has_help(run: Run, command: tuple[str, ...]) -> None:
+def test_every_command_requires_a_table_and_has_help(run: Run, command: tuple[str, ...]) -> None:
     assert "TABLE" in run("task", *command, "--help").stdout.splitlines()[0]
     refused = run("task", *command)
     assert refused.exit_code == 2
@@ -46,21 +46,21 @@ def test_every_command_wants_a_table_and_has_help(run: Run, command: tuple[str, 
 
 
 @pytest.mark.parametrize("command", [("session", "clear"), ("purge",)], ids=" ".join)
-def test_what_deletes_can_be_tried_out_and_asked_for(run: Run, command: tuple[str, ...]) -> None:
+def test_deletions_have_a_dry_run_and_a_confirmation(run: Run, command: tuple[str, ...]) -> None:
     text = run("task", *command, "--help").stdout
     for option in ("--dry-run", "--yes", "--wait-lock"):
         assert option in text
 
 
 @pytest.mark.parametrize("setting", ["spark.executor.cores", "executor.cores=1", "=1"])
-def test_a_spark_setting_that_is_none_is_refused(run: Run, setting: str) -> None:
+def test_an_invalid_spark_setting_is_refused(run: Run, setting: str) -> None:
     refused = run("task", "run", "t", "--spark-conf", setting)
     assert refused.exit_code == 2
     assert "spark.…=value" in refused.stderr
 
 
 @pytest.mark.parametrize("period", ["4", "h", "-1h", "1w", ""])
-def test_a_period_that_is_none_is_refused(run: Run, period: str) -> None:
+def test_an_invalid_period_is_refused(run: Run, period: str) -> None:
     refused = run("task", "purge", "t", f"--older-than={period}")
     assert refused.exit_code == 2
     assert "30m, 4h or 1d" in refused.stderr

@@ -1,4 +1,4 @@
-"""Names and texts that would steer a terminal: in tables, progress, notes, errors, questions, JSON, logs."""
+"""Names and texts with control characters in tables, progress, notes, errors, prompts, JSON and logs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202
 
 
 @given(st.text())
-def test_no_text_steers_a_terminal(text: str) -> None:
+def test_no_text_controls_a_terminal(text: str) -> None:
     assert not _STEERS.search(visible(text))
     assert "\n" not in visible(text)
     assert not _STEERS.search(visible_lines(text))
@@ -48,7 +48,7 @@ def test_no_text_steers_a_terminal(text: str) -> None:
     assert json.loads(json_text({"a": [text]})) == {"a": [text]}
 
 
-def test_other_letters_stay() -> None:
+def test_other_characters_are_unchanged() -> None:
     text = "Zürich 東京 \U0001f6eb [red]"
     assert visible(text) == visible_lines(text) == text
     assert json_text("Zürich 東京") == '"Zürich 東京"'
@@ -72,7 +72,7 @@ def test_what_is_written(name: str, output_format: OutputFormat, capsys: pytest.
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -94,7 +94,7 @@ def test_what_is_written_to_a_terminal(name: str, monkeypatch: pytest.MonkeyPatc
     out.document(f"{name},b\n")
     with out.progress(f"[blue]{name}", total=2, unit="[green]") as progress:
         progress.update(done=1, text=f"[red]{name}")
-    if "\x1b[31m" not in name:  # else rich' own sequences hide it from this test
+    if "\x1b[31m" not in name:  # otherwise rich's own sequences hide it from this test
         assert not _STEERS.search(shown(outputs) + shown(errors))
     assert "\x1b[31mb" not in outputs.getvalue() + errors.getvalue()
     assert "[red]a" in shown(outputs)
@@ -102,7 +102,7 @@ def test_what_is_written_to_a_terminal(name: str, monkeypatch: pytest.MonkeyPatc
     assert "[green]" in shown(errors)
 
 
-def test_csv_in_a_pipe_is_to_the_letter(capsys: pytest.CaptureFixture[str]) -> None:
+def test_csv_in_a_pipe_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     Output().document("a\x1b,b\r\n")
     assert capsys.readouterr().out == "a\x1b,b\r\n"
 
@@ -124,7 +124,7 @@ def test_errors(
         assert not _STEERS.search(result.output), error
 
 
-def test_foreign_secrets_in_errors_are_masked(fail: Callable[..., click.testing.Result]) -> None:
+def test_secrets_in_errors_of_others_are_masked(fail: Callable[..., click.testing.Result]) -> None:
     text = "refused: {secretKey=hush, a=b}, sent Basic aHVzaDpodXNo1"
     for error in (PinotPluginError(text), ValueError(text)):
         for options in ((), ("--output", "json")):

@@ -1,4 +1,4 @@
-"""What all commands have in common: --output, --dry-run, names in snake_case, exit codes."""
+"""What all commands have in common: --output, --dry-run, names in snake_case, one style of option help."""
 
 from __future__ import annotations
 
@@ -36,9 +36,12 @@ KEYS_OF_OTHERS = {
     "controller_client/cli/commands/zk.py": {"simpleFields", "mapFields", "listFields"},  # a ZNRecord's own
     "jvm_bridge/cli/serve/minion.py": {"zk.session.timeout", "pinotPlugins.log.level"},  # Java's properties
 }
-"""Keys in dicts that are no names of ours, by module."""
+"""Keys in dicts whose names are not our choice, by module."""
 
 SNAKE_CASE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+OPTION_HELP = re.compile(r"[A-Z/].*\.", re.DOTALL)
+DEFAULT_IN_HELP = re.compile(r"\b(default[: ]|without it|unless given)")
 
 
 def all_commands(
@@ -62,6 +65,10 @@ def options(name: str) -> set[str]:
     return {option for parameter in COMMANDS[name].params for option in parameter.opts}
 
 
+def _is_of_this_package(name: str) -> bool:
+    return getattr(COMMANDS[name].callback, "__module__", "").startswith("controller_client.")
+
+
 def test_the_exceptions_are_commands_without_output() -> None:
     assert WITHOUT_OUTPUT.keys() <= COMMANDS.keys()
     assert not [name for name in WITHOUT_OUTPUT if "--output" in options(name)]
@@ -75,8 +82,19 @@ def test_every_command_writes_json_on_request(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if "--yes" in options(name)])
-def test_what_asks_can_be_tried_out_before(name: str) -> None:
+def test_commands_with_a_confirmation_have_a_dry_run(name: str) -> None:
     assert "--dry-run" in options(name)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if _is_of_this_package(name)])
+def test_option_help_is_a_sentence_and_click_shows_the_default(name: str) -> None:
+    texts = [
+        (parameter.opts[0], parameter.help or "")
+        for parameter in COMMANDS[name].params
+        if isinstance(parameter, click.Option)
+    ]
+    assert not [each for each in texts if not OPTION_HELP.fullmatch(each[1])]
+    assert not [each for each in texts if DEFAULT_IN_HELP.search(each[1])]
 
 
 def test_columns_and_keys_are_in_snake_case() -> None:
@@ -118,7 +136,7 @@ def _modules_that_print() -> Iterator[Path]:
 
 
 def _names_in(path: Path) -> Iterator[tuple[int, str]]:
-    """The keys of dict displays, the columns of tables, and constants that hold columns."""
+    """Return the keys of dict displays, the columns of tables, and constants that contain columns."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Dict):
             yield from _texts(node.keys)

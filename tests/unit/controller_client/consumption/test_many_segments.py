@@ -1,4 +1,4 @@
-"""What the inspection of a table with many segments costs, counted in names that are read."""
+"""The cost of reading a table with many segments, counted in names that are parsed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS = 10
 
 
 class CountedStates(Mapping[str, Mapping[str, str]]):
-    """Segments' states that count how often all of them are read."""
+    """Segment states that count how often all of them are read."""
 
     def __init__(self, states: Mapping[str, Mapping[str, str]]) -> None:
         self._states = states
@@ -39,7 +39,7 @@ class CountedStates(Mapping[str, Mapping[str, str]]):
         return self._states.items()
 
 
-def test_the_consuming_segments_are_looked_for_once() -> None:
+def test_the_consuming_segments_are_searched_once() -> None:
     states = CountedStates({"a": {"s1": "CONSUMING"}, "b": {"s1": "ONLINE"}})
     ideal = IdealState(ConsumptionFlags(False, frozenset()), None, states, enabled=True, zxid=0)
     for _ in range(3):
@@ -57,7 +57,7 @@ def _world(partitions: int, segments: int) -> World:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of segments that were taken apart."""
+    """The segment names that were parsed."""
     names: list[str] = []
     original = SegmentName.parse
 
@@ -92,9 +92,7 @@ def test_a_status_of_four_times_the_segments_costs_four_times_as_much(parsed: li
     assert _assessed(32, parsed) <= 4 * _assessed(8, parsed)
 
 
-def test_twelve_thousand_segments_of_128_partitions_are_taken_apart_a_few_times_each(
-    parsed: list[str],
-) -> None:
+def test_each_of_twelve_thousand_segment_names_is_parsed_once(parsed: list[str]) -> None:
     partitions, segments = 128, 100
     names = [segment(partition, number) for partition in range(partitions) for number in range(segments)]
     newest = newest_by_partition(names)
@@ -102,7 +100,7 @@ def test_twelve_thousand_segments_of_128_partitions_are_taken_apart_a_few_times_
     assert {each.sequence for each in newest.values()} == {segments - 1}
 
 
-def test_orphans_cost_one_look_at_the_ideal_state() -> None:
+def test_orphans_cost_one_read_of_the_ideal_state() -> None:
     world = World()
     world.ideal({}, paused=True)
     for partition in range(50):

@@ -46,14 +46,14 @@ def config(replicas: int = 1, **parts: Any) -> TableConfig:
         ({"dedupConfig": {"hashFunction": "NONE"}}, ["dedup: rows that are read again"]),
     ],
 )
-def test_what_a_forced_commit_may_do(parts: dict[str, Any], words: list[str]) -> None:
+def test_warnings_about_forced_commits(parts: dict[str, Any], words: list[str]) -> None:
     found = upsert_warnings(config(**parts))
     assert [text.startswith(word) for text, word in zip(found, words, strict=True)] == [True] * len(words)
 
 
 def test_replicas_may_differ() -> None:
     found = upsert_warnings(config(3, upsertConfig={"mode": "PARTIAL"}))
-    assert any("partial upsert on 3 replicas" in text for text in found)
+    assert any("partial upsert with 3 replicas" in text for text in found)
 
 
 def test_a_pause_that_pinot_refuses_leaves_no_name_behind(monkeypatch: pytest.MonkeyPatch) -> None:

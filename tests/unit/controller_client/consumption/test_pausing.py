@@ -1,4 +1,4 @@
-"""Whose pause it is that is about to begin."""
+"""Who holds a pause that is about to start."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ OLD = Holder("old", 1_000)
         (PauseRecord({EXPLICIT: OTHER}), False, PauseRecord({EXPLICIT: OTHER})),
         (PauseRecord({EXPLICIT: OLD}), False, PauseRecord({EXPLICIT: ME})),
         (PauseRecord({"block": OTHER}), False, PauseRecord({EXPLICIT: ME, "block": OTHER})),
-        # A pause that lasts, however long.
+        # A pause in effect, however old.
         (
             PauseRecord({EXPLICIT: OLD}, sequences={0: 1}),
             True,
             PauseRecord({EXPLICIT: OLD}, sequences={0: 1}),
         ),
         (PauseRecord({"block": OLD}, True), True, PauseRecord({EXPLICIT: ME, "block": OLD}, True)),
-        # A pause that others ended, and theirs that came after it.
+        # A pause that others ended, and their own that followed it.
         (PauseRecord({EXPLICIT: OTHER}, sequences={0: 0}), False, PauseRecord({EXPLICIT: ME})),
         (PauseRecord({EXPLICIT: OTHER}, sequences={0: 0}), True, PauseRecord({EXPLICIT: ME}, foreign=True)),
     ],

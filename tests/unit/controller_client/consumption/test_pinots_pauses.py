@@ -1,4 +1,4 @@
-"""Pauses that Pinot itself made, and pauses of single topics."""
+"""Pauses by Pinot itself, and pauses of single topics."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def world_of(pause_state: str, segments: dict[str, str]) -> tuple[World, IdealSt
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (BY_QUOTA, "raise quota.storage in the table's config; Pinot resumes the table by itself"),
+        (BY_QUOTA, "raise quota.storage in the table's config; Pinot then resumes the table"),
         (BY_A_FULL_DISK, "make room on the disks"),
         (BY_QUOTA.replace("STORAGE_QUOTA_EXCEEDED", "WHAT_COMES_LATER"), "see the controller's log"),
     ],
@@ -79,7 +79,7 @@ def test_a_pause_leaves_pinots_own_as_it_is(caplog: pytest.LogCaptureFixture) ->
     assert world.zookeeper.znodes[IDEAL_PATH] == before
 
 
-def test_a_pause_that_somebody_asked_for_is_none_of_pinots_own() -> None:
+def test_a_pause_by_a_user_is_not_one_by_pinot() -> None:
     _, ideal = world_of(BY_SOMEBODY, {})
     assert ideal.pinot_pause is not None
     assert not ideal.pinot_pause.is_pinots_own
@@ -87,7 +87,7 @@ def test_a_pause_that_somebody_asked_for_is_none_of_pinots_own() -> None:
 
 
 def two_topics() -> tuple[World, Observation]:
-    """A table of two topics, of which the second is paused; the first consumes."""
+    """A table with two topics: the first is consuming, the second is paused."""
     world, ideal = world_of(TOPIC_1, {segment(0, 1): "CONSUMING", segment(10_000, 0): "ONLINE"})
     world.committed(0, 0, 0, 10)
     world.open(0, 1, 10)
@@ -108,7 +108,7 @@ def two_topics() -> tuple[World, Observation]:
     return world, seen
 
 
-def test_a_topic_that_is_paused_by_itself() -> None:
+def test_a_topic_that_is_paused_separately() -> None:
     _, seen = two_topics()
     status = assess(TABLE, seen)
     assert [each.state for each in status.partitions] == [PartitionState.CONSUMING, PartitionState.PAUSED]
@@ -125,12 +125,12 @@ def test_a_resume_of_the_table_leaves_a_paused_topic_as_it_is(monkeypatch: pytes
     assert not resume(world.control, timeout_s=1).changed
 
 
-def test_what_needs_a_topic_is_refused_while_it_is_paused() -> None:
+def test_recipes_that_need_a_topic_are_refused_while_it_is_paused() -> None:
     world, _ = two_topics()
     remedy = "POST /tables/t_REALTIME/resumeTopicConsumption.topicIndices=1 to the controller"
     with pytest.raises(ConflictError, match="would never be read to their end") as drained:
         drain(world.control, until={0: 12, 10_000: 9}, timeout_s=1, report=lambda _line: None)
-    with pytest.raises(ConflictError, match="the topic of t_REALTIME is paused by itself") as changed:
+    with pytest.raises(ConflictError, match="the topic of t_REALTIME is paused separately") as changed:
         change_stream(
             world.control,
             {"stream.kafka.topic.name": "x"},
@@ -148,5 +148,5 @@ def test_offsets_of_a_paused_topic_are_refused() -> None:
         {segment(0, 0): "ONLINE", segment(10_000, 0): "ONLINE"},
     )
     world.committed(10_000, 0, 0, 7)
-    with pytest.raises(RejectedError, match="the topic of partition 10000 of t_REALTIME is paused by itself"):
+    with pytest.raises(RejectedError, match="topic of partition 10000 of t_REALTIME is paused separately"):
         resume(world.control, consume_from={10_000: 5})

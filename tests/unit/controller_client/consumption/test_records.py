@@ -1,4 +1,4 @@
-"""What this project writes down about a table: the pause's holders, and a recipe's plan."""
+"""What this project records about a table: the holders of a pause, and the plan of a recipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_client.consumption.pause_record import (
     plugin_path,
     read_record,
 )
-from controller_client.consumption.plan import begin, drop, read_plan, save, under_way
+from controller_client.consumption.plan import begin, drop, in_progress, read_plan, save
 from controller_client.errors import ConflictError
 from controller_client.zookeeper import ZNRecord
 from tests.unit.controller_client.consumption.worlds import TABLE, World
@@ -36,7 +36,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
     assert PATH not in world.zookeeper.znodes
 
 
-def test_changes_of_several_callers_are_all_there() -> None:
+def test_no_change_of_several_callers_is_lost() -> None:
     world = World()
     change_record(world.store, TABLE, lambda _present: PauseRecord({"a": Holder("a", 1)}))
     others = ["b", "c"]
@@ -63,7 +63,7 @@ def test_changes_of_several_callers_are_all_there() -> None:
     assert record.holders.keys() == {"a", "b", "c", "me"}
 
 
-def test_what_is_left_of_a_dropped_table_is_not_of_the_new_one() -> None:
+def test_records_of_a_dropped_table_are_ignored_by_the_new_one() -> None:
     world = World()
     change_record(world.store, TABLE, lambda _present: RECORD)
     begin(world.control, "drain", {})
@@ -73,22 +73,22 @@ def test_what_is_left_of_a_dropped_table_is_not_of_the_new_one() -> None:
     assert read_plan(world.store, TABLE) is None
 
 
-def test_a_plan_is_taken_up_as_it_was_begun() -> None:
+def test_a_plan_is_continued_with_its_own_data() -> None:
     world = World()
     plan = begin(world.control, "drain", {"ends": {"0": 5}})
     plan = save(world.control, plan, step="pause", more=1)
     again = begin(world.control, "drain", {"ends": {"0": 7}})
     assert again == plan
     assert (again.step, again.by, dict(again.data)) == ("pause", "me", {"ends": {"0": 5}, "more": 1})
-    with pytest.raises(ConflictError, match="the recipe drain is under way") as caught:
-        under_way(world.control, "change-stream")
+    with pytest.raises(ConflictError, match="the recipe drain is in progress") as caught:
+        in_progress(world.control, "change-stream")
     assert "pinotctl consumption drain t_REALTIME" in str(caught.value)
     drop(world.control)
     drop(world.control)
-    assert under_way(world.control, "change-stream") is None
+    assert in_progress(world.control, "change-stream") is None
 
 
-def test_of_two_that_go_on_with_one_plan_the_second_is_told() -> None:
+def test_of_two_runs_of_one_plan_the_second_is_refused() -> None:
     world = World()
     plan = begin(world.control, "drain", {})
     save(world.control, plan, step="pause")

@@ -1,4 +1,4 @@
-"""A reset whose end Helix' controller misses; segments that no server can build any more."""
+"""A reset whose end Helix's controller misses; segments that no server can build any more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.controller_client.consumption.worlds import IDEAL_PATH, TABLE, W
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    """A table with a segment that its server has in ERROR until it is reset, and then OFFLINE."""
+    """A table with a segment that is in ERROR on its server until it is reset, and then OFFLINE."""
     world = World()
     world.ideal({segment(0, 0): "CONSUMING"})
     in_error = [segment(0, 0)]
@@ -27,7 +27,7 @@ def _ideal_version(world: World) -> int:
     return world.zookeeper.znodes[IDEAL_PATH][1]
 
 
-def test_helix_is_made_to_look_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_helix_is_woken_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     before = world.zookeeper.znodes[IDEAL_PATH]
 
     def consume(_self: TableControl) -> dict[str, tuple[str, ...]]:
@@ -39,7 +39,7 @@ def test_helix_is_made_to_look_again(world: World, monkeypatch: pytest.MonkeyPat
     assert world.zookeeper.znodes[IDEAL_PATH] == (before[0], before[1] + 1)
 
 
-def test_it_is_not_made_to_look_all_the_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_helix_is_not_woken_up_all_the_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _ideal_version(world)
     monkeypatch.setattr(TableControl, "servers_consume", lambda _self: {})
     with pytest.raises(WaitTimeoutError, match="no server consumes the partitions 0"):
@@ -47,7 +47,7 @@ def test_it_is_not_made_to_look_all_the_time(world: World, monkeypatch: pytest.M
     assert 4 <= _ideal_version(world) - before <= 6
 
 
-def test_only_what_every_server_has_in_error_is_consumed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_segments_in_error_on_every_server_are_consumed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     world.ideal({segment(0, 0): "ONLINE", segment(1, 0): "ONLINE", segment(2, 0): "ONLINE"})
     for partition in range(3):
@@ -57,24 +57,24 @@ def test_only_what_every_server_has_in_error_is_consumed_again(monkeypatch: pyte
     assert module._lost_segments(world.control) == [segment(0, 0)]
 
 
-def test_pinot_is_asked_again_until_it_has_built_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_request_is_repeated_until_pinot_has_built_them(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     world.committing(0, 0, 0, 10)
-    asked: list[float] = []
+    requests: list[float] = []
 
     def resume(_table: str) -> None:
-        asked.append(world.clock.monotonic())
-        if len(asked) == 3:
+        requests.append(world.clock.monotonic())
+        if len(requests) == 3:
             path = segment_path(TABLE, segment(0, 0))
             world.store.set(path, ZNRecord(segment(0, 0), {"segment.realtime.status": "DONE"}), 0)
 
     monkeypatch.setattr(world.client.consumption, "resume", resume)
-    said: list[str] = []
-    module._consume_again(world.control, [segment(0, 0)], 300, said.append)
-    assert said == [f"have Pinot consume {segment(0, 0)} again"]
-    assert len(asked) == 3
-    assert asked[2] - asked[1] >= 20
+    steps: list[str] = []
+    module._consume_again(world.control, [segment(0, 0)], 300, steps.append)
+    assert steps == [f"have Pinot consume {segment(0, 0)} again"]
+    assert len(requests) == 3
+    assert requests[2] - requests[1] >= 20
     world.committing(1, 0, 0, 10)
-    with pytest.raises(WaitTimeoutError, match="not built yet") as caught:
-        module._consume_again(world.control, [segment(1, 0)], 30, said.append)
+    with pytest.raises(WaitTimeoutError, match="not yet built") as caught:
+        module._consume_again(world.control, [segment(1, 0)], 30, steps.append)
     assert "disasterRecoveryMode" in str(caught.value)

@@ -6,7 +6,7 @@ from controller_client.zookeeper import ZNRecord
 from tests.unit.controller_client.consumption.worlds import TABLE, World, segment
 
 
-def test_names_of_stream_segments_are_told_from_others() -> None:
+def test_names_of_stream_segments_are_distinguished_from_others() -> None:
     assert SegmentName.parse("a__b__3__12__20260101T0000Z") == SegmentName(
         3, 12, "a__b__3__12__20260101T0000Z"
     )
@@ -32,7 +32,7 @@ def test_the_last_segments_of_each_partition_are_read() -> None:
     assert (found[1].newest.committed, found[1].last_committed, found[1].next_offset) == (False, None, None)
 
 
-def test_a_segment_that_is_built_has_ended_but_is_not_committed() -> None:
+def test_a_segment_that_is_being_built_has_ended_but_is_not_committed() -> None:
     world = World()
     world.committed(0, 0, 0, 10)
     world.committing(0, 1, 10, 25)
@@ -46,7 +46,7 @@ def test_a_segment_that_is_built_has_ended_but_is_not_committed() -> None:
     assert names == [segment(0, 1), segment(0, 2), segment(1, 0)]
 
 
-def test_a_segment_that_is_stuck_behind_built_ones_is_found_by_pinots_list() -> None:
+def test_a_stuck_segment_before_built_ones_is_found_in_pinots_list() -> None:
     world = World()
     world.committing(0, 0, 0, 10)
     world.committed(0, 1, 10, 25)
@@ -58,13 +58,13 @@ def test_a_segment_that_is_stuck_behind_built_ones_is_found_by_pinots_list() -> 
     assert stuck.segment.name == segment(0, 0)
 
 
-def test_a_segment_that_is_built_is_not_forgotten() -> None:
+def test_a_segment_that_is_being_built_is_not_forgotten() -> None:
     world = World()
     world.committing(0, 0, 0, 10)
     assert find_orphans(world.control, world.ideal({}, paused=True)) == []
 
 
-def test_rows_that_are_built_are_no_jump() -> None:
+def test_rows_that_are_being_built_are_not_a_jump() -> None:
     world = World()
     world.committing(0, 0, 0, 10)
     before = read_partitions(world.store, TABLE)
@@ -72,38 +72,38 @@ def test_rows_that_are_built_are_no_jump() -> None:
     assert find_jumps(world.control, before) == ()
 
 
-def test_a_forgotten_segment_is_one_that_nobody_takes_up() -> None:
+def test_a_forgotten_segment_is_one_that_nobody_will_use() -> None:
     world = World()
     world.committed(0, 0, 0, 10)
     world.open(0, 1, 10)
     states = {segment(0, 0): "ONLINE"}
     assert find_orphans(world.control, world.ideal(states, paused=True)) == [segment(0, 1)]
-    # Its writer may still be at work; without the flag it is only told by its age.
+    # Its writer may still be at work; without the flag, only its age shows that.
     assert find_orphans(world.control, world.ideal(states)) == []
     world.clock.advance(19)
     assert find_orphans(world.control, world.ideal(states)) == []
     world.clock.advance(2)
     assert find_orphans(world.control, world.ideal(states)) == [segment(0, 1)]
-    # Pinot itself takes it up after five minutes.
+    # Pinot itself repairs it after five minutes.
     world.clock.advance(270)
     assert find_orphans(world.control, world.ideal(states)) == []
 
 
-def test_a_segment_whose_commit_is_under_way_is_not_forgotten() -> None:
+def test_a_segment_whose_commit_is_in_progress_is_not_forgotten() -> None:
     world = World()
     world.committed(0, 0, 0, 10)
     world.open(0, 1, 10)
-    # Pinot has written the next one's record, and not yet the ideal state.
+    # Pinot has written the next segment's record, but not yet the ideal state.
     assert find_orphans(world.control, world.ideal({segment(0, 0): "CONSUMING"}, paused=True)) == []
     both = {segment(0, 0): "ONLINE", segment(0, 1): "CONSUMING"}
     assert find_orphans(world.control, world.ideal(both)) == []
-    # The ideal state was read before; what is there now counts.
+    # The given ideal state was read earlier; the present one decides.
     old = world.ideal({segment(0, 0): "ONLINE"}, paused=True)
     world.ideal(both)
     assert find_orphans(world.control, old) == []
 
 
-def test_a_jump_is_told_from_the_first_segment_after_the_pause() -> None:
+def test_a_jump_is_found_from_the_first_segment_after_the_pause() -> None:
     world = World()
     for partition in range(4):
         world.committed(partition, 0, 0, 10)
@@ -117,12 +117,9 @@ def test_a_jump_is_told_from_the_first_segment_after_the_pause() -> None:
     assert find_jumps(world.control, before) == (OffsetJump(1, "10", "25"), OffsetJump(2, "10", "4"))
 
 
-def test_what_a_jump_says() -> None:
+def test_the_text_of_a_jump() -> None:
     assert str(OffsetJump(1, "10", "25")) == (
-        "partition 1 continued at offset 25: the 15 offsets 10 to 24 are not in the table"
+        "partition 1 resumed at offset 25; 15 offsets not in the table: 10 to 24"
     )
-    assert (
-        str(OffsetJump(2, "10", "4"))
-        == "partition 2 continued at offset 4: the 6 offsets 4 to 9 are read again"
-    )
-    assert str(OffsetJump(0, "abc", "def")) == "partition 0 continued at def instead of abc"
+    assert str(OffsetJump(2, "10", "4")) == "partition 2 resumed at offset 4; 6 offsets read again: 4 to 9"
+    assert str(OffsetJump(0, "abc", "def")) == "partition 0 resumed at def instead of abc"

@@ -18,7 +18,7 @@ from tests.unit.controller_client.consumption.worlds import TABLE, World, ideal_
 def observed(
     *, paused: bool = False, state: str = "CONSUMING", view: str | None = "CONSUMING"
 ) -> Observation:
-    """One partition whose second segment is open, read up to offset 12 of what it began at 10."""
+    """One partition whose second segment started at offset 10, is open, and has been read up to 12."""
     world = World()
     world.committed(0, 0, 0, 10)
     world.open(0, 1, 10)
@@ -39,7 +39,7 @@ def only(seen: Observation) -> PartitionStatus:
     return partition
 
 
-def test_offset_and_lag_are_those_of_the_replica_that_is_furthest() -> None:
+def test_offset_and_lag_are_those_of_the_furthest_replica() -> None:
     status = only(observed())
     assert (status.state, status.offset, status.committed_offset, status.lag) == (
         PartitionState.CONSUMING,
@@ -79,7 +79,7 @@ def test_the_state_of_a_partition(
 
 
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_commit_that_was_broken_off_is_not_taken_for_consumption(paused: bool) -> None:
+def test_an_interrupted_commit_does_not_count_as_consuming(paused: bool) -> None:
     world = World()
     world.committed(0, 0, 0, 10)
     world.committed(0, 1, 10, 12)
@@ -90,14 +90,14 @@ def test_a_commit_that_was_broken_off_is_not_taken_for_consumption(paused: bool)
 @pytest.mark.parametrize(
     ("paused", "newest", "state", "table"),
     [
-        # Nothing consumes and no server has it: the table is not at rest before it is built.
+        # Nothing consumes, but no server has the segment: the table is not paused before it is built.
         (True, "COMMITTING", PartitionState.COMMITTING, TableState.PAUSING),
         (True, "DONE", PartitionState.PAUSED, TableState.PAUSED),
-        # Nothing follows by itself: what is to be done is what is done for any partition that stopped.
+        # Nothing follows on its own: the remedy is that for any stopped partition.
         (False, "COMMITTING", PartitionState.STOPPED, TableState.INCOMPLETE),
     ],
 )
-def test_a_segment_that_is_not_built_yet(
+def test_a_segment_that_is_not_yet_built(
     paused: bool, newest: str, state: PartitionState, table: TableState
 ) -> None:
     world = World()
@@ -144,9 +144,9 @@ def test_rows_that_the_stream_dropped_and_a_stream_that_ends_early() -> None:
     assert (unknown.lag, unknown.lost, unknown.ahead) == (None, None, False)
 
 
-def test_what_newer_versions_tell_of_the_lag_is_taken_without_a_look_at_the_stream() -> None:
-    told = {segment(0, 1): (ReplicaProgress("s1", True, "12", "30", 18),)}
-    status = only(replace(observed(), stream={}, progress=told))
+def test_the_lag_that_newer_versions_report_is_used_if_the_stream_is_not_read() -> None:
+    reported = {segment(0, 1): (ReplicaProgress("s1", True, "12", "30", 18),)}
+    status = only(replace(observed(), stream={}, progress=reported))
     assert (status.latest_offset, status.lag) == (30, 18)
 
 
@@ -159,12 +159,12 @@ def test_partitions_that_only_the_stream_has_or_no_longer_has() -> None:
     assert status.state is TableState.PAUSED
 
 
-def test_a_partition_of_a_table_of_several_topics_is_one_of_the_right_topic() -> None:
+def test_partitions_of_several_topics_are_mapped_to_the_right_topic() -> None:
     streams = tuple(
         StreamConfig({"streamType": "kafka", "stream.kafka.topic.name": name}) for name in ("first", "second")
     )
-    held = {0: OffsetRange(5, 20), 10_000: OffsetRange(0, 7), 10_003: OffsetRange(0, 1)}
-    seen = replace(observed(), stream=held, streams=streams)
+    stream = {0: OffsetRange(5, 20), 10_000: OffsetRange(0, 7), 10_003: OffsetRange(0, 1)}
+    seen = replace(observed(), stream=stream, streams=streams)
     found = {
         each.partition: (each.topic_partition, each.latest_offset) for each in assess(TABLE, seen).partitions
     }
@@ -176,13 +176,13 @@ def test_a_partition_of_a_table_of_several_topics_is_one_of_the_right_topic() ->
     assert only(observed()).topic_partition is None
 
 
-def test_offsets_that_are_no_numbers_are_shown_and_not_counted() -> None:
+def test_offsets_that_are_not_numbers_are_shown_but_have_no_lag() -> None:
     seen = observed()
     status = only(replace(seen, progress={segment(0, 1): (ReplicaProgress("s1", True, "shard-7"),)}))
     assert (status.offset, status.lag) == ("shard-7", None)
 
 
-def test_a_record_counts_for_the_pause_that_it_saw() -> None:
+def test_a_record_is_valid_for_the_pause_that_it_observed() -> None:
     seen = observed(paused=True, state="ONLINE", view="ONLINE")
     record = PauseRecord({"explicit": Holder("me", 5, "why")}, sequences={0: 1})
     assert assess(TABLE, replace(seen, record=record)).holders == (Holder("me", 5, "why"),)
@@ -202,14 +202,14 @@ def test_a_record_counts_for_the_pause_that_it_saw() -> None:
         (True, {0: ("s1",)}, PartitionState.COMMITTING, TableState.PAUSING),
     ],
 )
-def test_a_partition_that_is_held_reads_nothing(
+def test_the_state_of_a_separately_paused_partition(
     paused: bool, still_consuming: dict[int, tuple[str, ...]], expected: PartitionState, table: TableState
 ) -> None:
     seen = observed(view=None)
     ideal = ideal_of(
         {name: "".join(states.values()) for name, states in seen.ideal.segments.items()},
         paused=paused,
-        held=frozenset({0}),
+        paused_partitions=frozenset({0}),
     )
     status = assess(TABLE, replace(seen, ideal=ideal, still_consuming=still_consuming))
     assert (status.partitions[0].state, status.state) == (expected, table)

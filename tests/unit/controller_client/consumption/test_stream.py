@@ -1,4 +1,4 @@
-"""The stream config, places to consume from, and what Kafka's clients are told."""
+"""The stream config, positions to consume from, and the settings of Kafka's client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.consumption import ConsumeFrom
-from controller_client.consumption.offsets import parse_consume_from, stands_behind_end
+from controller_client.consumption.offsets import parse_consume_from, past_end
 from controller_client.consumption.stream_change import StreamChange
 from controller_client.errors import ConfigError
 from controller_client.helix.stream_segments import read_partitions
@@ -48,7 +48,7 @@ def test_the_stream_is_found_and_replaced_in_either_place(document: dict[str, An
     assert stream.differences(new) == ["stream.kafka.broker.list", "stream.kafka.topic.name"]
     changed = with_stream(table, new)
     assert dict(StreamConfig.of(changed).values) == {"streamType": "kafka", "stream.kafka.topic.name": "b"}
-    assert with_stream(changed, stream) == table, "all else stays"
+    assert with_stream(changed, stream) == table, "everything else is unchanged"
     assert StreamConfig.of(table) == stream, "the given config is not changed"
 
 
@@ -60,7 +60,7 @@ def test_a_table_with_none_or_many_streams_is_refused() -> None:
         StreamConfig.of(TableConfig.from_json({**OLD_PLACE, "ingestionConfig": maps}))
 
 
-def test_all_streams_of_a_table_in_the_order_of_its_topics() -> None:
+def test_the_streams_of_a_table_are_in_the_order_of_its_topics() -> None:
     other = {**STREAM, "stream.kafka.topic.name": "b"}
     maps = {"streamIngestionConfig": {"streamConfigMaps": [STREAM, other]}}
     table = TableConfig.from_json({**OLD_PLACE, "ingestionConfig": maps})
@@ -77,12 +77,12 @@ def test_all_streams_of_a_table_in_the_order_of_its_topics() -> None:
         StreamConfig.all_of(TableConfig.from_json({"tableName": TABLE, "tableType": "REALTIME"}))
 
 
-def test_the_numbers_of_one_topic_are_its_own_however_large() -> None:
+def test_partition_numbers_of_a_single_topic_may_be_large() -> None:
     streams = StreamConfig.all_of(TableConfig.from_json(OLD_PLACE))
     assert topic_partition(streams, 10_002) == TopicPartition("a", 10_002)
 
 
-def test_of_several_topics_each_must_be_readable() -> None:
+def test_every_one_of_several_topics_must_be_readable() -> None:
     streams = (StreamConfig(STREAM), StreamConfig({"streamType": "kinesis"}))
     with pytest.raises(StreamUnknownError, match="kinesis"):
         open_table_offsets(streams)
@@ -102,19 +102,19 @@ def _streams(draw: st.DrawFn) -> dict[str, str]:
 
 @pytest.mark.parametrize("document", [OLD_PLACE, NEW_PLACE], ids=["old place", "new place"])
 @given(old=_streams(), new=_streams())
-def test_a_change_goes_there_and_back_and_its_plan_has_no_secret(
+def test_a_change_can_be_applied_and_undone_and_its_plan_has_no_secret(
     document: dict[str, Any], old: dict[str, str], new: dict[str, str]
 ) -> None:
     table = with_stream(TableConfig.from_json(document), StreamConfig(old))
-    asked = {key: new.get(key) for key in (*_KEYS, _URL)}
+    requested = {key: new.get(key) for key in (*_KEYS, _URL)}
     begun = StreamChange.between(StreamConfig(old), StreamConfig(new))
     text = json.dumps(begun.to_data())
     assert "hush" not in text
     change = StreamChange.from_data(json.loads(text))
     assert change == begun
     assert not (change.keys and change.is_applied(table))
-    assert change.is_repeated({key: asked[key] for key in change.keys}, table)
-    applied = change.applied(table, asked)
+    assert change.is_repeated({key: requested[key] for key in change.keys}, table)
+    applied = change.applied(table, requested)
     assert StreamConfig.of(applied).values == new
     assert change.is_applied(applied)
     assert not (change.keys and change.is_undone(applied))
@@ -144,27 +144,27 @@ def test_a_stream_config_shows_no_credentials() -> None:
         ("0=5, 12=0", {0: 5, 12: 0}),
     ],
 )
-def test_places_to_consume_from(text: str, expected: object) -> None:
+def test_positions_to_consume_from(text: str, expected: object) -> None:
     assert parse_consume_from(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "first", "0", "0=", "=5", "0=-1", "0=1,0=2", "a=1"])
-def test_a_place_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_position_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not an offset to consume from"):
         parse_consume_from(text)
 
 
-def test_an_offset_behind_the_streams_end_is_told() -> None:
+def test_an_offset_past_the_streams_end_is_reported() -> None:
     world = World()
     for partition, end in enumerate((10, 20, 30)):
         world.committed(partition, 0, 0, end)
     stream = {0: OffsetRange(0, 10), 1: OffsetRange(0, 19)}
-    assert stands_behind_end(read_partitions(world.store, TABLE), stream) == [
-        "partition 1 ends at 19, but the table continues at 20"
+    assert past_end(read_partitions(world.store, TABLE), stream) == [
+        "partition 1 ends at 19, but the table would resume at 20"
     ]
 
 
-def test_credentials_for_java_are_given_to_the_other_client() -> None:
+def test_credentials_for_java_are_translated_for_the_other_client() -> None:
     jaas = (
         "org.apache.kafka.common.security.scram.ScramLoginModule required "
         r'username="me" password="a\"b\\c";'
@@ -194,7 +194,7 @@ def test_credentials_for_java_are_given_to_the_other_client() -> None:
         },
     ],
 )
-def test_access_that_only_java_has_leaves_the_offsets_unknown(values: dict[str, str]) -> None:
+def test_settings_that_only_java_supports_leave_the_offsets_unknown(values: dict[str, str]) -> None:
     with pytest.raises(StreamUnknownError, match="only with Kafka's Java client"):
         client_settings(values)
 
@@ -204,6 +204,6 @@ def test_settings_that_the_other_client_refuses_leave_the_offsets_unknown() -> N
         open_offsets(StreamConfig({**STREAM, "security.protocol": "no such"}))
 
 
-def test_other_streams_are_not_looked_at() -> None:
+def test_other_stream_types_are_not_read() -> None:
     with pytest.raises(StreamUnknownError, match="'kinesis'"):
         open_offsets(StreamConfig({"streamType": "kinesis"}))

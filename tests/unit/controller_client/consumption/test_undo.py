@@ -33,7 +33,7 @@ class KilledError(BaseException):
 
 @dataclass
 class Calls:
-    """What is done to the cluster, in the place of it."""
+    """Records calls instead of changing a cluster."""
 
     done: list[object] = field(default_factory=list)
     resume_fails: BaseException | None = None
@@ -70,12 +70,12 @@ def _config(stream: Mapping[str, str]) -> TableConfig:
 
 def _kept(world: World, stream: Mapping[str, str]) -> KeptTable:
     kept = KeptTable(_config(stream))
-    world.client.tables = kept  # type: ignore[assignment]  # in the place of the controller
+    world.client.tables = kept  # type: ignore[assignment]  # instead of the controller
     return kept
 
 
 def _world() -> tuple[World, KeptTable]:
-    """A table whose partition 1 has read something of the new stream, which is to be undone."""
+    """A table whose partition 1 has read rows of the new stream, which must be undone."""
     world = World()
     world.ideal({segment(0, 0): "ONLINE", segment(1, 0): "ONLINE", segment(1, 1): "ONLINE"}, paused=True)
     world.committed(0, 0, 0, 10)
@@ -94,13 +94,13 @@ def _run(world: World, changes: Mapping[str, str | None] = {}) -> None:
     change_stream(world.control, changes, consume_from=start, timeout_s=5, report=lambda _text: None)
 
 
-def test_partitions_that_read_the_new_stream_go_back_to_their_old_offsets(calls: Calls) -> None:
+def test_partitions_that_read_the_new_stream_return_to_their_old_offsets(calls: Calls) -> None:
     world, kept = _world()
-    with pytest.raises(RejectedError, match="could not be read: it is broken"):
+    with pytest.raises(RejectedError, match="could not be read, so the old one was restored: it is broken"):
         _run(world)
     assert calls.done == ["pause", "wait", ("resume", {1: 20})]
     assert kept.config == _config(OLD)
-    assert world.clock.sleeps == [25.0], "the controller's own tries with the new stream end"
+    assert world.clock.sleeps == [25.0], "the controller's own attempts with the new stream have ended"
     assert read_plan(world.store, TABLE) is None
 
 
@@ -119,13 +119,13 @@ def test_old_offsets_are_used_once(calls: Calls, cleared: bool, expected: object
     assert calls.done == [("resume", expected)]
 
 
-# Writes of a change, in their order: of the plan (from its creation to its end) and of the table's config.
+# The writes of a change, in order: to the plan (from its creation to its deletion) and to the table's config.
 WRITES = ("create", "set", "set", "table", "set", "table", "delete")
 
 
 @contextmanager
 def _killed_at(world: World, kept: KeptTable, write: int, *, applied: bool) -> Iterator[list[str]]:
-    """End the process at a write: before it, or when it is applied and its reply was not read."""
+    """Kill the process at a write: before it, or after it was applied but before its reply was read."""
     done: list[str] = []
 
     def step(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,7 +156,7 @@ def _records(world: World) -> str:
 
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("write", range(len(WRITES)))
-def test_a_change_of_secrets_that_is_killed_is_finished_and_no_record_holds_them(
+def test_a_killed_change_of_secrets_is_finished_and_no_record_contains_them(
     calls: Calls, write: int, applied: bool
 ) -> None:
     world = World()
@@ -169,9 +169,9 @@ def test_a_change_of_secrets_that_is_killed_is_finished_and_no_record_holds_them
     in_config = StreamConfig.of(kept.config).values == NEW
     begun = read_plan(world.store, TABLE) is not None
     if begun and not in_config:
-        # Nobody but the caller has the new secret, and nothing is paused to no end.
+        # Only the caller has the new secret, and the table is not paused in vain.
         calls.done.clear()
-        with pytest.raises(ConfigError, match=r"the new values of sasl\.jaas\.config are needed again"):
+        with pytest.raises(ConfigError, match=r"the new values of sasl\.jaas\.config must be given again"):
             _run(world)
         assert calls.done == []
     _run(world, {} if begun and in_config else CHANGES)
@@ -182,20 +182,20 @@ def test_a_change_of_secrets_that_is_killed_is_finished_and_no_record_holds_them
 
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("write", range(6))
-def test_an_undo_that_is_killed_is_finished(calls: Calls, write: int, applied: bool) -> None:
+def test_a_killed_undo_is_finished(calls: Calls, write: int, applied: bool) -> None:
     world = World()
     world.ideal({segment(0, 0): "ONLINE"}, paused=True)
     kept = _kept(world, OLD)
     calls.resume_fails = WaitTimeoutError("no consuming segment, by password=new-secret")
     first_of_undo = WRITES.index("table") + 2
     with _killed_at(world, kept, first_of_undo + write, applied=applied) as done:
-        # The undo itself has four writes: its step, the table's config, its next step, the plan's end.
+        # The undo itself has four writes: its step, the table's config, its next step, the plan's deletion.
         expected = KilledError if write < 4 else RejectedError
         with pytest.raises(expected):
             _run(world, CHANGES)
     assert not [secret for secret in SECRETS if secret in _records(world)], done
     if write == 0 and not applied:
-        _run(world)  # the change itself is still under way
+        _run(world)  # the change itself is still in progress
         assert kept.config == _config(NEW)
         return
     if read_plan(world.store, TABLE) is not None:
@@ -205,7 +205,7 @@ def test_an_undo_that_is_killed_is_finished(calls: Calls, write: int, applied: b
     assert read_plan(world.store, TABLE) is None
 
 
-def test_what_others_change_meanwhile_stays_unless_it_is_the_same_key(calls: Calls) -> None:
+def test_changes_by_others_are_kept_unless_they_concern_the_same_key(calls: Calls) -> None:
     world = World()
     world.ideal({segment(0, 0): "ONLINE"}, paused=True)
     kept = _kept(world, OLD)
@@ -219,7 +219,7 @@ def test_what_others_change_meanwhile_stays_unless_it_is_the_same_key(calls: Cal
     with _killed_at(world, kept, 1, applied=True), pytest.raises(KilledError):
         _run(world, CHANGES)
     kept.config = _config({**OLD, TOPIC: "other"})
-    with pytest.raises(ConflictError, match="changed by somebody else"):
+    with pytest.raises(ConflictError, match="somebody else changed the stream config"):
         _run(world, CHANGES)
 
 
@@ -227,7 +227,7 @@ def test_what_others_change_meanwhile_stays_unless_it_is_the_same_key(calls: Cal
     "changes",
     [{**CHANGES, TOPIC: "third"}, {**CHANGES, "flush": "7"}, {**CHANGES, JAAS: "third"}],
 )
-def test_another_change_is_refused_while_one_is_under_way(calls: Calls, changes: dict[str, str]) -> None:
+def test_another_change_is_refused_while_one_is_in_progress(calls: Calls, changes: dict[str, str]) -> None:
     world = World()
     world.ideal({segment(0, 0): "ONLINE"}, paused=True)
     kept = _kept(world, OLD)
@@ -238,20 +238,20 @@ def test_another_change_is_refused_while_one_is_under_way(calls: Calls, changes:
     _run(world, {TOPIC: "new", "flush": "5"})
 
 
-def test_the_secrets_alone_are_enough_to_go_on(calls: Calls) -> None:
+def test_the_secrets_alone_are_enough_to_continue(calls: Calls) -> None:
     world = World()
     world.ideal({segment(0, 0): "ONLINE"}, paused=True)
     kept = _kept(world, OLD)
     with _killed_at(world, kept, 1, applied=True), pytest.raises(KilledError):
         _run(world, CHANGES)
-    with pytest.raises(ConfigError, match="needed again"):
+    with pytest.raises(ConfigError, match="must be given again"):
         _run(world, {TOPIC: "new"})
     _run(world, {JAAS: CHANGES[JAAS]})
     assert kept.config == _config(NEW)
 
 
-def test_old_secrets_that_somebody_took_away_are_missed(calls: Calls) -> None:
+def test_old_secrets_that_somebody_removed_are_reported(calls: Calls) -> None:
     world, kept = _world()
     kept.config = StreamChange.finished(kept.config)
-    with pytest.raises(ConflictError, match="removed from the config"):
+    with pytest.raises(ConflictError, match="somebody else removed the old values"):
         _run(world)

@@ -1,4 +1,4 @@
-"""Tables in memory: an ideal state, segments' records, and what is made of them."""
+"""Tables in memory: an ideal state and segment records."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class World:
         self.record(segment(partition, sequence), "DONE", offsets)
 
     def committing(self, partition: int, sequence: int, start: int, end: int) -> None:
-        """Write the record of a pauseless table's segment that is consumed, but not built."""
+        """Write the record of a pauseless table's segment that is consumed but not built."""
         offsets = {
             "segment.realtime.startOffset": str(start),
             "segment.realtime.endOffset": str(end),
@@ -75,17 +75,18 @@ class World:
         self.record(segment(partition, sequence), "COMMITTING", offsets)
 
     def open(self, partition: int, sequence: int, start: int, *, age_s: float = 0) -> None:
-        """Write the record of a segment that is not committed."""
+        """Write the record of a segment that is not yet committed."""
         offsets = {"segment.realtime.startOffset": str(start)}
         self.record(segment(partition, sequence), "IN_PROGRESS", offsets, age_s=age_s)
 
 
 class KeptTable:
-    """One table's config, in the place of the controller that keeps it.
+    """Stores one table's config instead of a controller.
 
     Attributes:
-        updates: The configs that it was replaced by.
+        updates: The configs that it was replaced with.
         before_update: Called before each replacement.
+        after_update: Called after each replacement.
     """
 
     def __init__(self, config: TableConfig) -> None:
@@ -105,8 +106,8 @@ class KeptTable:
 
 
 def ideal_of(
-    states: Mapping[str, str], *, paused: bool = False, held: frozenset[int] = frozenset()
+    states: Mapping[str, str], *, paused: bool = False, paused_partitions: frozenset[int] = frozenset()
 ) -> IdealState:
     """Return an ideal state, each segment on one server."""
     segments = {name: {"s1": state} for name, state in states.items()}
-    return IdealState(ConsumptionFlags(paused, held), None, segments, enabled=True, zxid=0)
+    return IdealState(ConsumptionFlags(paused, paused_partitions), None, segments, enabled=True, zxid=0)

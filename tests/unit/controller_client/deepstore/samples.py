@@ -23,7 +23,7 @@ _MARKER = bytes.fromhex("deadbeefdeafbead")
 
 
 def segment_files(content: int, name: str = "s", *, padding: int = 100) -> dict[str, bytes]:
-    """The files of a segment of one column, without creation.meta, in the order of their names."""
+    """The files of a segment with one column, without creation.meta, in the order of their names."""
     entries = {
         "a.dictionary": _MARKER + struct.pack(">q", content),
         "a.forward_index": _MARKER + bytes(padding),
@@ -75,7 +75,7 @@ def record(
     folder_sizes: bool = False,
     more: Mapping[str, str] | None = None,
 ) -> SegmentRecord:
-    """A record with the crc of a content, unless another is given; ``more`` are further fields."""
+    """A record with the crc of a content, unless another crc is given; ``more`` has further fields."""
     node = znode(name, content=content, url=url, size=size, status=status)
     fields = {**node.simple_fields, **({} if crc is None else {"segment.crc": str(crc)}), **(more or {})}
     found = Versioned(ZNRecord(name, simple_fields=fields), 3)
@@ -83,14 +83,14 @@ def record(
 
 
 def write_tar(path: Path, *, content: int = 7, name: str = "s", padding: int = 100) -> int:
-    """Write a segment's tar.gz; returns its size."""
+    """Write a segment's tar.gz; return its size."""
     files = segment_files(content, name, padding=padding)
     label = struct.pack(">qq", crc_of(content, name, padding=padding), 1)
     return write_files(path, {**files, "v3/creation.meta": label}, top=name)
 
 
 def write_files(path: Path, files: Mapping[str, bytes], *, top: str = "s") -> int:
-    """Write any files as a tar.gz, below a folder; returns its size."""
+    """Write any files as a tar.gz, below a folder; return its size."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(path, "w:gz", compresslevel=1) as tar:
         for folder in (top, f"{top}/v3"):

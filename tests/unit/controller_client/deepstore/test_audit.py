@@ -1,4 +1,4 @@
-"""A whole audit: records, external view, servers and store put together, and what changes meanwhile."""
+"""A whole audit: records, external view, servers and store together, and changes during the audit."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(world.client.tables, "external_view", lambda _table: view)
     crcs: dict[str, dict[str, int]] = {"a": {}}
 
-    def told(server: str, _table: str) -> dict[str, int]:
+    def reported(server: str, _table: str) -> dict[str, int]:
         if server not in crcs:
             raise UnreachableError(f"{server} is down")
         return crcs[server]
 
-    monkeypatch.setattr(world.servers, "crcs", told)
+    monkeypatch.setattr(world.servers, "crcs", reported)
     monkeypatch.setattr(world.client.cluster, "version", lambda: PinotVersion(0, 11))
     for number, name in enumerate(("good", "gone", "small", "bare")):
         url = "" if name == "bare" else world.layout.url(TABLE, name)
@@ -87,7 +87,7 @@ def test_what_is_found(world: World) -> None:
     found = audit(world)
     assert (found.segments, found.consuming) == (4, 1)
     assert faults(found) == {
-        # The other server is silent, so it may have them or not.
+        # The other server is silent, so it may or may not have them.
         "gone": {Fault.OBJECT_GONE, Fault.COPIES_UNKNOWN},
         "small": {Fault.WRONG_SIZE, Fault.COPIES_UNKNOWN},
         "bare": {Fault.NO_URL, Fault.REPLICA_CRC, Fault.FEW_COPIES},
@@ -95,14 +95,14 @@ def test_what_is_found(world: World) -> None:
     assert found.silent == (("b", "b is down"),)
 
 
-def test_tars_are_read_on_wish(world: World) -> None:
+def test_tars_are_read_on_request(world: World) -> None:
     path = world.stored("good")
     path.write_bytes(bytes(path.stat().st_size))
     assert "good" not in faults(audit(world))
     assert Fault.WRONG_CRC in faults(audit(world, read_tars=True))["good"]
 
 
-def test_what_is_deleted_or_pushed_meanwhile_is_no_fault(world: World) -> None:
+def test_segments_deleted_or_pushed_meanwhile_are_not_faulty(world: World) -> None:
     store = ListedStore()
 
     def meanwhile() -> None:
@@ -113,7 +113,7 @@ def test_what_is_deleted_or_pushed_meanwhile_is_no_fault(world: World) -> None:
     assert set(faults(audit(world, store))) == {"bare"}
 
 
-def test_a_store_that_cannot_be_listed_loses_nothing(world: World) -> None:
+def test_a_store_that_cannot_be_listed_is_not_called_empty(world: World) -> None:
     class Refusing(LocalStore):
         def list(self, directory_uri: str) -> Iterator[FileInfo]:
             raise SourceError("refused")
@@ -122,7 +122,7 @@ def test_a_store_that_cannot_be_listed_loses_nothing(world: World) -> None:
     assert {Fault.NOT_CHECKED} == found["good"] == found["gone"] == found["small"]
 
 
-def test_a_table_without_a_store_is_asked_for_copies_on_servers_alone(world: World) -> None:
+def test_a_table_without_a_store_needs_copies_only_on_servers(world: World) -> None:
     fields = {
         "tableName": str(TABLE),
         "tableType": "REALTIME",
@@ -132,5 +132,5 @@ def test_a_table_without_a_store_is_asked_for_copies_on_servers_alone(world: Wor
     found = audit(world)
     assert found.policy is StorePolicy.SERVERS
     few = {Fault.COPIES_UNKNOWN}
-    # One of the two servers is silent; what lies in the store still counts.
+    # One of the two servers is silent; copies in the store still count.
     assert faults(found) == {"gone": few, "small": few, "bare": {Fault.REPLICA_CRC, Fault.FEW_COPIES}}

@@ -1,6 +1,6 @@
-"""A server that gives something else than the segment, beside one that has it right: that one is taken.
+"""A server that sends something other than the segment, next to one with a good copy: the good copy is used.
 
-The servers are real HTTP listeners, asked as their admin APIs are.
+The servers are real HTTP listeners, called like the servers' admin APIs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Peers(ServerAdmins):
 
 
 class Scene:
-    """A segment without a copy in the store, and servers that give what a test says."""
+    """A segment without a copy in the store, and servers that send what a test defines."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.world = World(folder)
@@ -104,7 +104,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 def _tar(*entries: tuple[str, bytes, str]) -> bytes:
-    """The segment's tar with more entries."""
+    """The segment's tar with additional entries."""
     target = io.BytesIO()
     with tarfile.open(fileobj=target, mode="w", format=tarfile.GNU_FORMAT) as tar:
         add(tar, "s", kind=tarfile.DIRTYPE)
@@ -184,7 +184,7 @@ STEPS: dict[str, Step] = {
 
 
 @pytest.mark.parametrize("kind", [*PACKED, *STEPS])
-def test_the_good_replica_is_taken(scene: Scene, tmp_path: Path, kind: str) -> None:
+def test_the_good_replica_is_used(scene: Scene, tmp_path: Path, kind: str) -> None:
     scene.serve("a", STEPS[kind] if kind in STEPS else answer(200, PACKED[kind](tmp_path)))
     done = scene.repair()
     assert done.outcome is Outcome.NO_SOURCE
@@ -201,7 +201,7 @@ def test_the_good_replica_is_taken(scene: Scene, tmp_path: Path, kind: str) -> N
     assert {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("x")} == set()
 
 
-def test_what_lies_in_the_store_unproven_is_replaced(scene: Scene, tmp_path: Path) -> None:
+def test_an_unverified_tar_in_the_store_is_replaced(scene: Scene, tmp_path: Path) -> None:
     scene.serve_tar("b", good())
     for kind in ("flipped bit of the rows", "tail cut", "creation.meta alone"):
         scene.world.stored().parent.mkdir(exist_ok=True)
@@ -233,7 +233,7 @@ def test_what_a_server_added_is_not_uploaded(scene: Scene) -> None:
 
 
 def _upserted(version: int, row: int = 0) -> dict[str, bytes]:
-    """A segment into whose version column a server has written; ``row`` changes another column."""
+    """A segment whose version column a server has written to; ``row`` changes another column."""
     marker = bytes.fromhex("deadbeefdeafbead")
     entries = {
         "$validUntil.forward_index": marker + struct.pack(">q", version),
@@ -252,7 +252,7 @@ def _upserted(version: int, row: int = 0) -> dict[str, bytes]:
     }
 
 
-def test_servers_that_agree_are_accepted_on_wish_alone(scene: Scene) -> None:
+def test_servers_that_agree_are_accepted_only_on_request(scene: Scene) -> None:
     scene.serve_tar("a", _upserted(1))
     scene.serve_tar("b", _upserted(2, row=5))
     assert scene.repair(accept_agreeing=True).outcome is Outcome.NO_SOURCE
@@ -270,8 +270,8 @@ def test_servers_that_agree_are_accepted_on_wish_alone(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("first", ["a", "b"])
-def test_a_server_with_a_label_of_its_own_may_be_the_second(scene: Scene, first: str) -> None:
-    """Each server that builds a segment for itself has written other versions into it by then."""
+def test_the_second_server_may_have_its_own_label(scene: Scene, first: str) -> None:
+    """Each server that builds a segment itself has written different versions into it by then."""
     own = {**_upserted(2), "v3/creation.meta": struct.pack(">qq", 5, 1)}
     for name in "ab":
         scene.serve_tar(name, _upserted(1) if name == first else own)
@@ -279,14 +279,14 @@ def test_a_server_with_a_label_of_its_own_may_be_the_second(scene: Scene, first:
     assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, first, Proof.SERVERS)
 
 
-def test_agreeing_about_another_segment_is_nothing(scene: Scene) -> None:
+def test_servers_that_agree_on_another_segment_are_not_accepted(scene: Scene) -> None:
     for name in "ab":
         scene.serve_tar(name, {**_upserted(1), "v3/creation.meta": struct.pack(">qq", 5, 1)})
     assert scene.repair(accept_agreeing=True).outcome is Outcome.NO_SOURCE
 
 
-def test_a_copy_of_which_only_the_data_is_proven_is_the_last_choice(tmp_path: Path) -> None:
-    """As Pinot 1.5 has it: the record has a data crc, and a reload has removed a committed index."""
+def test_a_copy_with_only_its_data_verified_is_the_last_choice(tmp_path: Path) -> None:
+    """As in Pinot 1.5: the record has a data crc, and a reload has removed a committed index."""
     with ExitStack() as stack:
         scene = Scene(tmp_path, stack)
         pinot = Path(__file__).parents[1] / "segment_tar" / "pinot_1_5"
@@ -307,20 +307,20 @@ def test_a_copy_of_which_only_the_data_is_proven_is_the_last_choice(tmp_path: Pa
         record = scene.world.record("seg")
         found = fetcher.fetch(record, replicas, tmp_path / "x.tar.gz")
         assert (found.place, found.proof) == ("a", Proof.DATA)
-        assert "the rest is not proven" in str(found)
+        assert "the rest is not verified" in str(found)
         scene.serve("b", answer(200, whole))
         found = fetcher.fetch(record, [*replicas, Replica("b", "ONLINE")], tmp_path / "x.tar.gz")
         assert (found.place, found.proof) == ("b", Proof.CONTENT)
-        assert "without what was added to it later: a.inverted_index, m.inverted_index" in str(found)
+        assert "without later additions: a.inverted_index, m.inverted_index" in str(found)
 
 
-def test_a_stored_tar_larger_than_it_may_be_is_not_fetched(tmp_path: Path) -> None:
+def test_a_stored_tar_above_the_limit_is_not_fetched(tmp_path: Path) -> None:
     world = World(tmp_path)
     size = write_tar(world.stored(), content=7)
     world.add(url=world.layout.object_uri(TABLE, "s"))
     fetcher = SegmentFetcher(
         world.client, world.servers, open_store=open_deep_store, limits=TarLimits(size - 1)
     )
-    with pytest.raises(NotFoundError, match="more than the"):
+    with pytest.raises(NotFoundError, match=r"but at most [\d,]+ are allowed"):
         fetcher.fetch(world.record(), [], tmp_path / "x")
     world.client.close()

@@ -1,4 +1,4 @@
-"""Repairs in other processes: what crosses, and what is told when nothing can be done there."""
+"""Repairs in other processes: what is sent to them, and what is reported if they cannot start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _judged(name: str) -> Judgement:
     return judge(record(name, crc=7), (Replica("Server_1", "ONLINE", 7),), None, 2)
 
 
-def test_what_crosses_to_other_processes_is_pickled(tmp_path: Path) -> None:
+def test_what_is_sent_to_other_processes_can_be_pickled(tmp_path: Path) -> None:
     part, judged = _part(tmp_path), _judged("s")
     assert judged.repairable
     copy = pickle.loads(pickle.dumps(part))  # noqa: S301
@@ -36,7 +36,7 @@ def test_what_crosses_to_other_processes_is_pickled(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(judged)) == judged  # noqa: S301
 
 
-def test_a_machine_that_cannot_begin_tells_so_for_each_segment(tmp_path: Path) -> None:
+def test_a_machine_that_cannot_start_reports_each_segment_as_failed(tmp_path: Path) -> None:
     done = _part(tmp_path, zookeeper="")(iter([_judged("a"), _judged("b")]))
     assert [(each.segment, each.outcome) for each in done] == [("a", Outcome.FAILED), ("b", Outcome.FAILED)]
     assert all("'' is not a ZooKeeper address" in str(each.message) for each in done)

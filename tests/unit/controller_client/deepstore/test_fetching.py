@@ -61,7 +61,7 @@ def test_then_servers_with_the_right_crc(world: World, tmp_path: Path, content: 
 @pytest.mark.parametrize(
     "url", ["http://[", "https:", "s3://[", "file:///a/../b", "http://me:secret@host:x/s"]
 )
-def test_a_url_that_cannot_be_read_is_a_reason_to_ask_servers(world: World, tmp_path: Path, url: str) -> None:
+def test_with_an_invalid_url_servers_are_tried(world: World, tmp_path: Path, url: str) -> None:
     world.give("a")
     found = fetcher(world).fetch(record(url=url), [Replica("a", "ONLINE")], tmp_path / "s")
     assert found.place == "a"
@@ -70,12 +70,12 @@ def test_a_url_that_cannot_be_read_is_a_reason_to_ask_servers(world: World, tmp_
     assert "secret" not in refused.reason
 
 
-def test_nothing_is_left_where_no_place_has_it(world: World, tmp_path: Path) -> None:
+def test_nothing_is_left_behind_if_no_place_has_it(world: World, tmp_path: Path) -> None:
     world.give("a", content=8)
     with pytest.raises(NotFoundError) as refused:
         fetcher(world).fetch(record(), [Replica("a", "ONLINE"), Replica("b", "ONLINE")], tmp_path / "s")
     for word in (
-        "no download url",
+        "no download URL",
         f"a: its tar has crc {crc_of(8)}, not {crc_of(7)}",
         "b: b does not have s",
     ):
@@ -90,7 +90,7 @@ def _full() -> OSError:
 
 
 def _in_the_store(_path: Path, _most: int) -> None:
-    """As a store reports it that copies files."""
+    """As a store that copies files reports it."""
     try:
         raise _full()
     except OSError as error:
@@ -102,7 +102,7 @@ def _raw(_path: Path, _most: int) -> None:
 
 
 @pytest.mark.parametrize("download", [_in_the_store, _raw])
-def test_a_full_disk_is_no_fault_of_a_place(tmp_path: Path, download: Callable[[Path, int], None]) -> None:
+def test_a_full_disk_is_not_blamed_on_a_place(tmp_path: Path, download: Callable[[Path, int], None]) -> None:
     places = [Place("a", download), Place("b", lambda path, _most: write_tar(path))]
     with pytest.raises(SetupError, match="No space left on device"):
         fetch_first("s", record().expected, places, tmp_path / "s", TarLimits())

@@ -54,7 +54,7 @@ def test_the_store_has_a_good_copy_or_exactly_one_fault(judgement: Judgement) ->
 
 
 @given(records, replica_lists, stored_things, st.integers(min_value=1, max_value=4))
-def test_one_more_replica_never_makes_copies_fewer(
+def test_one_more_replica_never_reduces_the_copies(
     segment: SegmentRecord, replicas: tuple[Replica, ...], stored: Stored, least: int
 ) -> None:
     before = judge(segment, replicas, stored, least)
@@ -64,7 +64,7 @@ def test_one_more_replica_never_makes_copies_fewer(
 
 
 @given(judged)
-def test_copies_are_what_is_known_to_be_good(judgement: Judgement) -> None:
+def test_only_copies_known_to_be_good_count(judgement: Judgement) -> None:
     if judgement.record.consuming:
         return
     crc = judgement.record.crc
@@ -76,7 +76,7 @@ def test_copies_are_what_is_known_to_be_good(judgement: Judgement) -> None:
 def test_too_few_known_copies_are_always_found(
     segment: SegmentRecord, replicas: tuple[Replica, ...], stored: Stored, least: int
 ) -> None:
-    """Whatever a silent server has: a clean segment has its copies, and a fault is one when all is known."""
+    """Whatever a silent server has: a clean segment has its copies, and faults remain once all is known."""
     judgement = judge(segment, replicas, stored, least)
     if segment.consuming:
         return
@@ -110,7 +110,7 @@ def test_each_fault_of_the_store(size: int | None, stored: Stored | None, fault:
     assert judgement.repairable == (fault not in (None, Fault.NOT_CHECKED))
 
 
-def test_a_replica_with_another_crc_is_named_and_is_no_copy() -> None:
+def test_a_replica_with_another_crc_is_named_and_does_not_count() -> None:
     replicas = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 8))
     judgement = judge(record(crc=7), replicas, None, 2)
     assert faults(judgement) == {Fault.NO_URL, Fault.REPLICA_CRC, Fault.FEW_COPIES}
@@ -127,13 +127,13 @@ def test_a_silent_servers_copy_is_neither_counted_nor_called_missing() -> None:
     judgement = judge(record(crc=7, url=URL), replicas, Stored(StoredState.ABSENT), 2)
     assert faults(judgement) == {Fault.OBJECT_GONE, Fault.COPIES_UNKNOWN}
     assert judgement.copies == 1
-    assert "no check sum from b" in str(judgement.findings)
+    assert "no checksum from b" in str(judgement.findings)
     assert faults(judge(record(crc=7, url=URL), replicas, Stored(StoredState.PRESENT, 5), 2)) == set()
     assert Fault.FEW_COPIES in faults(judge(record(crc=7), replicas[1:], None, 2))
 
 
 def test_the_size_of_a_folder_is_not_compared_with_a_tar() -> None:
-    """Since 1.3 Pinot writes the unpacked size where servers commit, and the tar's where it is pushed."""
+    """Since 1.3, Pinot records the unpacked size for commits by servers, and the tar's size for pushes."""
     stored = Stored(StoredState.PRESENT, 11)
     committed = record(crc=7, url=URL, size=10, folder_sizes=True)
     assert judge(committed, (), stored, 1).stored_well
@@ -144,7 +144,7 @@ def test_the_size_of_a_folder_is_not_compared_with_a_tar() -> None:
 
 
 def test_replicas_that_built_a_segment_themselves_may_have_another_crc() -> None:
-    """Since 1.5 the data crc decides for those, which servers do not report."""
+    """Since 1.5, the data crc decides for those, and servers do not report it."""
     more = {"segment.data.crc": "5", "segment.use.data.crc": "true"}
     replicas = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 8))
     judgement = judge(record(crc=7, url=URL, more=more), replicas, Stored(StoredState.PRESENT, 11), 3)
@@ -158,7 +158,7 @@ def test_a_segment_that_is_not_committed_has_no_copies_yet(status: str) -> None:
 
 
 @pytest.mark.parametrize("replicas", [(), (Replica("a", "ERROR"), Replica("b", "OFFLINE"))])
-def test_a_segment_is_lost_that_no_server_can_build(replicas: tuple[Replica, ...]) -> None:
+def test_a_segment_that_no_server_can_build_is_lost(replicas: tuple[Replica, ...]) -> None:
     assert faults(judge(record(status="COMMITTING"), replicas, None, 2)) == {Fault.NOT_BUILT}
     assert judge(record(status="IN_PROGRESS"), replicas, None, 2).findings == ()
 
@@ -167,10 +167,10 @@ def test_a_segment_is_lost_that_no_server_can_build(replicas: tuple[Replica, ...
     ("states", "is_lost"),
     [(("CONSUMING", "CONSUMING"), False), (("CONSUMING", "ERROR"), False), (("ERROR", "OFFLINE"), True)],
 )
-def test_a_segment_is_not_lost_whose_servers_have_not_turned_from_consuming_yet(
+def test_a_segment_whose_servers_still_show_consuming_is_not_lost(
     states: tuple[str, str], is_lost: bool
 ) -> None:
-    """The record of a commit is there a moment before the servers' new states."""
+    """The record of a commit exists a moment before the servers' new states."""
     replicas = tuple(Replica(server, state, 1) for server, state in zip("ab", states, strict=True))
     committed = judge(record(crc=1, status="DONE"), replicas, None, 2)
     assert committed.unstored

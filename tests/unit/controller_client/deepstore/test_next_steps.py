@@ -35,13 +35,13 @@ def test_without_findings_there_is_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-def test_every_fault_has_a_step_and_ends_with_another_audit(fault: Fault) -> None:
+def test_every_fault_has_a_step_and_another_audit_at_the_end(fault: Fault) -> None:
     first, *_, last = next_steps([audit(fault)])
     assert first != last
     assert last.commands == ("pinotctl deepstore audit",)
 
 
-def test_a_repair_is_tried_out_before() -> None:
+def test_a_repair_is_preceded_by_a_dry_run() -> None:
     step = next_steps([audit(Fault.NO_URL), audit(Fault.OBJECT_GONE, table="u_OFFLINE")])[0]
     assert step.commands == (
         f"pinotctl deepstore repair {TABLE} u_OFFLINE --dry-run",
@@ -49,17 +49,17 @@ def test_a_repair_is_tried_out_before() -> None:
     )
 
 
-def test_of_many_tables_all_are_repaired() -> None:
+def test_with_many_tables_all_tables_are_repaired() -> None:
     step = next_steps([audit(Fault.NO_URL, table=f"t{number}_OFFLINE") for number in range(50)])[0]
     assert step.commands[-1] == "pinotctl deepstore repair"
 
 
-def test_a_table_s_name_is_one_word_of_the_shell() -> None:
+def test_table_names_are_quoted_for_the_shell() -> None:
     step = next_steps([audit(Fault.NO_URL, table="a; rm -rf ~_OFFLINE")])[0]
     assert shlex.split(step.commands[-1]) == ["pinotctl", "deepstore", "repair", "a; rm -rf ~_OFFLINE"]
 
 
-def test_the_commands_are_those_of_pinotctl() -> None:
+def test_the_commands_exist_in_pinotctl() -> None:
     for command in (line for step in next_steps(FAULTY_REPORT.tables) for line in step.commands):
         program, *words = shlex.split(command)
         if program == "pinotctl":

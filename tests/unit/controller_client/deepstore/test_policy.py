@@ -1,4 +1,4 @@
-"""Tables without a deep store: what is checked, what the audit asks, and the way back."""
+"""Tables without a deep store: what is checked, what the audit requires, and how to go back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def wrong(checks: list[Check]) -> str:
     return "; ".join(check.text for check in checks if check.verdict is Verdict.WRONG)
 
 
-def test_the_policy_stands_in_the_config_and_other_entries_stay() -> None:
+def test_the_policy_is_in_the_config_and_other_entries_are_kept() -> None:
     document = config(metadata={"customConfigs": {"owner": "me"}}).to_json()
     set_policy(document, SERVERS)
     assert document["metadata"]["customConfigs"] == {"owner": "me", POLICY_KEY: "servers"}
@@ -62,9 +62,9 @@ def test_a_policy_of_a_later_release_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("replicas", "servers", "word"),
-    [(2, 2, ""), (3, 4, ""), (1, 4, "the only copy"), (3, 2, "3 replicas, but 2")],
+    [(2, 2, ""), (3, 4, ""), (1, 4, "the only copy"), (3, 2, "3 replicas, but only 2 servers")],
 )
-def test_without_a_store_a_table_needs_replicas_and_servers_for_them(
+def test_without_a_store_a_table_needs_enough_replicas_and_servers(
     replicas: int, servers: int, word: str
 ) -> None:
     found = wrong(check_table(config(replicas), SERVERS, servers))
@@ -72,7 +72,7 @@ def test_without_a_store_a_table_needs_replicas_and_servers_for_them(
     assert word in found
 
 
-def test_without_a_store_a_folder_of_the_controller_will_do() -> None:
+def test_without_a_store_a_folder_on_the_controller_is_enough() -> None:
     folder = {"controller.data.dir": "/data"}
     assert not wrong(check_controller(folder, VERSION, SERVERS))
     assert "--policy servers" in wrong(check_controller(folder, VERSION, STORE))
@@ -80,7 +80,7 @@ def test_without_a_store_a_folder_of_the_controller_will_do() -> None:
     assert "split.commit" in wrong(check_controller(split, VERSION, SERVERS))
 
 
-def test_without_a_store_a_server_needs_no_way_to_it_but_to_its_peers() -> None:
+def test_without_a_store_a_server_must_only_reach_its_peers() -> None:
     assert not wrong(check_server("a", {}, "/data", "http", SERVERS))
     assert "lacks https" in wrong(check_server("a", {}, "/data", "https", SERVERS))
     (check,) = check_server(
@@ -89,7 +89,7 @@ def test_without_a_store_a_server_needs_no_way_to_it_but_to_its_peers() -> None:
     assert check.verdict is Verdict.NOTE
 
 
-def test_a_server_that_uploads_elsewhere_is_told_where_late_uploads_belong() -> None:
+def test_a_note_about_a_server_that_uploads_elsewhere() -> None:
     server = {
         "pinot.server.instance.segment.store.uri": "s3://b/commits",
         "pinot.server.storage.factory.class.s3": "S3PinotFS",
@@ -112,7 +112,7 @@ REPLICAS = st.lists(
     stored=st.none() | st.builds(Stored, st.sampled_from(StoredState), st.sampled_from([None, 0, 5])),
     least=st.integers(1, 4),
 )
-def test_without_a_store_copies_on_servers_are_what_is_asked_and_the_store_has_no_faults(
+def test_without_a_store_only_copies_on_servers_are_required(
     replicas: list[tuple[str, int | None]], stored: Stored | None, least: int
 ) -> None:
     servers = tuple(Replica(f"s{number}", state, crc) for number, (state, crc) in enumerate(replicas))
@@ -125,12 +125,12 @@ def test_without_a_store_copies_on_servers_are_what_is_asked_and_the_store_has_n
         good + found.stored_well < least
     )
     assert not found.repairable
-    # Whether the store is asked for changes nothing about what is there.
+    # Whether the store is required does not change which copies exist.
     with_store = judge(segment, servers, stored, least)
     assert (with_store.copies, with_store.stored_well) == (found.copies, found.stored_well)
 
 
-def test_the_last_server_with_a_segment_may_not_stop() -> None:
+def test_the_last_server_with_a_segment_must_not_stop() -> None:
     both = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 7))
     assert judge_server(judge(record(crc=7), both, None, 2, SERVERS), "a") is None
     assert judge_server(judge(record(crc=7), both[:1], None, 2, SERVERS), "a") is not None
@@ -163,7 +163,7 @@ def test_peers_are_needed_while_the_store_lacks_a_copy(stored: Stored | None, is
         assert "--policy store" not in wrong(found)
         assert "--policy store" in wrong(check_copies(TABLE, judged, SERVERS))
     (note,) = (check.text for check in found if check.verdict is Verdict.NOTE)
-    assert note.startswith("1 segment consumed now")
+    assert note.startswith("1 consuming segment")
 
 
 def test_peers_are_needed_by_pauseless_tables() -> None:

@@ -1,4 +1,4 @@
-"""Credentials go to the cluster's own hosts, and nowhere else, whatever urls and redirects name."""
+"""Credentials go only to the cluster's own hosts, whatever URLs and redirects name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def listen() -> Iterator[Listen]:
 
 
 class Cluster:
-    """A controller that knows instances; it gives tars, and redirects where it is asked to."""
+    """A controller that knows instances; it sends tars, and redirects for certain paths."""
 
     def __init__(self, listen: Listen) -> None:
         self.controller = listen()
@@ -118,7 +118,9 @@ def test_another_host_never_sees_credentials(
     assert other.requests[0].target == f"/bucket/s?{SIGNATURE}"
 
 
-def test_nor_does_it_by_a_redirect_and_back_it_does(cluster: Cluster, listen: Listen, tmp_path: Path) -> None:
+def test_a_redirect_to_another_host_sends_none_and_one_back_does(
+    cluster: Cluster, listen: Listen, tmp_path: Path
+) -> None:
     cluster.redirects["/to"] = "/near?x=1"
     there = listen(answer(302, "", {"Location": f"{cluster.controller.url}/to"}), host="127.0.0.2")
     cluster.redirects["/away"] = f"{there.url}/there?{SIGNATURE}"
@@ -144,7 +146,7 @@ def test_controllers_and_servers_of_the_cluster_get_them(
 
 
 def test_a_controller_at_the_configured_port_gets_them(cluster: Cluster, tmp_path: Path) -> None:
-    """Where the port that it registers is another one: with TLS Pinot reports that of plain HTTP."""
+    """Even if it registers another port: with TLS, Pinot reports the port of plain HTTP."""
     port = int(cluster.controller.url.rpartition(":")[2])
     cluster.add("Controller_127.0.0.2_9000", "http://127.0.0.2:9000")
     with ScriptedServer(answer(200, TAR), host="127.0.0.2", port=port) as second:
@@ -152,7 +154,7 @@ def test_a_controller_at_the_configured_port_gets_them(cluster: Cluster, tmp_pat
         assert None not in credentials(second)
 
 
-def test_what_the_controller_calls_its_own_address_gets_them(
+def test_the_address_that_the_controller_reports_gets_them(
     cluster: Cluster, listen: Listen, tmp_path: Path
 ) -> None:
     vip, other = (listen(answer(200, TAR), host="127.0.0.2") for _ in range(2))
@@ -172,14 +174,14 @@ def test_a_cluster_under_tls_sends_none_without(listen: Listen, tmp_path: Path) 
     assert credentials(plain) == [None]
 
 
-def test_a_client_certificate_is_for_the_clusters_hosts_alone(
+def test_a_client_certificate_is_only_for_the_clusters_hosts(
     listen: Listen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own, other = listen(), listen(host="127.0.0.2")
     tls = Tls(client_cert_file=str(tmp_path / "none.pem"), verify=False)
     policy = RetryPolicy(attempts=1)
     config = ControllerConfig(own.url.replace("http:", "https:"), tls=tls, retry=policy)
-    # As if the file had been there when the client was made.
+    # As if the file had existed when the client was created.
     monkeypatch.setattr(Tls, "check", lambda _tls: None)
     with ControllerClient(config, clock=FakeClock()) as client:
         monkeypatch.setattr(client.instances, "list", list)
@@ -192,7 +194,7 @@ def test_a_client_certificate_is_for_the_clusters_hosts_alone(
             copies.download(f"{other.url.replace('http:', 'https:')}/s", tmp_path / "tar", MOST)
 
 
-def test_nor_are_the_users_own_of_other_hosts_sent(
+def test_credentials_from_the_users_netrc_are_not_sent(
     cluster: Cluster, listen: Listen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netrc = tmp_path / "netrc"
@@ -207,7 +209,7 @@ def test_nor_are_the_users_own_of_other_hosts_sent(
     assert credentials(other) == [None, None]
 
 
-def test_a_server_that_sends_elsewhere_is_refused(cluster: Cluster, listen: Listen, tmp_path: Path) -> None:
+def test_a_server_that_redirects_is_refused(cluster: Cluster, listen: Listen, tmp_path: Path) -> None:
     other = listen(host="127.0.0.2")
     server = listen(answer(302, "", {"Location": f"{other.url}/x"}), host="127.0.0.3")
     cluster.add("Server_1", server.url)
@@ -222,20 +224,20 @@ def test_a_server_that_sends_elsewhere_is_refused(cluster: Cluster, listen: List
 
 def test_endless_redirects_end(cluster: Cluster, tmp_path: Path) -> None:
     cluster.redirects["/around"] = "/around"
-    with pytest.raises(RejectedError, match="times"):
+    with pytest.raises(RejectedError, match="more than 5 redirects"):
         fetched(cluster, f"{cluster.controller.url}/around", tmp_path)
     assert len(cluster.controller.requests) < 10
 
 
 @pytest.mark.parametrize("location", ["ftp://127.0.0.2/x", "file:///etc/passwd", "http://", "//["])
-def test_a_redirect_to_what_is_no_http(cluster: Cluster, tmp_path: Path, location: str) -> None:
+def test_a_redirect_to_another_scheme_is_refused(cluster: Cluster, tmp_path: Path, location: str) -> None:
     cluster.redirects["/away"] = location
     with pytest.raises(PinotPluginError):
         fetched(cluster, f"{cluster.controller.url}/away", tmp_path)
 
 
 def _endless(handler: Any) -> None:
-    """Send without an end, and without a length."""
+    """Send an endless body without a length."""
     handler.send_response(200)
     handler.end_headers()
     handler.close_connection = True
@@ -253,7 +255,7 @@ def _chunked(handler: Any) -> None:
 
 
 def _packed(handler: Any) -> None:
-    """A few bytes that would unpack on the way to what is larger than it may be."""
+    """A few bytes that would unpack to more than the limit on the way."""
     body = zlib.compress(bytes(1 << 20))[: MOST - 1]
     handler.send_response(200)
     handler.send_header("Content-Encoding", "deflate")
@@ -263,7 +265,7 @@ def _packed(handler: Any) -> None:
 
 
 @pytest.mark.parametrize("step", [_endless, _chunked, answer(200, bytes(MOST + 1))])
-def test_a_body_that_is_longer_than_it_may_be(
+def test_a_body_above_the_limit_is_refused(
     cluster: Cluster, listen: Listen, tmp_path: Path, step: Step
 ) -> None:
     other = listen(step, host="127.0.0.2")
@@ -272,7 +274,7 @@ def test_a_body_that_is_longer_than_it_may_be(
     assert (tmp_path / "tar").stat().st_size <= MOST + (1 << 20)
 
 
-def test_a_body_comes_as_it_is_and_is_not_unpacked(cluster: Cluster, listen: Listen, tmp_path: Path) -> None:
+def test_a_body_is_not_unpacked(cluster: Cluster, listen: Listen, tmp_path: Path) -> None:
     other = listen(_packed, host="127.0.0.2")
     assert len(fetched(cluster, f"{other.url}/s", tmp_path)) < MOST
     assert other.requests[0].headers["Accept-Encoding"] == "identity"
@@ -306,11 +308,11 @@ def test_neither_errors_nor_logs_show_a_signature(
     assert not [secret for secret in SECRETS if secret in text]
 
 
-def test_a_host_that_wants_what_it_is_not_sent_is_explained(
+def test_a_foreign_host_that_requires_credentials_is_explained(
     cluster: Cluster, listen: Listen, tmp_path: Path
 ) -> None:
     other = listen(answer(401, "who are you?"), host="127.0.0.2")
-    with pytest.raises(AuthError, match="no controller or server of the cluster"):
+    with pytest.raises(AuthError, match="it is not a controller or server of the cluster"):
         fetched(cluster, f"{other.url}/s", tmp_path)
     own = listen(answer(403, {"error": "Permission is denied"}), host="127.0.0.3")
     cluster.add("Controller_127.0.0.3_9000", own.url)

@@ -1,4 +1,4 @@
-"""A repair that is killed, raced or given wrong copies."""
+"""A repair that is killed, races with others, or gets wrong copies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def assert_right(world: World, content: int = 7) -> None:
     assert record.size_bytes == world.stored().stat().st_size
 
 
-def test_a_replica_with_another_crc_is_named_and_passed_over(world: World) -> None:
+def test_a_replica_with_another_crc_is_named_and_skipped(world: World) -> None:
     world.add()
     world.give("a", content=8)
     world.give("c", content=7)
@@ -56,7 +56,7 @@ def test_a_replica_with_another_crc_is_named_and_passed_over(world: World) -> No
     assert_right(world)
 
 
-def test_a_server_that_said_the_right_crc_is_asked_first(world: World) -> None:
+def test_a_server_that_reported_the_right_crc_is_tried_first(world: World) -> None:
     world.add()
     world.give("a", content=7)
     world.give("b", content=7)
@@ -118,13 +118,13 @@ def test_a_repair_that_is_overtaken_finds_it_good(world: World) -> None:
 @pytest.mark.parametrize(
     ("moment", "outcome"),
     [
-        # It overwrites what was pushed, notices, and uploads the new one.
+        # It overwrites what was pushed, notices that, and uploads the new segment.
         ("before upload", Outcome.REPAIRED),
         ("after upload", Outcome.GOOD),
         ("before the url", Outcome.GOOD),
     ],
 )
-def test_a_segment_that_is_pushed_anew_meanwhile_ends_with_its_new_copy(
+def test_a_segment_that_is_pushed_again_meanwhile_ends_with_its_new_copy(
     world: World, moment: str, outcome: Outcome
 ) -> None:
     world.add()
@@ -165,7 +165,7 @@ def test_a_segment_that_is_deleted_meanwhile_leaves_nothing(world: World, moment
     assert not world.stored().exists()
 
 
-def test_a_wrong_object_is_replaced_and_its_size_told(world: World) -> None:
+def test_a_wrong_object_is_replaced_and_its_size_recorded(world: World) -> None:
     world.add(url=world.layout.url(TABLE, "s"), size=12345)
     write_tar(world.stored(), content=99)
     world.give("a", content=7)
@@ -173,7 +173,7 @@ def test_a_wrong_object_is_replaced_and_its_size_told(world: World) -> None:
     assert_right(world)
 
 
-def test_a_right_object_of_another_size_is_kept(world: World) -> None:
+def test_a_good_object_with_another_size_is_kept(world: World) -> None:
     world.add(url=world.layout.url(TABLE, "s"), size=12345)
     write_tar(world.stored(), content=7)
     assert world.repairer.repair(world.judged()).outcome is Outcome.REPAIRED
@@ -181,7 +181,7 @@ def test_a_right_object_of_another_size_is_kept(world: World) -> None:
     assert world.files.uploads == 0
 
 
-def test_a_store_that_fails_is_told(world: World) -> None:
+def test_a_failing_store_is_reported(world: World) -> None:
     world.add()
     world.give("a", content=7)
 
@@ -194,7 +194,7 @@ def test_a_store_that_fails_is_told(world: World) -> None:
     assert world.record().version == 0
 
 
-def test_many_at_once_and_a_stop_begins_no_more(world: World) -> None:
+def test_many_in_parallel_and_none_after_a_stop(world: World) -> None:
     names = [f"s{number}" for number in range(12)]
     for name in names:
         world.add(name)
@@ -211,7 +211,7 @@ def test_many_at_once_and_a_stop_begins_no_more(world: World) -> None:
         list(repair_all(world.repairer, judged, parallel=0))
 
 
-def test_a_repair_opens_the_store_once_and_asks_once_for_each_size(
+def test_a_repair_opens_the_store_once_and_reads_each_size_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, sizes = [], []

@@ -41,7 +41,7 @@ def test_a_silent_server_is_named_as_the_reason() -> None:
     replicas = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE"))
     found = judge_server(judge(record(crc=7), replicas, None, 1), "a")
     assert found is not None
-    assert "no check sum from b" in found.reason
+    assert "no checksum from b" in found.reason
 
 
 def test_a_consuming_segment() -> None:
@@ -61,7 +61,7 @@ def test_a_segment_that_is_being_built(other: str | None, at_risk: bool) -> None
     replicas = (Replica("a", "CONSUMING"), *((Replica("b", other),) if other else ()))
     found = judge_server(judge(record(status="COMMITTING"), replicas, None, 2), "a")
     assert (found is not None) == at_risk
-    # The table consumes behind its rows: without the server they are missing until they are consumed again.
+    # The table already consumes later rows: without the server, these are missing until consumed again.
     if found is not None:
         assert found.state is SegmentState.COMMITTING
         assert not Safety("a", 0, (found,)).safe
@@ -82,7 +82,7 @@ GOOD = {
     [
         ({}, ""),
         ({"pinot.server.instance.segment.store.uri": ""}, "never upload"),
-        ({"pinot.server.instance.segment.store.uri": "hdfs://n/segments"}, "cannot move"),
+        ({"pinot.server.instance.segment.store.uri": "hdfs://n/segments"}, "cannot be moved"),
         ({"pinot.server.storage.factory.class.s3": None}, "cannot reach"),
         ({"pinot.server.instance.enable.split.commit": "false"}, "split.commit"),
     ],
@@ -106,7 +106,7 @@ def test_a_controller() -> None:
     assert not texts(checks, Verdict.WRONG)
     assert "up to 10 s" in texts(checks, Verdict.NOTE)
     assert "up to 300 s" in texts(check_controller({"controller.data.dir": ROOT}, new, STORE), Verdict.NOTE)
-    assert "folder of the controller" in texts(
+    assert "folder on the controller" in texts(
         check_controller({"controller.data.dir": "/d"}, old, STORE), Verdict.WRONG
     )
     config = {"controller.data.dir": ROOT, "controller.enable.split.commit": "false"}

@@ -1,4 +1,4 @@
-"""The store's side: where a tar lies, what a listing says, and what a tar holds."""
+"""The store's side: where a tar is, and what a listing shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ S3 = StoreLayout("s3://bucket/segments", "http://controller:9000")
         lambda name: name not in (".", "..")
     )
 )
-def test_the_url_that_is_written_leads_to_the_object_that_is_written(name: str) -> None:
+def test_the_written_url_points_to_the_written_object(name: str) -> None:
     for layout in (S3, StoreLayout("file:///data", "http://controller:9000")):
         assert layout.object_of(layout.url(TABLE, name)) == layout.object_uri(TABLE, name)
 
@@ -41,7 +41,7 @@ def test_urls_as_pinot_writes_them() -> None:
     assert S3.object_of("http://controller:9000/segments/t/t__0") is None
 
 
-def test_a_listing_tells_sizes_and_what_is_missing(tmp_path: Path) -> None:
+def test_a_listing_shows_sizes_and_missing_objects(tmp_path: Path) -> None:
     size = write_tar(tmp_path / "t" / "there", name="there")
     layout = folder_layout(tmp_path)
     listing = StoreListing(layout, open_deep_store)
@@ -62,7 +62,7 @@ def test_a_listing_tells_sizes_and_what_is_missing(tmp_path: Path) -> None:
     assert not (tmp_path / "work").exists()
 
 
-def test_what_cannot_be_looked_at_is_not_called_missing(tmp_path: Path) -> None:
+def test_what_cannot_be_checked_is_not_called_missing(tmp_path: Path) -> None:
     unseen = folder_layout(tmp_path / "not-here")
     assert StoreListing(unseen, open_deep_store).inspect(unseen.url(TABLE, "s")).state is StoredState.UNKNOWN
     hdfs = StoreLayout("hdfs://name/segments", "http://c:1")
@@ -72,7 +72,7 @@ def test_what_cannot_be_looked_at_is_not_called_missing(tmp_path: Path) -> None:
     assert StoreListing(S3, open_deep_store).inspect("http://c:1/segments/t/s").state is StoredState.UNKNOWN
 
 
-def test_a_name_that_climbs_leads_nowhere() -> None:
+def test_a_name_that_leaves_its_folder_is_refused() -> None:
     folder = StoreLayout("file:///data", "http://controller:9000")
     for layout in (S3, folder):
         for name in ("../x", "..", "", "a/b", "."):
@@ -87,7 +87,7 @@ def test_a_name_that_climbs_leads_nowhere() -> None:
 @pytest.mark.parametrize(
     "url", ["http://[", "https:", "s3://[", "//[", "x y", "http://me:secret@[/a", "file:///a/.."]
 )
-def test_a_url_that_cannot_be_read_leads_nowhere(tmp_path: Path, url: str) -> None:
+def test_an_invalid_url_points_to_no_object(tmp_path: Path, url: str) -> None:
     for layout in (S3, StoreLayout(f"file://{tmp_path}", "http://controller:9000")):
         found = StoreListing(layout, open_deep_store).inspect(url)
         assert found.state is not StoredState.PRESENT
@@ -110,7 +110,7 @@ def test_a_url_is_shown_without_its_secrets(url: str, expected: str) -> None:
     assert "secret" not in repr(segment)
 
 
-def test_requests_are_spread(tmp_path: Path) -> None:
+def test_requests_are_spread_over_time(tmp_path: Path) -> None:
     clock = FakeClock()
     limit = RateLimit(10, clock)
     start = clock.monotonic()

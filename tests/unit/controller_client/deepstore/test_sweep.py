@@ -1,4 +1,4 @@
-"""What is swept, and what somebody may still need."""
+"""What is swept, and what may still be needed."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def swept(world: World) -> list[tuple[str, str]]:
     [
         (None, False, True),
         ("DONE", True, True),
-        # The repair comes first: the server may still move it.
+        # Kept for a repair: the server may still move it.
         ("DONE", False, False),
         ("IN_PROGRESS", False, False),
         ("COMMITTING", False, False),
     ],
 )
-def test_a_temporary_name_goes_when_its_segment_has_a_url_elsewhere_or_is_gone(
+def test_a_temporary_object_is_deleted_if_its_segments_url_points_elsewhere_or_it_is_gone(
     world: World, name: str, status: str | None, has_url: bool, is_swept: bool
 ) -> None:
     path = put(world, name)
@@ -89,14 +89,14 @@ def test_a_temporary_name_goes_when_its_segment_has_a_url_elsewhere_or_is_gone(
     assert path.exists() != is_swept
 
 
-def test_a_temporary_name_to_which_a_url_leads_stays(world: World) -> None:
+def test_a_temporary_object_that_a_url_points_to_is_kept(world: World) -> None:
     name = f"{NAME}.tmp.{LOT}"
     put(world, name)
     record(world, url=world.layout.url(TABLE, name))
     assert swept(world) == []
 
 
-def test_an_upload_of_a_segment_that_is_gone_goes_and_one_that_there_is_stays(world: World) -> None:
+def test_uploads_of_deleted_segments_are_deleted_and_others_kept(world: World) -> None:
     gone = put(world, "t__0__1__20260101T0000Z")
     here = put(world, NAME)
     record(world)
@@ -116,7 +116,7 @@ def test_an_upload_of_a_segment_that_is_gone_goes_and_one_that_there_is_stays(wo
         "notes.txt",
     ],
 )
-def test_what_servers_of_this_table_do_not_commit_stays(world: World, name: str) -> None:
+def test_what_the_tables_servers_do_not_commit_is_kept(world: World, name: str) -> None:
     path = world.stored("x").parent / name
     path.parent.mkdir(parents=True, exist_ok=True)
     put(world, "t__0__1__20260101T0000Z").rename(path)
@@ -124,14 +124,14 @@ def test_what_servers_of_this_table_do_not_commit_stays(world: World, name: str)
 
 
 @pytest.mark.parametrize("name", [NAME, f"{NAME}.tmp.{LOT}"])
-def test_what_was_pushed_to_the_offline_table_of_the_same_folder_stays(world: World, name: str) -> None:
+def test_what_was_pushed_to_the_offline_table_is_kept(world: World, name: str) -> None:
     put(world, name)
     offline = TABLE.as_type(TableType.OFFLINE)
     world.properties.create(segment_path(offline, NAME), ZNRecord(NAME))
     assert swept(world) == []
 
 
-def test_a_table_whose_folder_cannot_be_swept_does_not_keep_the_others(
+def test_a_table_whose_folder_cannot_be_swept_does_not_stop_the_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = put(world, f"{NAME}.tmp.{LOT}")
@@ -149,12 +149,12 @@ def test_a_table_whose_folder_cannot_be_swept_does_not_keep_the_others(
     assert not path.exists()
 
 
-def test_what_is_young_stays(world: World) -> None:
+def test_young_objects_are_kept(world: World) -> None:
     put(world, f"{NAME}.tmp.{LOT}", age_s=3_600.0)
     assert swept(world) == []
 
 
-def test_a_table_of_which_there_is_no_record_at_all_is_left_alone(tmp_path: Path) -> None:
+def test_a_table_without_any_records_is_skipped(tmp_path: Path) -> None:
     world = World(tmp_path)
     put(world, NAME)
     assert swept(world) == []
@@ -162,7 +162,7 @@ def test_a_table_of_which_there_is_no_record_at_all_is_left_alone(tmp_path: Path
     world.client.close()
 
 
-def test_what_is_needed_again_when_it_is_to_be_deleted_stays(world: World) -> None:
+def test_what_is_needed_again_before_its_deletion_is_kept(world: World) -> None:
     path = put(world, f"{NAME}.tmp.{LOT}")
     looker = sweeper(world)
     found = list(looker.find([TABLE]))
@@ -172,7 +172,7 @@ def test_what_is_needed_again_when_it_is_to_be_deleted_stays(world: World) -> No
     assert path.exists()
 
 
-def test_a_sweep_that_is_stopped_deletes_no_more(world: World) -> None:
+def test_a_stopped_sweep_deletes_nothing_more(world: World) -> None:
     paths = [put(world, f"{NAME}.tmp.{uuid.UUID(int=number)}") for number in range(3)]
     looker = sweeper(world)
     found = list(looker.find([TABLE]))
@@ -182,7 +182,7 @@ def test_a_sweep_that_is_stopped_deletes_no_more(world: World) -> None:
 
 
 @given(lot=st.uuids(), sequence=st.integers(0, 10**6), middle=st.sampled_from(["", ".tmp."]))
-def test_every_name_of_a_commit_leads_back_to_its_segment(lot: uuid.UUID, sequence: int, middle: str) -> None:
+def test_every_temporary_name_is_mapped_to_its_segment(lot: uuid.UUID, sequence: int, middle: str) -> None:
     from controller_client.deepstore.sweep import _TEMPORARY
 
     segment = f"some_table__3__{sequence}__20260101T0000Z"

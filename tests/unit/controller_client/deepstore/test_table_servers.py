@@ -1,4 +1,4 @@
-"""Which servers have a table's segments: its tenant's, and those that committed segments move to."""
+"""The servers of a table: those of its tenant, and those that committed segments move to."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_tags_are_those_that_pinot_reads(document: dict[str, Any], consuming: st
 
 
 class Cluster:
-    """Servers with their tags; what is asked for of a client, and of servers."""
+    """Servers with their tags; stands in for a client and for the servers."""
 
     def __init__(self, **tags: str) -> None:
         self._tags = {f"Server_{name}": tag for name, tag in tags.items()}
@@ -57,7 +57,7 @@ class Cluster:
         return {}
 
 
-def test_all_servers_of_the_table_are_asked_and_no_others() -> None:
+def test_all_servers_of_the_table_and_no_others_are_read() -> None:
     cluster: Any = Cluster(commits="a_REALTIME", dead="a_REALTIME", done="done_OFFLINE", other="b_REALTIME")
     found = table_servers(cluster, cluster, config(tenants=COMPLETED))
     assert found.configs == {"Server_commits": {}, "Server_dead": "it is down", "Server_done": {}}
@@ -66,9 +66,9 @@ def test_all_servers_of_the_table_are_asked_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("policy", StorePolicy)
-def test_a_server_that_gets_completed_segments_has_to_fetch_and_not_to_upload(policy: StorePolicy) -> None:
+def test_a_server_for_completed_segments_must_download_but_not_upload(policy: StorePolicy) -> None:
     servers = TableServers({"done": {}}, consuming=frozenset(), fewest=2)
     (fetches,) = check_peers(servers, "s3://b/c", "http", policy)
-    assert (fetches.verdict, fetches.text) == ("ok", "fetches by http what the others have committed")
+    assert (fetches.verdict, fetches.text) == ("ok", "downloads by http what the others have committed")
     (lacks,) = check_peers(servers, "s3://b/c", "https", policy)
     assert (lacks.verdict, "lacks https" in lacks.text) == ("wrong", True)

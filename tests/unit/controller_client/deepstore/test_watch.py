@@ -28,7 +28,7 @@ def samples(monitoring: Monitoring) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
+def test_rounds_continue_after_an_aborted_one(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.add()
     world.give("a", content=7)
@@ -61,7 +61,7 @@ def test_rounds_go_on_after_one_that_broke_off(tmp_path: Path) -> None:
 
 
 class Turn:
-    """Held for some of the times that it is asked."""
+    """Held for some of the times that it is checked."""
 
     def __init__(self, *held: bool) -> None:
         self._held = iter(held)
@@ -75,7 +75,7 @@ class Turn:
         self.was_released = True
 
 
-def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
+def test_a_watch_runs_rounds_and_repairs_only_in_its_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("controller_client.deepstore.watch._POLL_S", 1e-6)
@@ -95,7 +95,7 @@ def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
 
     monitoring = Monitoring(WATCH, FakeClock())
     metrics = WatchMetrics(monitoring, 1e-6)
-    # It stands by, stands by, has a round and loses its lease in it, stands by, has a round and is stopped.
+    # It stands by twice, loses its lease during a round, stands by, and is stopped during another round.
     turn = Turn(False, False, True, False, False, False, True, True)
     Watch(audit, world.repairer, metrics, FakeClock(), interval_s=1e-6, parallel=2, turn=turn).serve(stop)
     world.client.close()
@@ -105,7 +105,7 @@ def test_a_watch_has_rounds_and_repairs_in_its_turn_alone(
     assert turn.was_released
 
 
-def test_one_that_stands_by_is_ready_and_one_that_takes_over_once_its_audit_has_come_to_its_end(
+def test_a_standby_is_ready_and_after_a_takeover_only_once_its_audit_has_finished(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("controller_client.deepstore.watch._POLL_S", 1e-6)
@@ -128,12 +128,12 @@ def test_one_that_stands_by_is_ready_and_one_that_takes_over_once_its_audit_has_
         turn=Turn(False, *[True] * 6),
     )
     watch.serve(stop)
-    missing = ["no audit has come to its end since this watch took over"]
+    missing = ["no audit has finished since this watch took over"]
     assert seen == [missing, missing, []]
     assert monitoring.health.missing() == []
 
 
-def test_a_lease_that_is_lost_between_two_rounds_ends_what_was_told_of_tables(
+def test_a_lease_lost_between_two_rounds_ends_the_metrics_of_tables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("controller_client.deepstore.watch._POLL_S", 1e-6)
@@ -157,7 +157,7 @@ def test_a_lease_that_is_lost_between_two_rounds_ends_what_was_told_of_tables(
         turn=Lost(True, True, False, False, False),
     )
     watch.serve(stop)
-    # It has a round, holds its lease for a moment of its pause, loses it, and stands by.
+    # It runs a round, keeps its lease for a moment of its pause, loses it, and stands by.
     assert seen == [False, True, True, True, False]
 
 
@@ -171,7 +171,7 @@ def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
     assert "&lt;b&gt;" in page
     assert "<b>&lt;" not in page
     assert "<i>" not in page
-    assert "not complete" not in page
+    assert "incomplete" not in page
     document = report.to_json()
     assert document["faults"] == {"few_copies": 1, "no_url": 1, "replica_crc": 1}
     assert any("table reload" in " ".join(step["commands"]) for step in document["next_steps"])
@@ -179,7 +179,7 @@ def test_a_report_escapes_what_it_shows(tmp_path: Path) -> None:
     assert len(report.rows()) == 3
     assert report.summary() == (
         "1 segment of 1 table: 1 with faults (1 few copies, 1 no url, 1 replica crc)."
-        " Not complete: a did not report the check sums of its copies."
+        " Incomplete: no checksums from a."
     )
 
 
@@ -187,15 +187,15 @@ def test_an_audit_with_a_silent_server_is_not_clean() -> None:
     report = AuditReport("s3://b/x", 2, 0, 1.5, (TableAudit(TABLE, 3, 0, (), (("a", "it is down"),)),))
     assert not report.faulty
     assert not report.is_clean
-    assert "not complete" in report.page()
-    assert report.summary().startswith(
-        "3 segments of 1 table: every segment has its copies. Not complete: a did"
+    assert "incomplete" in report.page()
+    assert report.summary() == (
+        "3 segments of 1 table: every segment has enough good copies. Incomplete: no checksums from a."
     )
     assert AuditReport("s3://b/x", 2, 0, 1.5, (TableAudit(TABLE, 3, 0, (), ()),)).is_clean
 
 
 class Tables(Auditor):
-    """Tables of which some cannot be inspected."""
+    """Tables some of which cannot be audited."""
 
     def __init__(self, errors: dict[str, Exception]) -> None:
         self.errors = errors
@@ -238,12 +238,12 @@ def test_a_table_that_fails_does_not_break_the_round(error: Exception, tmp_path:
     (failure,) = reports[0].failed
     assert str(error) in failure.message
     assert reports[0].to_json()["failed_tables"] == {"b_OFFLINE": failure.message}
-    assert "Not inspected: b_OFFLINE." in reports[0].summary()
+    assert "Not audited: b_OFFLINE." in reports[0].summary()
     assert watch.round(stop)
     assert samples(monitoring)['pinot_plugins_deepstore_failed_tables{table="b_OFFLINE"}'] == 0
 
 
-def test_a_round_with_a_table_left_out_is_counted_as_failed(tmp_path: Path) -> None:
+def test_a_round_that_skips_a_table_counts_as_failed(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.client.close()
     auditor = Tables({"c_REALTIME": NotAppliedError("away")})
@@ -263,7 +263,7 @@ def test_a_round_with_a_table_left_out_is_counted_as_failed(tmp_path: Path) -> N
     assert 'pinot_plugins_process_last_good_round_timestamp_seconds{loop="watch"}' not in found
 
 
-def test_the_first_error_is_raised_where_no_table_can_be_inspected_and_for_a_name_that_is_none() -> None:
+def test_the_first_error_is_raised_if_no_table_can_be_audited_or_a_named_one_is_unknown() -> None:
     away = NotAppliedError("away")
     with pytest.raises(NotAppliedError, match="away"):
         audit_tables(Tables(dict.fromkeys(("a_REALTIME", "b_OFFLINE", "c_REALTIME"), away)))
@@ -273,16 +273,14 @@ def test_the_first_error_is_raised_where_no_table_can_be_inspected_and_for_a_nam
         audit_tables(dropped, [TableName("a_REALTIME")])
 
 
-def test_a_named_table_that_is_dropped_does_not_keep_the_others_from_their_audit() -> None:
+def test_a_named_table_that_is_dropped_does_not_stop_the_others() -> None:
     dropped = Tables({"a_REALTIME": NotFoundError("no such table")})
     found = audit_tables(dropped, [TableName("a_REALTIME"), TableName("c_REALTIME")])
     assert [each.table for each in found.audits] == ["c_REALTIME"]
     assert [(each.table, each.message) for each in found.failed] == [("a_REALTIME", "no such table")]
 
 
-def test_a_repair_that_raises_what_nobody_expects_is_a_failed_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unexpected_error_makes_a_repair_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(tmp_path)
     for name in ("s", "other"):
         world.add(name)

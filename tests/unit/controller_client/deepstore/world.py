@@ -25,11 +25,11 @@ from tests.unit.memory_zookeeper import memory_store
 
 
 class Killed(BaseException):
-    """The process is gone: nothing catches this."""
+    """The process is killed: nothing catches this."""
 
 
 class FolderServers(ServerAdmins):
-    """Servers whose tars lie in folders of their names."""
+    """Servers whose tars are in folders named after them."""
 
     def __init__(self, client: ControllerClient, root: Path) -> None:
         super().__init__(client, RateLimit(1e9, FakeClock()))
@@ -63,7 +63,7 @@ class StepStore(LocalStore):
 
 
 class World:
-    """All of it.
+    """All parts together.
 
     Attributes:
         properties: Property store.
@@ -95,7 +95,7 @@ class World:
         self.properties.create(segment_path(TABLE, name), znode(name, content=content, url=url, size=size))
 
     def change(self, name: str, *, content: int, url: str = "") -> None:
-        """Be a push that refreshes the segment."""
+        """Act as a push that refreshes the segment."""
         path = segment_path(TABLE, name)
         found = self.properties.get(path)
         assert found is not None

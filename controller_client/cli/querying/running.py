@@ -1,4 +1,4 @@
-"""Statements run with the options of one command line."""
+"""Runs statements with the options of one command line."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ if TYPE_CHECKING:
     from controller_client.broker.client import QueryResult
     from controller_client.upsert.queries import UpsertQueries
 
-__all__ = ["Answer", "Asker", "Asking"]
+__all__ = ["Answer", "QueryRunner", "QuerySettings"]
 
 _QUERY_ID = "clientQueryId"
-"""Option of a query by which its sender can have it ended; older versions do not mind it."""
-_GOES_ON = (
-    "The query goes on in Pinot until it is done or its timeoutMs is over: no broker and no server could be"
-    " made to end it."
+"""Query option with an id by which the sender can cancel the query; older versions ignore it."""
+_NOT_CANCELLED = (
+    "The query could not be cancelled: it runs in Pinot until it finishes or its timeoutMs has passed."
 )
 
 
 @dataclass(frozen=True)
-class Asking:
-    """How statements are asked.
+class QuerySettings:
+    """How to run statements.
 
     Attributes:
         options: Query options of Pinot.
         timeout_s: Seconds that each may take; None: the broker's limit.
-        allow_partial: Whether answers of fewer servers or segments will do.
-        upsert: Whether upsert tables are to be answered for at one version by this process.
+        allow_partial: Whether to accept answers from fewer servers or segments.
+        upsert: Whether this process queries upsert tables at one version.
     """
 
     options: Mapping[str, str]
@@ -45,48 +44,48 @@ class Asking:
 
 @dataclass(frozen=True)
 class Answer:
-    """A result, and the versions of upsert tables that it is of, if it is of any."""
+    """A result, and the versions of the upsert tables that were queried, if any."""
 
     result: QueryResult
     versions: Mapping[str, int]
 
 
-class Asker(Closing):
-    """Asks the brokers; a context manager.
+class QueryRunner(Closing):
+    """Queries the brokers; a context manager.
 
     Args:
-        cli: The run.
-        asking: How.
+        cli: The context of the run.
+        settings: How to run statements.
     """
 
-    def __init__(self, cli: CliContext, asking: Asking) -> None:
+    def __init__(self, cli: CliContext, settings: QuerySettings) -> None:
         self._cli = cli
-        self._asking = asking
+        self._settings = settings
         self._open = ExitStack()
         self._queries: UpsertQueries | None = None
 
     def close(self) -> None:
-        """Close what was opened here."""
+        """Close the connections that were opened here."""
         self._open.close()
 
-    def ask(self, sql: str, params: Mapping[str, Any] | None) -> Answer:
-        """Run one statement; Ctrl-C has the broker end it, where it can.
+    def run(self, sql: str, params: Mapping[str, Any] | None) -> Answer:
+        """Run one statement; Ctrl-C cancels it, if the broker supports that.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed.
-            PinotPluginError: As of :meth:`~controller_client.broker.client.BrokerClient.query`; an unknown
-                table is named, with those of similar names.
+            PinotPluginError: As for :meth:`~controller_client.broker.client.BrokerClient.query`; if a table
+                is unknown, the error names it and tables with similar names.
         """
-        options = {_QUERY_ID: uuid4().hex, **self._asking.options}
+        options = {_QUERY_ID: uuid4().hex, **self._settings.options}
         with self._naming_tables(sql):
             try:
-                return self._asked(sql, params, options)
+                return self._answer(sql, params, options)
             except KeyboardInterrupt:
-                self._end(options[_QUERY_ID])
+                self._cancel(options[_QUERY_ID])
                 raise
 
-    def _asked(self, sql: str, params: Mapping[str, Any] | None, options: Mapping[str, str]) -> Answer:
-        how = self._asking
+    def _answer(self, sql: str, params: Mapping[str, Any] | None, options: Mapping[str, str]) -> Answer:
+        how = self._settings
         if not how.upsert:
             result = self._cli.broker().query(
                 sql,
@@ -104,9 +103,9 @@ class Asker(Closing):
         )
         return Answer(answer.result, answer.versions)
 
-    def _end(self, query_id: str) -> None:
-        ended = self._cli.broker().cancel(query_id)
-        self._cli.out.note("\nThe servers are told to end the query." if ended else f"\n{_GOES_ON}")
+    def _cancel(self, query_id: str) -> None:
+        cancelled = self._cli.broker().cancel(query_id)
+        self._cli.out.note("\nAsked the servers to end the query." if cancelled else f"\n{_NOT_CANCELLED}")
 
     def _upsert_queries(self) -> UpsertQueries:
         if self._queries is None:
@@ -118,14 +117,14 @@ class Asker(Closing):
 
     @contextmanager
     def _naming_tables(self, sql: str) -> Iterator[None]:
-        """Name an unknown table and those with similar names: the broker's error does neither."""
+        """Make the error name an unknown table and similar ones: the broker's own error does neither."""
         try:
             yield
         except QueryError as error:
             from controller_client.broker.client import UNKNOWN_TABLE
             from controller_client.common.sql_text import table_names
 
-            # Without a controller that answers, the broker's words are all there is.
+            # If no controller answers, the broker's message is all there is.
             with suppress(PinotPluginError):
                 if UNKNOWN_TABLE in error.codes:
                     tables = self._cli.client().tables
