@@ -32,7 +32,7 @@ class SubtasksAreOver(Condition):
         watch = RunWatch(run_tools(access), self.table, self.session_id)
 
         def look() -> Seen:
-            over, progress = watch.look()
+            over, progress = watch.poll()
             if progress is None:
                 return Seen(over, f"session {self.session_id} is gone")
             session = progress.session

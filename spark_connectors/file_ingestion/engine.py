@@ -39,7 +39,7 @@ class SparkEngine:
     Args:
         client: The controller; the workers get its address and credentials.
         store: ZooKeeper; the workers get its address and how to come in.
-        clock: Time between polls.
+        clock: The clock, for pauses between polls.
         spark: Where the jobs run; not a session of Spark Connect.
         poll_interval_s: How often the state is asked for.
     """

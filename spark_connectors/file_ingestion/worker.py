@@ -35,7 +35,7 @@ class RunSubtask:
     Attributes:
         cluster: How the worker reaches the cluster.
         timeout_s: Seconds after which no further file is begun.
-        clock: Time.
+        clock: The clock.
     """
 
     cluster: ClusterAddress

@@ -96,7 +96,7 @@ class Coordinator:
         store: The cluster's ZooKeeper.
         plan: The table.
         options: See there.
-        clock: Time.
+        clock: The clock.
         lock: The table's, held.
         on_version: Called after each version, in a thread of Spark's.
         note: Called with lines for people.

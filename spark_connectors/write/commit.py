@@ -36,7 +36,7 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Cloc
     Args:
         plan: The write.
         messages: Of the tasks; None of one that ended without.
-        clock: Time.
+        clock: The clock.
 
     Raises:
         NotAppliedError: The table is as it was.

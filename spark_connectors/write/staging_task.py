@@ -42,7 +42,7 @@ def stage(
         plan: The write.
         batches: The task's rows.
         partition: Spark's number of it.
-        clock: Time.
+        clock: The clock.
 
     Raises:
         DataError: A value has no place in the table; names the column.

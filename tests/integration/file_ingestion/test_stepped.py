@@ -37,9 +37,9 @@ def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
         session_id = begun.session_id or ""
         held.wait_hit()
         watch = RunWatch(tools, table.name, session_id)
-        assert (begun.outcome, watch.look()[0]) == (RunOutcome.BEGUN, False)
+        assert (begun.outcome, watch.poll()[0]) == (RunOutcome.BEGUN, False)
         assert stop_run(tools, table.name, session_id)
-        wait_for(lambda: watch.look()[0], "the subtasks to be over")
+        wait_for(lambda: watch.poll()[0], "the subtasks to be over")
         with pytest.raises(FilesFailedError, match="retries left: 1"):
             end_run(tools, table.name, "me", session_id)
         assert table.segments() == []
@@ -47,7 +47,7 @@ def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
         again = begin_run(tools, table.name, "me")
         held.lift()
         assert (again.outcome, again.session_id, again.retry_count) == (RunOutcome.BEGUN, session_id, 1)
-        wait_for(lambda: watch.look()[0], "the subtasks to be over")
+        wait_for(lambda: watch.poll()[0], "the subtasks to be over")
         ended = end_run(tools, table.name, "me", session_id)
     assert (ended.outcome, ended.files, ended.rows) == (RunOutcome.SWITCHED, 2, 11 + 12)
     assert table.count() == 23

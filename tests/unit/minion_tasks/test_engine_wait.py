@@ -11,7 +11,7 @@ import pytest
 
 from controller_client.errors import NotAppliedError, PinotPluginError
 from controller_client.rest.instances import DRAINED
-from minion_tasks.file_ingestion.engine.minion import MINION_LOOK_S, MinionEngine, NoMinionError
+from minion_tasks.file_ingestion.engine.minion import MINION_CHECK_S, MinionEngine, NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.test_params import SEED_SAMPLE
@@ -114,7 +114,7 @@ def test_the_tags_of_all_instances_are_read_every_ten_seconds_not_at_each_poll()
     engine.wait("Task_x", PARAMS, lambda: next(polls) == 3999)
     passed_s = clock.monotonic()
     assert passed_s > 900
-    assert store.looks <= passed_s / MINION_LOOK_S + 1
+    assert store.looks <= passed_s / MINION_CHECK_S + 1
 
 
 def test_a_minion_that_comes_back_within_the_grace_time_is_found() -> None:

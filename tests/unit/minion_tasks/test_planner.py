@@ -15,7 +15,7 @@ from minion_tasks.file_ingestion.plan.planner import (
     group,
     is_same,
     plan_source,
-    read_beside,
+    read_alongside,
     replaced_by,
     select,
     share_out,
@@ -220,11 +220,11 @@ def test_a_segment_with_rows_that_nobody_read_again_is_not_given_up(staged: str,
         (SWAP, "", "abcd"),
     ],
 )
-def test_what_a_session_has_to_read_beside_what_differs(
+def test_what_a_session_has_to_read_alongside_what_differs(
     mode: IngestionMode, held: str, expected: str
 ) -> None:
     listed = {each.uri: each for each in map(file, "abcd")}
-    assert _names(tuple(read_beside(mode, _uris(held), listed, TABLE))) == expected
+    assert _names(tuple(read_alongside(mode, _uris(held), listed, TABLE))) == expected
 
 
 def test_a_segment_without_rows_goes_when_files_come_and_stays_without() -> None:
