@@ -40,7 +40,7 @@ def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str,
     scene.assert_serves("F1", "F2")
     scene.source.delete("F1", "F2")
     with scene.polled(whole(["F1", "F2"]), NO_ROW, whole(["F3"])):
-        assert "would be deleted" in scene.scheduler.trigger().failed
+        assert "would remove all" in scene.scheduler.trigger().failed
         scene.assert_serves("F1", "F2")
         scene.register(mode, allowEmptySource="true")
         report = scene.scheduler.trigger().well
@@ -159,7 +159,7 @@ def test_plain_append_brings_what_is_good_and_reads_the_rest_again(scene: Scene)
     (refused,) = scene.source.refuse("F2")
     failed = scene.scheduler.trigger().failed
     assert scene.source.uri_of("F2") in failed
-    assert f"1 of 3 files could not be ingested, the others are in {scene.table.with_type}" in failed
+    assert f"1 of 3 files could not be ingested; the others are in {scene.table.with_type}" in failed
     scene.assert_serves("F1", "F3")
     refused.lift()
     scene.source.put("F1.1")

@@ -109,7 +109,7 @@ def test_a_failed_session_from_its_first_run_to_its_end(
     assert shown["staged_tar_bytes"] == sum(tar.stat().st_size for tar in tars)
     assert shown["replaces"] == {"segments": None, "first": []}
     assert shown["running"] is None
-    assert shown["next_trigger"] == "reads 1 file that is not staged, and what has come since (retry 1 of 2)"
+    assert shown["next_trigger"] == "reads 1 file that is not staged, and files added since (retry 1 of 2)"
     (error,) = shown["errors"]
     assert error["file"].endswith("/bad.csv")
     assert "not-a-number" in error["error"]
@@ -191,7 +191,7 @@ def test_clearing_begins_anew(
         running = pinotctl.json("session", "show", name)
         assert "a test" in running["running"]
         assert running["next_trigger"].startswith(
-            "waits for the present run to end; if that were killed now: "
+            "waits for the current run to end; if that run were killed now: "
         )
     assert pinotctl.json("session", "show", name) == before
     assert pinotctl.json("session", "clear", name, "--yes") == [would]
@@ -274,12 +274,12 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     name = failed.name
 
     def next_trigger() -> str:
-        said: str = pinotctl.json("session", "show", name)["next_trigger"]
-        assert pinotctl.json("plan", name)["next_trigger"] == said
-        return said
+        shown: str = pinotctl.json("session", "show", name)["next_trigger"]
+        assert pinotctl.json("plan", name)["next_trigger"] == shown
+        return shown
 
     assert failed.run().code == 1
-    assert next_trigger() == "reads 1 file that is not staged, and what has come since (retry 2 of 2)"
+    assert next_trigger() == "reads 1 file that is not staged, and files added since (retry 2 of 2)"
     configs = dict(failed.configs)
     configs["consistentPushMaxRetries"] = "1"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
@@ -288,7 +288,7 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     assert (planned["files_to_read"], planned["subtasks"], planned["session_files"]) == (4, 4, None)
     configs["enableSync"] = "true"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
-    assert next_trigger() == "starts over: the task's configuration changed since it began"
+    assert next_trigger() == "starts over: the task's configuration has changed since it started"
     configs["clearConsistentPushState"] = "true"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
     assert next_trigger().startswith("clears all sessions")

@@ -60,7 +60,7 @@ def test_a_session_of_another_configuration_is_not_taken_up(scene: Scene) -> Non
         refused.lift()
         report = scene.scheduler.trigger().well
     assert (report["mode"], report["retry_count"], report["files"]) == ("sync", 0, 2)
-    assert "configuration changed" in (scene.sessions.load(first).message or "")
+    assert "configuration has changed" in (scene.sessions.load(first).message or "")
     scene.assert_serves("F1", "F2")
     assert scene.staged() == []
 

@@ -240,8 +240,8 @@ def test_watch_says_that_no_run_is_under_way(pinot: PinotCluster, ingestion_tabl
         )
         watching = start_pinotctl(pinot.controller_url, "task", "watch", table.name)
         assert watching.stderr is not None
-        said = next(line for line in watching.stderr if "no run of" in line)
-        assert said == f"no run of {table.with_type} is under way; the next one takes the session up\n"
+        note = next(line for line in watching.stderr if "no run of" in line)
+        assert note == f"no run of {table.with_type} is in progress; the next one resumes the session\n"
         sessions.save(abandon(killed, "it is over", 1_700_000_000_001))
         ran = ended(watching)
     assert ran.code == 0, ran

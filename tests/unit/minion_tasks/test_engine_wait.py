@@ -196,9 +196,10 @@ def test_how_subtasks_ended_is_reported_as_far_as_it_is_known() -> None:
     assert engine.explain("Task_x") == {
         0: "TASK_ABORTED on Minion_a: DataError: row 7",
         1: "TASK_ABORTED on Minion_a: DataError: row 7",
-        2: "TIMED_OUT on Minion_a: it took longer than taskTimeoutSeconds",
-        3: "ERROR on Minion_b: its minion cannot run this task type, or failed before it began: see its log",
-        4: "DROPPED on Minion_c: its minion has left the cluster",
-        5: "no minion has accepted it",
-        6: "COMPLETED on Minion_a: its minion reported no reason: see its log",
+        2: "TIMED_OUT on Minion_a: it exceeded taskTimeoutSeconds",
+        3: "ERROR on Minion_b: its minion does not support this task type or failed before the subtask began;"
+        " see its log",
+        4: "DROPPED on Minion_c: its minion left the cluster",
+        5: "no minion accepted it",
+        6: "COMPLETED on Minion_a: its minion reported no reason; see its log",
     }

@@ -43,7 +43,7 @@ def test_a_source_that_was_emptied_is_refused(world: World, configs: dict[str, s
         life.delete(name)
     refused = life.fails()
     assert isinstance(refused, SourceError)
-    assert "there is no file below file:///in, and all " in str(refused)
+    assert "no files in file:///in; ingesting it would remove all " in str(refused)
     assert "allowEmptySource" in str(refused)
     assert (life.seen, life.read, life.session.state) == (before, [], SessionState.DONE)
 
@@ -54,16 +54,18 @@ def test_patterns_that_leave_out_all_files_are_refused_with_some_of_them(
 ) -> None:
     life = Life(world, configs)
     life.write(*FIT_1)
-    said = "the patterns leave out all 5"
-    assert said in str(life.fails(includeFileNamePattern="glob:**/*.csv")), "also into a table without rows"
+    message = "the patterns exclude all 5"
+    assert message in str(life.fails(includeFileNamePattern="glob:**/*.csv")), (
+        "also into a table without rows"
+    )
     assert life.trigger(excludeFileNamePattern="glob:**/F1").left_out == 1
     before = life.seen
     for pattern in ({"includeFileNamePattern": "glob:**/*.csv"}, {"excludeFileNamePattern": "glob:**"}):
         refused = life.fails(None, **pattern)
         assert isinstance(refused, SourceError)
         for text in (
-            said,
-            "segments would be deleted",
+            message,
+            "would remove all",
             *pattern.values(),
             "/in/F1, /in/F2, /in/F3",
             "allowEmptySource",

@@ -29,7 +29,7 @@ def test_each_file_has_a_result_of_its_own(scene: Scene) -> None:
     scene.source.put_bad("F3")
     scene.source.put_text("F5", b"\x00\x01\x02\x03" * 100)
     failed = scene.scheduler.trigger().failed
-    assert "1 of 5 files could not be ingested, the others are in" in failed
+    assert "1 of 5 files could not be ingested; the others are in" in failed
     assert scene.source.uri_of("F3") in failed
     assert "nine" in failed
     assert scene.statuses() == {"F1": STAGED, "F2": STAGED, "F3": FAILED, "F4": STAGED, "F5": SKIPPED}
