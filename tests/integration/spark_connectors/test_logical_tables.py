@@ -70,7 +70,7 @@ def test_a_logical_table(
         plain = spark.read.format("pinot").options(**options, readFrom=way)
         with pytest.raises(PySparkException, match=f"{logical} is a logical table") as refused:
             plain.load().count()
-        assert f"use the option 'query', which a broker answers, or read {physical}" in str(refused.value)
+        assert f"use the option 'query', or read {physical}" in str(refused.value)
     for more in ({}, {"createTable": "true"}):
         writer = spark.range(1).write.format("pinot").mode("append").options(**options, **more)
         with pytest.raises(PySparkException, match="is a logical table, for queries alone"):

@@ -68,7 +68,7 @@ def test_filters_of_one_dataframe_do_not_meet(spark: SparkSession, make_table: M
             spark.conf.unset(_CONF)
 
 
-def test_the_option_is_refused(spark: SparkSession) -> None:
+def test_the_option_is_rejected(spark: SparkSession) -> None:
     read = spark.read.format("pinot").options(controller="localhost:9", table="t", usePushDownFilters="true")
-    with pytest.raises(PySparkException, match="give the predicate by the option 'filter'"):
+    with pytest.raises(PySparkException, match="pass the predicate in the option 'filter'"):
         read.load()

@@ -44,7 +44,7 @@ def test_the_rows_of_a_version(spark: SparkSession, make_upsert_table: MakeUpser
     assert sorted(read.load().columns) == names
     assert read.load().count() == len(table.model.visible[newest])
     assert read.option("columns", ",".join(SYSTEM_COLUMNS)).load().columns == list(SYSTEM_COLUMNS)
-    with pytest.raises(PySparkException, match="do not know which rows are replaced"):
+    with pytest.raises(PySparkException, match="do not record which rows are replaced"):
         read.option("readFrom", "segments").load().count()
 
 

@@ -83,9 +83,9 @@ def test_each_epoch_is_committed_once(
     assert table.query("count(*), sum(id)") == [(40, 780.0)]
 
     stream.put([40])
-    with pytest.raises(StreamingQueryException, match="'writeId' is not for streams"):
+    with pytest.raises(StreamingQueryException, match="'writeId' cannot be set for streams"):
         stream.run(writeId="mine")
     counts = spark.readStream.schema("id long").json(str(stream.source)).groupBy("id").count()
     complete = counts.select("id").writeStream.outputMode("complete").format("pinot").options(**table.options)
-    with pytest.raises(StreamingQueryException, match="a stream is written in output mode append"):
+    with pytest.raises(StreamingQueryException, match="streams can only be written in output mode append"):
         complete.option("checkpointLocation", str(tmp_path / "complete")).start().awaitTermination()

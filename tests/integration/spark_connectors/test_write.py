@@ -96,7 +96,7 @@ def test_a_table_is_made_of_the_dataframe_once(
             table.write(frame, "append")
         with pytest.raises(PySparkException, match="did you mean 'name'"):
             table.write(frame, "append", createTable="true", invertedIndexColumns="nam")
-        with pytest.raises(PySparkException, match="'timeColumnName' id is bigint"):
+        with pytest.raises(PySparkException, match="'timeColumnName' id has the type bigint"):
             table.write(frame, "append", createTable="true", timeColumnName="id")
         assert not client.tables.exists(name)
         options = {
@@ -138,22 +138,25 @@ def test_a_table_is_made_of_the_dataframe_once(
             client.schemas.delete(name)
 
 
-def test_what_is_refused_before_the_job(spark: SparkSession, make_table: MakeTable, tmp_path: Path) -> None:
+def test_errors_before_the_job_starts(spark: SparkSession, make_table: MakeTable, tmp_path: Path) -> None:
     table = make_table(SCHEMA)
     frame = spark.range(3).selectExpr("id", "id Name", "current_date() x")
-    columns_told = (
+    columns_message = (
         r"(?s)Name: the table has no such column, did you mean 'name'.*x: date cannot be stored as DOUBLE"
     )
-    for options, told in (
-        ({}, columns_told),
+    for options, message in (
+        ({}, columns_message),
         ({"table": f"{table.name}_REALTIME"}, "is a REALTIME table"),
         ({"segmentRows": "3"}, "unknown option 'segmentrows'"),
-        ({"reportPath": str(tmp_path / "missing" / "report.json")}, "in a folder that does not exist"),
+        (
+            {"reportPath": str(tmp_path / "missing" / "report.json")},
+            "the folder of 'reportPath' does not exist",
+        ),
         ({"overwriteScope": "timeRange", "overwriteFrom": "1", "overwriteTo": "2"}, "no time column"),
     ):
         columns = frame.select("id") if options else frame
         writer = columns.write.format("pinot").mode("overwrite").options(**{**table.options, **options})
-        with pytest.raises(PySparkException, match=told):
+        with pytest.raises(PySparkException, match=message):
             writer.save()
     # Spark's default mode among them.
     for refused in (
@@ -167,7 +170,7 @@ def test_what_is_refused_before_the_job(spark: SparkSession, make_table: MakeTab
 
 
 def test_sql(spark: SparkSession, make_table: MakeTable) -> None:
-    """A temporary view keeps its options; those of a table of Spark's catalog reach CREATE TABLE alone."""
+    """A temporary view keeps its options; those of a catalog table are only passed to CREATE TABLE."""
     table = make_table(SCHEMA)
     table.write(spark.range(7).selectExpr("id", "concat('n', id) name"), "append")
     options = ", ".join(f"{name} '{value}'" for name, value in table.options.items())

@@ -59,7 +59,7 @@ def test_a_range_of_times(spark: SparkSession, make_table: MakeTable) -> None:
     now = table.segments()
     with pytest.raises(PySparkException, match="rows from 18002 to 18004 are outside"):
         table.write(days(spark, 2, 5, 1), "overwrite", **part)
-    with pytest.raises(PySparkException, match=r"1 segments hold, or may hold.*18004 to 18005 DAYS"):
+    with pytest.raises(PySparkException, match=r"1 segments contain, or may contain.*18004 to 18005 DAYS"):
         table.write(days(spark, 2, 5, 1), "overwrite", **time_range(2, 5))
     assert table.segments() == now
     # A range that holds nothing gets its rows; one whose rows all go is empty afterwards.
@@ -125,6 +125,8 @@ def test_partitions(spark: SparkSession, make_table: MakeTable, pinot: PinotClus
     assert table.query("count(*)") == [(400 - rows[2] + 5,)]
     assert len(set(found) & set(table.segments())) == COUNT - 1
     before = table.segments()
-    with pytest.raises(PySparkException, match=r"rows of partition \d, outside what is overwritten"):
+    with pytest.raises(
+        PySparkException, match=r"rows of partition \d, which is not one of the partitions to be overwritten"
+    ):
         table.write(frame, "overwrite", **only)
     assert table.segments() == before

@@ -80,8 +80,10 @@ def test_a_session_adds_them_up() -> None:
     assert [column.sentence() for column in EXPECTED] == [
         "column 'word' is missing in 3 files; a similar column there is 'Word'",
         "column 'day' is missing in 1 file",
-        "column 'Word' in 2 files is not read, since the table does not have it; a similar column of the"
-        " table is 'word'",
+        (
+            "column 'Word' in 2 files is not read, since the table does not have it; a similar column of the"
+            " table is 'word'"
+        ),
         "column 'else' in 2 files is not read, since the table does not have it",
     ]
     assert ColumnCount().result() == ()

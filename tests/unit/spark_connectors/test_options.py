@@ -40,7 +40,7 @@ def test_names_have_no_case(upper: list[bool]) -> None:
 def test_another_name_of_an_option() -> None:
     options = parse_options(WriteOptions, {"controller": "host:9", "table": "t", "secureMode": "true"})
     assert options.controller_config().url == "https://host:9"
-    with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same"):
+    with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same option"):
         write_options(useHttps="true", secureMode="true")
 
 
@@ -99,17 +99,17 @@ def test_without_any_option_it_is_told_who_loses_them() -> None:
         ("pushMode", "URI", "one of METADATA, TAR"),
         ("overwriteScope", "day", "one of table, timeRange, partitions"),
         ("overwriteFrom", "2020-01-01", "a whole number in the time column's unit"),
-        ("overwritePartitions", "1,-2", "whole numbers from 0"),
+        ("overwritePartitions", "1,-2", "whole numbers, 0 or more"),
         ("controller", " ", "it is empty"),
     ],
 )
-def test_values_that_cannot_be_read(name: str, value: str, expected: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{name}' cannot be read") as caught:
+def test_invalid_values(name: str, value: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"the value of the option '{name}' is invalid") as caught:
         write_options(**{name: value})
     assert expected in str(caught.value)
 
 
-def test_secrets_do_not_show() -> None:
+def test_secrets_are_not_shown() -> None:
     options = write_options(username="me", password=SECRET, fs__prop__secretkey=SECRET)
     assert options.fs_properties == {"secretKey": SECRET}
     auth = options.controller_config().auth
@@ -138,7 +138,7 @@ def test_secrets_do_not_show() -> None:
         {"overwritePartitions": "1"},
     ],
 )
-def test_options_of_scopes_go_together(more: dict[str, str]) -> None:
+def test_options_of_scopes_must_be_set_together(more: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
         write_options(**more)
 
@@ -151,7 +151,7 @@ def test_scopes() -> None:
     assert parts.overwrite_partitions == (1, 3)
 
 
-# All options of the Scala connectors for Spark 2 and 3, as their sources have them.
+# All options of the Scala connectors for Spark 2 and 3, from their sources.
 SCALA = {
     ReadOptions: (
         *("table", "tableType", "controller", "broker", "usePushDownFilters", "segmentsPerSplit"),
@@ -170,14 +170,14 @@ SCALA = {
 
 
 @pytest.mark.parametrize(("options", "name"), [(each, name) for each in SCALA for name in SCALA[each]])
-def test_names_of_the_scala_connector_are_taken_or_told(options: type, name: str) -> None:
+def test_options_of_the_scala_connector_are_accepted_or_explained(options: type, name: str) -> None:
     try:
         parse_options(options, {**NEEDED, name: "1"})
     except ConfigError as error:
-        assert "unknown option" not in str(error)  # noqa: PT017  # a value that is not right is fine here
+        assert "unknown option" not in str(error)  # noqa: PT017  # an invalid value is fine here
 
 
-def test_what_to_do_instead_of_an_option_of_the_scala_connector() -> None:
+def test_the_error_for_an_option_of_the_scala_connector_names_the_alternative() -> None:
     with pytest.raises(ConfigError, match="'tlsCaFile'") as caught:
         parse_options(ReadOptions, {**NEEDED, "trustStorePassword": SECRET})
     assert SECRET not in str(caught.value)
@@ -188,4 +188,4 @@ def test_the_documentation_lists_every_option() -> None:
     assert "| `controller` | required |" in text
     assert "| `desiredSegmentSize` | `500M` |" in text
     assert "| `fs.prop.*` |  |" in text
-    assert "Also: `secureMode`." in text
+    assert "Alias: `secureMode`." in text

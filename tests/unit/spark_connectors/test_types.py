@@ -173,7 +173,7 @@ def test_times_have_no_place_in_other_formats(epoch: str) -> None:
 def test_a_null_in_an_array_is_refused() -> None:
     schema, kind = table("STRING", many=True), spark.ArrayType(spark.StringType())
     assert cast(kind, schema, [["a", ""], [], None]) == [["a", ""], [], None]
-    with pytest.raises(DataError, match="column c: an array holds a null"):
+    with pytest.raises(DataError, match="column c: an array contains a null"):
         cast(kind, schema, [["a"], ["b", None]])
 
 
@@ -228,7 +228,7 @@ def test_all_faults_are_told_at_once() -> None:
     text = str(caught.value)
     assert "city: the table has no such column, did you mean 'City'?" in text
     assert "n: bigint cannot be stored as INT" in text
-    assert "x: is in the DataFrame twice" in text
+    assert "x: appears in the DataFrame more than once" in text
     assert "ts: the table's time column is missing" in text
 
 

@@ -60,7 +60,7 @@ def test_what_does_not_fit() -> None:
     fits = ReadColumn("big", "BIG_DECIMAL", True, spark.DecimalType(5, 2))
     assert next(assemble(rows, (fits,), {}))["big"].to_pylist() == [Decimal("1.50"), Decimal("1.25")]
     short = ReadColumn("big", "BIG_DECIMAL", True, spark.DecimalType(5, 1))
-    with pytest.raises(DataError, match="column big has a value that is not of the type decimal"):
+    with pytest.raises(DataError, match="column big contains a value that does not fit the type decimal"):
         list(assemble(rows, (short,), {}))
     strict = ReadColumn("n", "INT", True, spark.IntegerType(), nullable=False)
     with pytest.raises(DataError, match="column n contains nulls"):

@@ -57,7 +57,7 @@ def test_what_users_of_the_scala_connector_have_set() -> None:
         {"tableType": "HYBRID"},
     ],
 )
-def test_what_is_refused(more: dict[str, str]) -> None:
+def test_invalid_combinations_are_rejected(more: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
         read_options(**more)
 

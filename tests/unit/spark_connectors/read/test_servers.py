@@ -43,7 +43,7 @@ def test_a_whole_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "told"),
+    ("bad", "message"),
     [
         ((numbers(1, 2), grpc.StatusCode.UNAVAILABLE), "bad .* failed: UNAVAILABLE"),
         ((numbers(1, 2), grpc.StatusCode.INTERNAL), "failed: INTERNAL"),
@@ -57,10 +57,12 @@ def test_a_whole_answer() -> None:
         ),
     ],
 )
-def test_rows_of_a_bad_answer_never_come(bad: tuple[bytes | grpc.StatusCode, ...], told: str) -> None:
+def test_rows_of_a_bad_answer_are_never_returned(
+    bad: tuple[bytes | grpc.StatusCode, ...], message: str
+) -> None:
     with line("bad", *bad) as first, line("good", numbers(1, 2), numbers(3), WHOLE) as second:
         assert rows(group(first.address, second.address)) == [1, 2, 3]
-        with pytest.raises(PartialResultError, match=told) as caught:
+        with pytest.raises(PartialResultError, match=message) as caught:
             rows(group(first.address))
     assert "segment a of t_OFFLINE" in str(caught.value)
     assert "do-not-tell" not in str(caught.value)
@@ -88,7 +90,7 @@ def test_what_no_other_server_would_mend() -> None:
         pytest.raises(AuthError),
     ):
         rows(group(first.address, second.address))
-    with line("one", b"none") as first, pytest.raises(PinotPluginError, match="cannot be read"):
+    with line("one", b"none") as first, pytest.raises(PinotPluginError, match="cannot be decoded"):
         rows(group(first.address))
     assert second.requests == []
 

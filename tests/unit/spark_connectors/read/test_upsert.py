@@ -19,14 +19,14 @@ def options(**more: str) -> ReadOptions:
     return parse_options(ReadOptions, {"controller": "http://localhost:9000", "table": "t", **more})
 
 
-def test_segments_of_the_deep_store_know_no_versions() -> None:
+def test_segments_in_the_deep_store_have_no_versions() -> None:
     config = plan().table
     check_way(options(), config)
     check_way(options(readFrom="broker", columns="$validFrom"), config)
     check_way(options(readFrom="segments", skipUpsert="true"), config)
-    with pytest.raises(ConfigError, match="do not know which rows are replaced"):
+    with pytest.raises(ConfigError, match="do not record which rows are replaced"):
         check_way(options(readFrom="segments"), config)
-    with pytest.raises(ConfigError, match="validFrom of the segments of t_REALTIME"):
+    with pytest.raises(ConfigError, match="validFrom in the segments of t_REALTIME"):
         check_way(options(readFrom="segments", skipUpsert="true", columns="user,$validFrom"), config)
 
 
