@@ -40,7 +40,7 @@ def put_numbers(source: Source) -> None:
 
 
 def submitted(sessions: SessionStore, retry: int = 0) -> Session:
-    """Wait until the subtasks of a table's session are submitted, initially or by a retry; return the session."""
+    """Wait until the subtasks of a table's session are submitted, first or again; return the session."""
 
     def found() -> Session | None:
         latest = sessions.latest()

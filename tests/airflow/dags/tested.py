@@ -31,7 +31,7 @@ from pinot_airflow import (
     write_id,
 )
 
-# Under load, Airflow's scheduler mistakes the end of a task's first part for that of its second, and fails it.
+# Under load, Airflow's scheduler mistakes the end of a task's first part for that of its second and fails it.
 AT_ONCE: dict[str, Any] = {"retry_delay": timedelta(seconds=1), "retries": 5}
 
 
@@ -41,7 +41,7 @@ def die() -> None:
 
 
 def die_once(run_id: str) -> None:
-    """Like :func:`die`, once per run; not based on the number of the try, which may be lost before it runs."""
+    """Like :func:`die`, once per run; not based on the number of the try, since a try may be lost."""
     marker = Path(os.environ["AIRFLOW_HOME"]) / f"died-{quote(run_id, safe='')}"
     with suppress(FileExistsError):
         marker.touch(exist_ok=False)
