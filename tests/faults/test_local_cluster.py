@@ -71,7 +71,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         psutil.Process(pid).kill()
 
 
-def test_a_whole_life(cluster: Cluster) -> None:
+def test_the_life_of_a_local_cluster(cluster: Cluster) -> None:
     # Two at once start one cluster.
     codes = []
     for process in [cluster.start("up", "--port-base", str(cluster.base)) for _ in range(2)]:
@@ -151,7 +151,7 @@ def test_a_whole_life(cluster: Cluster) -> None:
 
 
 @FULL
-def test_a_killed_launcher_is_continued(cluster: Cluster) -> None:
+def test_a_killed_launcher_can_be_continued(cluster: Cluster) -> None:
     launcher = cluster.start("up", "--port-base", str(cluster.base))
     wait_for(lambda: "controller" in cluster.pids(), "the controller's process")
     launcher.send_signal(signal.SIGKILL)
@@ -197,7 +197,7 @@ def test_an_interrupted_start_leaves_nothing(cluster: Cluster, number: signal.Si
     assert all(is_free(port) for port in cluster.local.ports.named().values())
 
 
-def test_taken_ports_are_told_before_anything_starts(cluster: Cluster) -> None:
+def test_taken_ports_are_reported_before_anything_starts(cluster: Cluster) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((HOST, cluster.base + 2))

@@ -120,7 +120,7 @@ def world(pinot: PinotCluster, unique_table: str, tars: list[Path], tmp_path: Pa
                     client.tables.delete(ref.name)
 
 
-def test_the_next_apply_finishes_what_a_killed_one_began(world: _World, full: bool) -> None:
+def test_the_next_apply_completes_a_killed_one(world: _World, full: bool) -> None:
     world.next_version(0)
     points = _ended(world.start())["points"]
     world.require_finished(0)
@@ -135,7 +135,7 @@ def test_the_next_apply_finishes_what_a_killed_one_began(world: _World, full: bo
         world.require_finished(number)
 
 
-def test_of_two_applies_at_once_one_does_it_all(world: _World) -> None:
+def test_one_of_two_concurrent_applies_does_everything(world: _World) -> None:
     world.next_version(0)
     both = [world.start(), world.start()]
     done = sorted(_ended(each)["done"] for each in both)
@@ -156,7 +156,7 @@ def test_an_apply_does_not_wait_for_another_unless_asked(world: _World) -> None:
     assert "a test" in said
 
 
-def test_a_plan_is_refused_when_the_cluster_has_changed(world: _World) -> None:
+def test_a_plan_is_rejected_if_the_cluster_has_changed(world: _World) -> None:
     world.next_version(0)
     applier = Applier(world.client, world.store, read_folder(world.folder), References({}, world.folder))
     plan = applier.plan().plan

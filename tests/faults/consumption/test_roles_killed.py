@@ -47,7 +47,7 @@ def _while_controller_dies(
     assert not faults, faults
 
 
-def test_the_controller_dies_between_the_flag_and_the_message(
+def test_the_controller_is_killed_between_the_flag_and_the_message(
     make_stream_table: MakeTable, pinot: PinotCluster
 ) -> None:
     table = make_stream_table(partitions=3)
@@ -65,7 +65,7 @@ def test_the_controller_dies_between_the_flag_and_the_message(
 
 
 @FULL  # waits for a server's session to end, and for its start
-def test_a_pause_names_the_server_that_is_away(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+def test_a_pause_names_the_missing_server(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=2)
     table.produce(20)
     table.wait_rows()

@@ -53,7 +53,7 @@ _END_H = 24
 _LAST_ROWS_S = 300.0
 
 
-def test_no_step_by_hand_and_the_alerts_that_should_fire(day: Day, tmp_path: Path) -> None:
+def test_the_cluster_recovers_unattended_and_the_expected_alerts_fire(day: Day, tmp_path: Path) -> None:
     long_paused, other, whole, _ = day.tables.streams
     day.until(2)
     paused_partition(day, long_paused, 0)

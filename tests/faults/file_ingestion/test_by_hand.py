@@ -95,7 +95,7 @@ def _revert_in_the_switch(
     assert table.value("select sum(id) from {t}") == sum(range(new))
 
 
-def test_the_table_is_dropped_and_made_again(
+def test_the_table_is_dropped_and_recreated(
     ingestion_table: IngestionTable, sessions: SessionStore, shared_folder: Path
 ) -> None:
     old = write_numbers(shared_folder, "old.csv", 0, ROWS)

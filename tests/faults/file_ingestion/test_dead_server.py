@@ -44,7 +44,7 @@ def _faults(table: IngestionTable) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_run_goes_on_with_a_dead_server_and_the_doctor_confirms_that_it_caught_up(
+def test_a_run_completes_with_a_dead_server_and_the_doctor_confirms_when_it_has_caught_up(
     pinot: PinotCluster, ingestion_table: IngestionTable, shared_folder: Path
 ) -> None:
     table = ingestion_table.create(replication=2)

@@ -18,7 +18,7 @@ pytestmark = [FULL, pytest.mark.cluster, pytest.mark.s3]
 _MOST_TRIGGERS = 6
 
 
-def test_a_kill_is_made_good_by_the_next_triggers(kill: Kill, arena_of: ArenaOf) -> None:
+def test_the_next_triggers_recover_from_a_kill(kill: Kill, arena_of: ArenaOf) -> None:
     arena = arena_of(kill.store)
     table = arena.table_of(kill.mode)
     table.is_sound = False

@@ -33,7 +33,7 @@ _MOST_TRIGGERS = 6
 @pytest.mark.parametrize(
     ("minions", "files", "per_subtask"), [(2, 120, 10), pytest.param(10, 10_000, 50, marks=FULL)]
 )
-def test_no_row_is_lost_or_doubled(
+def test_no_row_is_lost_or_duplicated(
     request: pytest.FixtureRequest,
     pinot: PinotCluster,
     ingestion_table: IngestionTable,

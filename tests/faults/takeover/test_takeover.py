@@ -115,7 +115,7 @@ def test_a_scheduler_takes_over_in_the_middle_of_a_run(
     assert table.value("select sum(id) from {t}") == sum(range(20_010))
 
 
-def test_a_scheduler_that_is_told_to_end_leaves_its_lease_at_once(
+def test_a_stopping_scheduler_releases_its_lease_at_once(
     store: PropertyStore, usual: OrdinarySession, several: MakeSeveral
 ) -> None:
     schedulers = several("scheduler")

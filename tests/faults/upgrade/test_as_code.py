@@ -29,7 +29,7 @@ def records(store: PropertyStore, unique_table: str) -> Iterator[str]:
         store.delete(path, recursive=True)
 
 
-def test_what_was_applied(
+def test_applied_objects(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,

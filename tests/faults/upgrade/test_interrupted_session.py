@@ -99,7 +99,7 @@ def assert_ended(table: IngestionTable, sessions: Sessions, ran: Ran, point: Poi
 
 
 @pytest.mark.parametrize("point", [READING, SWITCHING], ids=["reading", "switching"])
-def test_the_later_release_ends_what_this_one_began(
+def test_the_later_release_ends_a_session_of_this_one(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,
@@ -124,7 +124,7 @@ def test_the_later_release_ends_what_this_one_began(
 @pytest.mark.parametrize(
     "point", [READING, pytest.param(SWITCHING, marks=FULL)], ids=["reading", "switching"]
 )
-def test_this_release_leaves_alone_what_the_later_one_began(
+def test_this_release_does_not_touch_a_session_of_the_later_one(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,

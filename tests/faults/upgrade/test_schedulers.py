@@ -37,7 +37,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     assert process.wait(300) == 0
 
 
-def test_there_and_back(
+def test_upgrade_and_roll_back(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,

@@ -1,4 +1,4 @@
-"""Pinot's retention takes the lineage entry of a switch away before the run that made it is gone on with."""
+"""Pinot's retention deletes the lineage entry of a switch before its run is continued."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def controller_proxy(scene: Scene) -> Iterator[FaultyHttp]:
         yield proxy
 
 
-def test_the_next_run_ends_the_session_all_the_same(scene: Scene, controller_proxy: FaultyHttp) -> None:
+def test_the_next_run_still_ends_the_session(scene: Scene, controller_proxy: FaultyHttp) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="2")
     scene.source.put("F1")
     scene.scheduler.trigger().assert_well()

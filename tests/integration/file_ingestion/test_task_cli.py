@@ -1,4 +1,4 @@
-"""``pinotctl task``: what each command shows, changes and ends with."""
+"""``pinotctl task``: the output, effect and exit code of each command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey"
 
 @pytest.fixture
 def pinotctl(pinot: PinotCluster) -> Pinotctl:
-    """Runs a command that needs no JVM, in this process."""
+    """Runs a command that needs no JVM in this process."""
 
     def invoke(*arguments: str, code: int | None = 0, stdin: str | None = None) -> Result:
         env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
@@ -97,7 +97,7 @@ def test_register_show_unregister(pinotctl: Pinotctl, table: IngestionTable, par
     assert "pinotctl task register" in pinotctl("task", "run", table.name, code=2).stderr
 
 
-def test_register_refuses_what_is_wrong_and_changes_nothing(
+def test_register_rejects_invalid_parameters_and_changes_nothing(
     pinotctl: Pinotctl, table: IngestionTable, parameters: Path, tmp_path: Path
 ) -> None:
     before = registered(table)
@@ -166,7 +166,7 @@ def test_watch_shows_each_subtask_during_and_after_the_run(
     assert_hidden(pinot, list(SECRETS.values()), ran)
 
 
-def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
+def test_a_run_without_a_suitable_minion_names_the_tag_and_the_command(
     pinot: PinotCluster, pinotctl: Pinotctl, ingestion_table: IngestionTable, tmp_path: Path
 ) -> None:
     write_numbers(tmp_path / "in", "a.csv", 0, 10)
@@ -190,7 +190,7 @@ def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
 
 
 @pytest.mark.s3
-def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
+def test_ctrl_c_leaves_the_table_unchanged_and_the_next_run_ingests_everything(
     pinotctl: Pinotctl, ingestion_table: IngestionTable, source: Source, tmp_path: Path
 ) -> None:
     staging = tmp_path / "staging"
@@ -203,7 +203,7 @@ def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     )
     files = [f"F{n}" for n in range(1, 17)]
     source.put(*files)
-    # One subtask waits for its file, so the run cannot end before it is interrupted.
+    # One subtask is waiting for its file, so the run cannot end before it is interrupted.
     held = source.proxy.hold("GET", source.of("F9"))
     running = table.start()
     held.wait_hit()
@@ -219,8 +219,10 @@ def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     assert [path for path in staging.rglob("*") if path.is_file()] == []
 
 
-def test_watch_says_that_no_run_is_under_way(pinot: PinotCluster, ingestion_table: IngestionTable) -> None:
-    """As after a run that was killed while it wrote its plan."""
+def test_watch_reports_that_no_run_is_in_progress(
+    pinot: PinotCluster, ingestion_table: IngestionTable
+) -> None:
+    """Like after a run that was killed while writing its plan."""
     table = ingestion_table.create()
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         sessions = SessionStore(store, TableName(table.with_type))

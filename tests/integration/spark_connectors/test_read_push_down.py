@@ -15,8 +15,8 @@ from tests.integration.spark_connectors.conftest import MakeTable
 _CONF = "spark.sql.python.filterPushdown.enabled"
 
 
-def test_spark_still_mixes_filters_up(spark: SparkSession) -> None:
-    """When this fails, Spark is mended: ``usePushDownFilters`` can then be allowed from that version on."""
+def test_spark_still_mixes_up_filters(spark: SparkSession) -> None:
+    """If this fails, Spark is fixed, and ``usePushDownFilters`` can be allowed from that version on."""
 
     class Reader(DataSourceReader):
         def __init__(self) -> None:
@@ -53,8 +53,8 @@ def test_spark_still_mixes_filters_up(spark: SparkSession) -> None:
         spark.conf.unset(_CONF)
 
 
-def test_filters_of_one_dataframe_do_not_meet(spark: SparkSession, make_table: MakeTable) -> None:
-    """Also where Spark's setting would let a source push them down."""
+def test_filters_of_one_dataframe_are_not_mixed(spark: SparkSession, make_table: MakeTable) -> None:
+    """Even if Spark's setting allows sources to push filters down."""
     table = make_table({"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]})
     table.write(spark.range(5), "append")
     frame = spark.read.format("pinot").options(**table.options).load()

@@ -64,7 +64,7 @@ def filtering(table: SparkTable, pinot: PinotCluster, tmp_path: Path) -> Iterato
                 wait_for(lambda: client.query(sql).rows == ((10,),), "the broker to know the table")
             yield url
         finally:
-            # A broker is not dropped while it serves a table.
+            # A broker cannot be dropped while it serves a table.
             table.client.tables.delete(table.typed)
             broker.remove()
 
@@ -87,7 +87,7 @@ def test_rows_hidden_by_a_broker_are_not_read_elsewhere(
     assert count(username="every", readFrom="broker") == 10
 
 
-def test_without_a_broker_that_answers_nothing_is_known(spark: SparkSession, table: SparkTable) -> None:
+def test_without_a_broker_row_security_is_unknown(spark: SparkSession, table: SparkTable) -> None:
     reader = spark.read.format("pinot").options(**table.options, broker="http://127.0.0.1:1")
     with pytest.raises(PySparkException, match="no broker reports whether it hides rows"):
         reader.load().count()

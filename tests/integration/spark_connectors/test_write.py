@@ -1,4 +1,4 @@
-"""A DataFrame written with ``format("pinot")``: what queries see afterwards."""
+"""DataFrames written with ``format("pinot")``, and what queries see afterwards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_append_then_overwrite_then_nothing(
         "id", "concat('ü', id % 7) name", "array('a', concat('t', id % 3)) tags", "id * 0.5D x"
     )
     table.write(frame, "append")
-    # Each query is made right after the write: brokers see the new segments then, and no longer the old ones.
+    # Each query runs right after the write: brokers must see the new segments and no longer the old ones.
     seen = "count(*), sum(x), max(id), distinctcountmv(tags)"
     assert table.query(seen) == [(1000, 249750.0, 999, 4)]
     table.write(frame, "append", maxNumRecordsPerSegment="300", reportPath=str(report_path))
@@ -55,7 +55,7 @@ def test_append_then_overwrite_then_nothing(
     assert table.query("count(*), sum(x)") == [(10, 22.5)]
     report = json.loads(report_path.read_text())
     assert (report["replaced_segments"], report["servers_behind"]) == (6, {})
-    # Of no rows there is no segment, but where something has to be replaced.
+    # Without rows there is no segment, unless something must be replaced.
     segments = table.segments()
     table.write(frame.where("id < 0"), "append")
     assert table.segments() == segments
@@ -63,7 +63,7 @@ def test_append_then_overwrite_then_nothing(
     assert table.query("count(*)") == [(0,)]
 
 
-def test_a_write_of_the_same_id_is_made_once(spark: SparkSession, make_table: MakeTable) -> None:
+def test_writes_with_the_same_id_are_made_once(spark: SparkSession, make_table: MakeTable) -> None:
     table = make_table(SCHEMA)
     ten, seven = (spark.range(0, rows, 1, 1).selectExpr("id", "id * 1D x") for rows in (10, 7))
     table.write(ten, "append", writeId="first: any text, ü")
@@ -74,14 +74,14 @@ def test_a_write_of_the_same_id_is_made_once(spark: SparkSession, make_table: Ma
         looks = [WriteIsPublished(table.name, each).look(access).done for each in ("second", "third")]
     assert looks == [True, False]
     table.write(seven, "overwrite", writeId="third")
-    # The segments of the first are gone by now.
+    # The segments of the first write no longer exist.
     for mode in ("append", "overwrite"):
         table.write(ten, mode, writeId="first: any text, ü")
     table.write(ten, "overwrite", writeId="third")
     assert table.query("count(*)") == [(7,)]
 
 
-def test_a_table_is_made_of_the_dataframe_once(
+def test_a_table_is_created_from_the_dataframe_once(
     spark: SparkSession, pinot: PinotCluster, client: ControllerClient
 ) -> None:
     name = f"sp_{uuid.uuid4().hex[:12]}"
@@ -158,7 +158,7 @@ def test_errors_before_the_job_starts(spark: SparkSession, make_table: MakeTable
         writer = columns.write.format("pinot").mode("overwrite").options(**{**table.options, **options})
         with pytest.raises(PySparkException, match=message):
             writer.save()
-    # Spark's default mode among them.
+    # Including Spark's default mode.
     for refused in (
         frame.select("id").write,
         frame.select("id").write.mode("ignore"),

@@ -29,7 +29,7 @@ def test_defaults() -> None:
 
 
 @given(upper=st.lists(st.booleans(), min_size=30, max_size=30))
-def test_names_have_no_case(upper: list[bool]) -> None:
+def test_names_are_case_insensitive(upper: list[bool]) -> None:
     name = "".join(
         letter.upper() if up else letter.lower()
         for letter, up in zip("maxNumRecordsPerSegment", upper, strict=False)
@@ -37,7 +37,7 @@ def test_names_have_no_case(upper: list[bool]) -> None:
     assert write_options(**{name: "17"}).segment_rows == 17
 
 
-def test_another_name_of_an_option() -> None:
+def test_an_alias_of_an_option() -> None:
     options = parse_options(WriteOptions, {"controller": "host:9", "table": "t", "secureMode": "true"})
     assert options.controller_config().url == "https://host:9"
     with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same option"):
@@ -65,7 +65,7 @@ def test_the_access_to_zookeeper() -> None:
         write_options(zookeeper__user="me")
 
 
-def test_an_unknown_name_is_told_with_the_nearest() -> None:
+def test_an_unknown_name_is_reported_with_the_nearest() -> None:
     with pytest.raises(
         ConfigError, match=r"unknown option 'stagingURL', did you mean 'stagingUri'\?"
     ) as caught:
@@ -75,17 +75,17 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("name", ["path", "checkpointLocation", "provider", "owner", "option.table"])
-def test_what_spark_itself_adds_is_no_option(name: str) -> None:
+def test_options_added_by_spark_are_ignored(name: str) -> None:
     assert write_options(**{name: "/somewhere"}) == write_options()
 
 
 @pytest.mark.parametrize("missing", NEEDED)
-def test_what_is_needed(missing: str) -> None:
+def test_required_options(missing: str) -> None:
     with pytest.raises(ConfigError, match=f"'{missing}' is missing"):
         parse_options(WriteOptions, {key: NEEDED[key] for key in NEEDED if key != missing})
 
 
-def test_without_any_option_it_is_told_who_loses_them() -> None:
+def test_without_any_option_the_error_explains_where_they_are_lost() -> None:
     with pytest.raises(ConfigError, match="TEMPORARY VIEW"):
         parse_options(WriteOptions, {})
 
@@ -116,7 +116,7 @@ def test_secrets_are_not_shown() -> None:
     assert isinstance(auth, BasicAuth)
     assert auth.password.reveal() == SECRET
     assert SECRET not in repr(options) + str(options) + repr(options.controller_config())
-    # Options travel to the executors.
+    # Options are pickled to the executors.
     assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
     token = write_options(authToken=SECRET).controller_config().auth
     assert isinstance(token, BearerToken)

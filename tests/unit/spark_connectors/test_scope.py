@@ -97,7 +97,7 @@ def test_segments_of_a_time_range(numbers: tuple[int, int, int, int]) -> None:
 @pytest.mark.parametrize(
     ("end", "place"), [(5_000, "OUTSIDE"), (5_900, "ACROSS"), (6_000, "INSIDE"), (6_001, "INSIDE")]
 )
-def test_times_in_a_coarser_unit_than_the_columns_may_be_any_of_it(end: int, place: str) -> None:
+def test_times_recorded_in_a_coarser_unit_cover_the_whole_unit(end: int, place: str) -> None:
     recorded = segment(start_time="5", end_time="5", time_unit="MILLISECONDS")
     assert TimeScope("at", "LONG", "MICROSECONDS", 0, end).place(recorded).name == place
     before_1970 = segment(start_time="-5", end_time="-5", time_unit="MILLISECONDS")
@@ -154,7 +154,7 @@ PARTITIONS = {"overwriteScope": "partitions", "overwritePartitions": "0,3"}
         (config_of(id={**MURMUR, "numPartitions": 3}), ["id"], PARTITIONS, "names partition 3"),
     ],
 )
-def test_scopes_that_a_table_does_not_have(
+def test_scopes_that_a_table_does_not_support(
     config: TableConfig, columns: list[str], options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
@@ -182,5 +182,5 @@ def test_segments_of_partitions() -> None:
         found.check_partition(1)
 
 
-def test_no_scope_of_the_whole_table() -> None:
+def test_the_whole_table_has_no_scope() -> None:
     assert scope(config_of(), ["id"]) is None

@@ -1,6 +1,7 @@
-"""The requirement's six scenes: a task every four hours, three retries, FIT_1 at 12:00, FIT_Retry_1 at 16:00.
+"""Six scenes: a task every four hours with three retries, FIT_1 at 12:00, FIT_Retry_1 at 16:00.
 
-The table's rows tell which version of which file is in it, the proxy before S3 how often each was read.
+The table's rows show which versions of which files it contains, and the proxy in front of S3 counts the
+reads.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Day:
         self.scene.source.put(*versions)
 
     def fit_1(self, *, bad: str | None = None) -> None:
-        """F1 and F2 are ingested, F3, F4 and F5 fail; nothing of it is to be seen.
+        """F1 and F2 are ingested, F3, F4 and F5 fail; queries see none of them.
 
         Args:
             bad: The one of them that fails since its content does not fit.
@@ -66,7 +67,7 @@ class Day:
         assert scene.statuses() == {"F1": staged, "F2": staged, **dict.fromkeys(FAIL, failed)}
         assert scene.source.gets("F1", "F2", *FAIL) == [1, 1, 1, 1, 1]
         assert scene.table.segments() == segments
-        # Nothing new or changed; the controller removes old entries whenever it likes.
+        # Nothing new or changed; the controller may remove old entries at any time.
         assert set(scene.lineage()) <= set(lineage)
         assert len(scene.staged()) == 2 * (1 if self.shared else 2)
 
@@ -75,7 +76,7 @@ class Day:
             rule.lift()
 
     def fit_retry_1(self) -> Triggered:
-        """The retry at 16:00 goes on with the session of FIT_1, and ends it."""
+        """The retry at 16:00 resumes the session of FIT_1 and ends it."""
         (retry,) = self.scene.scheduler.go_on_until("16:00")
         report = retry.well
         assert (retry.at, report["outcome"]) == ("16:00", "switched")
@@ -88,7 +89,7 @@ class Day:
 
 @pytest.fixture
 def day(engine_and_mode: EngineAndMode, scene: Scene) -> Day:
-    """The table at 11:00. In sync and swap mode it holds F0, whose file is gone: FIT_1 is to replace it."""
+    """The table at 11:00. In sync and swap mode it contains F0, whose file was deleted: FIT_1 must replace it."""
     mode = engine_and_mode.mode
     scene.begin(MODES[mode], consistentPushMaxRetries="3", engine=engine_and_mode.engine)
     shared = mode in ("append, files share segments", "swap")
@@ -133,7 +134,7 @@ def test_scene_3_a_failed_file_is_rewritten(day: Day) -> None:
 
 
 def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
-    """F1.1 is for FIT_2 at 20:00, with what else is new then; append mode tells of it and leaves F1."""
+    """FIT_2 at 20:00 ingests F1.1 and other new files; append mode only reports it and keeps F1."""
     scene, names = day.scene, ("F1", "F2", "F3", "F4", "F5")
     second = (*names, "F6") if day.mode.startswith("append") else ("F1.1", *names[1:], "F6")
     with scene.polled(day.before, whole(names), whole(second)):
@@ -162,7 +163,7 @@ def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
 
 
 def test_scene_5_a_successful_file_is_deleted(day: Day) -> None:
-    """The segment of F1 goes; where F2 shares it, F2 is read again."""
+    """The segment of F1 is dropped; if F2 shares it, F2 is read again."""
     scene, after = day.scene, ("F2", "F3", "F4", "F5")
     with scene.polled(day.before, whole(after)):
         day.fit_1()

@@ -33,7 +33,7 @@ def table_of(segments: list[str], numbers: list[int]) -> DataTable:
 
 
 @given(rows=ROWS)
-def test_nulls_come_where_they_are(rows: list[tuple[str, bool, bool]]) -> None:
+def test_nulls_are_at_their_positions(rows: list[tuple[str, bool, bool]]) -> None:
     segments = [segment for segment, _, _ in rows]
     numbers = [segments[:n].count(segment) * 2 for n, segment in enumerate(segments)]
     nulls = {}
@@ -55,7 +55,7 @@ def test_batches_are_as_large_as_sparks_own() -> None:
     assert batches[-1]["n"].null_count == 1
 
 
-def test_what_does_not_fit() -> None:
+def test_values_that_do_not_fit() -> None:
     rows = DataTable(2, (pa.array(["1.5", "1.25"]),))
     fits = ReadColumn("big", "BIG_DECIMAL", True, spark.DecimalType(5, 2))
     assert next(assemble(rows, (fits,), {}))["big"].to_pylist() == [Decimal("1.50"), Decimal("1.25")]
@@ -68,7 +68,7 @@ def test_what_does_not_fit() -> None:
 
 
 @given(value=st.decimals(allow_nan=False, allow_infinity=False))
-def test_decimals_are_written_plainly(value: Decimal) -> None:
+def test_decimals_are_written_without_exponents(value: Decimal) -> None:
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)

@@ -30,7 +30,7 @@ def rows(read: SegmentGroup, limit: int | None = None) -> list[int]:
     return [value for each in served for table in each.tables() for value in table.columns[0].to_pylist()]
 
 
-def test_a_whole_answer() -> None:
+def test_a_complete_answer() -> None:
     with line("one", numbers(1, 2), numbers(3), WHOLE) as server:
         assert rows(group(server.address)) == [1, 2, 3]
     request = server.requests[0]
@@ -75,7 +75,7 @@ def test_a_server_that_is_not_there() -> None:
         assert rows(group(gone.address, second.address)) == [1, 2, 3]
 
 
-def test_what_no_other_server_would_mend() -> None:
+def test_errors_that_another_server_would_not_fix() -> None:
     wrong = metadata({QUERIED: 2}, {200: "QueryExecutionError:\nno column x\n\tat org.apache.Some.java:1"})
     with line("one", wrong) as first, line("two", WHOLE) as second:
         with pytest.raises(QueryError, match="no column x") as caught:
@@ -95,7 +95,7 @@ def test_what_no_other_server_would_mend() -> None:
     assert second.requests == []
 
 
-def test_a_limit_leaves_rows_out() -> None:
+def test_a_limit_excludes_rows() -> None:
     told = metadata({DOCS: 900, QUERIED: 2, PROCESSED: 1})
     with line("one", numbers(1, 2), told) as server:
         assert rows(group(server.address), limit=2) == [1, 2]
