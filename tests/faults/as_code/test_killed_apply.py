@@ -1,4 +1,4 @@
-"""kill -9 of an apply at each of its writes, and two applies at once: the next one ends where it should."""
+"""kill -9 of an apply at each of its writes, which the next one completes; and two applies at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _World:
         write_folder(self.folder, FolderSettings(owner=self.name), documents)
 
     def next_version(self, number: int) -> None:
-        """Want a new column with an index, and a new table."""
+        """Add a new column with an index, and a new table, to the files."""
         column = f"c{number}"
         self.schema["dimensionFieldSpecs"].append({"name": column, "dataType": "INT"})
         self.config["tableIndexConfig"]["invertedIndexColumns"] = [column]
@@ -74,7 +74,7 @@ class _World:
         return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def require_finished(self, number: int) -> None:
-        """Assert that all is as the files say, in the segments too, and nothing is left to be done."""
+        """Assert that everything matches the files, segments included, and that no steps are left."""
         applier = Applier(self.client, self.store, read_folder(self.folder), References({}, self.folder))
         assert applier.plan().plan.steps == ()
         entries = Inventory(self.store, self.name).entries()
@@ -87,7 +87,7 @@ class _World:
         column = f"c{number}"
         segments = self.client.segments.list(self.table)
         assert len(segments) == 3
-        for segment in segments:  # of all at once, Pinot 1.5 answers with what one of the servers has
+        for segment in segments:  # for all at once, Pinot 1.5 returns only the segments of one server
             path = path_of("segments", self.table, segment, "metadata")
             found = self.client._transport.get_json(path, params={"columns": column})
             assert found["indexes"][column]["inverted-index"] == "YES", (segment, found)

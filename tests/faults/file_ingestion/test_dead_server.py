@@ -1,4 +1,4 @@
-"""A run whose table has a dead server: it goes on where that is allowed, and says who is behind."""
+"""A run whose table has a dead server: it completes if that is allowed, and names the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TIMEOUT_S = 300.0
 
 @contextmanager
 def _without(pinot: PinotCluster, role: str, store: PropertyStore) -> Iterator[str]:
-    """Kill a server until the end; gives its name in Helix."""
+    """Kill a server for the duration of the block; yields its name in Helix."""
     before = set(store.live_instances())
     pinot.kill(role)
     try:

@@ -1,4 +1,4 @@
-"""Each row of the fault table: readers see the old or the new rows, the next run mends it, nothing stays."""
+"""Each row of the fault table: readers see old or new rows, the next run recovers, and nothing is left."""
 
 from __future__ import annotations
 

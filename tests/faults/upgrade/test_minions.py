@@ -1,4 +1,4 @@
-"""Minions of one release and runs of the other: why minions are upgraded first, and what needs no order."""
+"""Minions of one release and runs of the other: why minions are upgraded first, and when not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def table(ingestion_table: IngestionTable, shared_folder: Path) -> IngestionTable:
-    """A table with a file to ingest, by the minions of this release."""
+    """A table with a file to ingest, with minions of this release."""
     write_numbers(shared_folder, "a.csv", 0, 10)
     return ingestion_table.create().register(shared_folder, "csv", consistentPushMaxRetries="1")
 

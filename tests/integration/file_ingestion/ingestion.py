@@ -1,4 +1,4 @@
-"""Shared by the tests of FileIngestionTask: a table with the task, and runs of the task as users start them."""
+"""Shared by the tests of FileIngestionTask: a table with the task, and runs as users start them."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Reader(threading.Thread):
 
 
 def write_numbers(folder: Path, name: str, first: int, count: int) -> Path:
-    """Write a CSV file with consecutive ids, so that count and sum show exactly which files are in the table."""
+    """Write a CSV file with consecutive ids, so that count and sum show exactly which files are ingested."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["id,word,amount", *(f"{n},w{n % 7},{n / 4}" for n in range(first, first + count))]
     # A schedule may list files at any moment, so a partial file must never exist.

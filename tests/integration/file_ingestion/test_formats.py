@@ -1,4 +1,4 @@
-"""Every format and data type, nulls, multi-values, Unicode: queries return what pyarrow reads from the files."""
+"""Every format and data type, nulls, multi-values, Unicode: queries return what pyarrow reads from files."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def test_failed_switch(scene: Scene) -> None:
 
 
 def test_switch_completed_before_the_run_was_killed(scene: Scene, controller_proxy: FaultyHttp) -> None:
-    """The controller applied the last step of the switch, but the run did not learn of it: the switch stays."""
+    """The controller applied the last step of the switch without the run's knowledge: the switch stays."""
     scene.begin(SYNC)
     scene.source.put("F1", "F2")
     scene.scheduler.trigger().assert_well()

@@ -1,4 +1,4 @@
-"""``pinotctl task session``, ``plan`` and ``purge``: what they show for a real session, and what they delete."""
+"""``pinotctl task session``, ``plan`` and ``purge``: what they show and delete for a real session."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from controller_client.rest.instances import DRAINED
 from minion_tasks.file_ingestion.engine.minion import MINION_CHECK_S, MinionEngine, NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from tests.unit.fake_clock import FakeClock
-from tests.unit.minion_tasks.test_params import SEED_SAMPLE
+from tests.unit.minion_tasks.test_params import SAMPLE
 
-PARAMS = FileIngestionParams.from_configs(SEED_SAMPLE)
+PARAMS = FileIngestionParams.from_configs(SAMPLE)
 
 
 class PlayedTasks:

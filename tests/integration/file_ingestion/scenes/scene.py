@@ -1,4 +1,4 @@
-"""The setting of the scenes: a table, its source behind a proxy, a scheduler whose clock the test controls."""
+"""The setting of the scenes: a table, its source behind a proxy, a scheduler with a clock for the test."""
 
 from __future__ import annotations
 

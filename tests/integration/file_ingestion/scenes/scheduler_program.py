@@ -94,7 +94,7 @@ class Program:
         self._stop = threading.Event()
         self._table = ""
         self._read: Mapping[TableName, str] | None = None
-        """Return the schedules as of the last command, since time passes in steps that would each read all tables."""
+        """The schedules as of the last command: time passes in steps, each of which would read all tables."""
         self._lock_wait_s = 0.0
         self._runs: list[dict[str, Any]] = []
         self._unanswered = False

@@ -89,7 +89,7 @@ class Day:
 
 @pytest.fixture
 def day(engine_and_mode: EngineAndMode, scene: Scene) -> Day:
-    """The table at 11:00. In sync and swap mode it contains F0, whose file was deleted: FIT_1 must replace it."""
+    """The table at 11:00. In sync and swap mode it contains F0, which must be replaced: its file is gone."""
     mode = engine_and_mode.mode
     scene.begin(MODES[mode], consistentPushMaxRetries="3", engine=engine_and_mode.engine)
     shared = mode in ("append, files share segments", "swap")
