@@ -134,7 +134,7 @@ class Scheduler:
     Args:
         schedules: Returns the current cron expression of each table (`Schedules.read`).
         run: Runs the task of one table for a time of its cron expression (epoch seconds) and returns its
-            report, or None if another scheduler has already run it; called in a thread of its own.
+            report, or None if another scheduler has already run it; called in a separate thread.
         parse: Parses a cron expression.
         clock: The clock.
         refresh_s: Seconds between reads of the schedules.

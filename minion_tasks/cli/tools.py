@@ -61,7 +61,7 @@ def show_progress(progress: Progress, now: SessionProgress) -> None:
 
 
 def servers_behind(behind: Sequence[tuple[str, int]], *, as_text: bool) -> Any:
-    """Return how many new segments each server lacked when a run went on; as text, None if no server did."""
+    """Return how many new segments each server lacked when a run continued; as text, None if none did."""
     if not as_text:
         return dict(behind)
     return ", ".join(f"{server} ({counted_text(count, 'segment')})" for server, count in behind) or None

@@ -111,7 +111,7 @@ class WriteOptions(ConnectionOptions):
     min_replicas: int | None = option(
         "minServingReplicas",
         count_or_all,
-        "How many replicas of each new segment must be online before a write goes on. With a number, a dead"
+        "Replicas of each new segment that must be online before a write continues. With a number, a dead"
         " server does not block the write.",
         default=None,
         shown_default="all",

@@ -91,7 +91,7 @@ def test_a_run_waiting_in_the_triggerer_is_found_again_after_clearing_the_task(
     returned = run.returned("ingest")
     assert returned["outcome"] in _ENDS
     assert (returned["rows"], returned["session"]) == (300, session)
-    assert returned["retry_count"] == 0, "the same run throughout, without retries of its own"
+    assert returned["retry_count"] == 0, "the same run throughout, without own retries"
     assert f"session {session} is IN_PROGRESS" in run.logs("ingest")
     assert source.proxy.access.secret_key not in airflow.log_text()
     assert_serves(table, 300)

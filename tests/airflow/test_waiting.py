@@ -102,7 +102,7 @@ def test_the_dag_of_the_page_runs(
     create(ingestion_table, shared_folder)
     text = dag.text.replace('"flights"', f'"{ingestion_table.name}"').replace('"clicks"', f'"{clicks.name}"')
     text = re.sub(r"FROM flights\b", f"FROM {ingestion_table.name}", text)
-    # Otherwise Airflow would start a run of its own.
+    # Otherwise Airflow would start its own run.
     text = text.replace('schedule="@daily"', "schedule=None")
     (airflow.dags / "flights.py").write_text(text)
     run = airflow.run("flights_of_a_day", logical_date="2026-11-10T00:00:00Z")

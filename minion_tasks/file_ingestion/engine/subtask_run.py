@@ -1,7 +1,7 @@
 """Runs a subtask: turns the files of its groups into staged segments. All engines share this code.
 
 A subtask does not change the table. It may run twice (Helix and Spark restart it elsewhere if a process
-dies), so each attempt stages segments under names of its own, and the first result saved for a file wins.
+dies), so each attempt stages segments under unique names, and the first result saved for a file wins.
 """
 
 from __future__ import annotations

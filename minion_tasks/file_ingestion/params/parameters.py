@@ -118,7 +118,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "minServingReplicas",
         count_or_all,
         "all",
-        "How many replicas of each new segment must be online before a run goes on. With a number, a dead"
+        "Replicas of each new segment that must be online before a run continues. With a number, a dead"
         " server does not block the run.",
     ),
     Parameter(

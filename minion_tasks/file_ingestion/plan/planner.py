@@ -189,7 +189,7 @@ def is_same(before: FileInfo, now: FileInfo) -> bool:
 def group(files: Iterable[FileInfo], *, max_files: int, max_bytes: int) -> list[tuple[FileInfo, ...]]:
     """Split files into groups of at most ``max_files`` files and ``max_bytes`` bytes.
 
-    A file larger than ``max_bytes`` gets a group of its own. Files are ordered by URI, and every file is in
+    A file larger than ``max_bytes`` gets its own group. Files are ordered by URI, and every file is in
     exactly one group.
     """
     groups: list[tuple[FileInfo, ...]] = []

@@ -175,7 +175,7 @@ class SteppedRun(LockedRun):
             raise ConflictError(
                 f"session {session_id} was discarded by another run: {session.message}",
                 where=self._table,
-                remedy="run the task again; make sure that nobody else runs it, or set"
+                remedy="run the task again; make sure that no other process runs it, or set"
                 " consistentPushMaxRetries",
             )
         if session.state is SessionState.DONE:

@@ -48,7 +48,7 @@ class RunReport:
 
     Attributes:
         replaced: Number of replaced segments.
-        behind: Servers that lacked new segments when it went on, and how many each lacked.
+        behind: Servers that lacked new segments when it continued, and how many each lacked.
         left_out: How many files of the source the patterns excluded; 0 if the source was not listed.
         left_out_first: The first excluded files.
         columns: How the columns of its files differ from the table's.

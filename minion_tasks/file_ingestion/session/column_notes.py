@@ -12,7 +12,7 @@ from minion_tasks.file_ingestion.session.model import ColumnNote, FileGroup
 
 __all__ = ["ColumnCount", "DifferingColumn", "notes_from", "notes_of", "rows_of"]
 
-# A znode contains the notes of up to 500 files, and nobody reads more names.
+# A znode contains the notes of up to 500 files, and longer lists would not be read.
 _MAX_NAMES = 100
 _MAX_CHARACTERS = 200
 

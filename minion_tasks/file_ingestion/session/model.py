@@ -162,7 +162,7 @@ class Session:
         retry_count: Number of triggers that resumed this session.
         task_name: The Helix task of its last submission.
         entry_id: The lineage entry of its switch, once known.
-        behind: Servers that lacked new segments when its switch went on, and how many segments each lacked.
+        behind: Servers that lacked new segments when its switch continued, and how many each lacked.
         abandoned: No trigger resumes it; ``message`` has the reason.
         message: The last error.
         request: Name of the request that started it, which is the same for each try; None if it has none.

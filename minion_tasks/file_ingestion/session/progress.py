@@ -1,4 +1,4 @@
-"""The progress of a session, read from its ledger: the same numbers for its run and for whoever watches."""
+"""The progress of a session, read from its ledger: the same numbers for its run and for observers."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class DyingIngestion(PinotFileIngestionOperator):
 
 
 class TerminatedIngestion(PinotFileIngestionOperator):
-    """Its process is told to stop before it has started the run; the resulting error fails the task."""
+    """The process is stopped before it has started the run; the resulting error fails the task."""
 
     def execute(self, context: Mapping[str, Any]) -> Any:
         try:

@@ -18,7 +18,7 @@ _PAUSE_S = 0.25
 
 
 class Readers:
-    """The client, in a thread of its own; a context manager.
+    """The client, in a separate thread; a context manager.
 
     Args:
         tables: The tables that it polls.

@@ -1,7 +1,7 @@
 """Does what Spark's processes do in a write with one task, in one process that can be killed at each step.
 
 A step is something that the driver's processes change: a call of the controller, or the deletion of staged
-segments. One line of JSON on stdin tells what to write::
+segments. One line of JSON on stdin defines what to write::
 
     {"options": {...}, "overwrite": true or false, "ids": [FIRST, END],
      "halt": null or {"how": "kill", "when": "before" or "after", "step": NAME, "nth": N, "since": null}}

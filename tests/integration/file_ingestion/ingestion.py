@@ -33,7 +33,7 @@ NUMBERS_SCHEMA: Mapping[str, Any] = {
 
 
 def start_pinotctl(controller_url: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start ``pinotctl`` as its own process, in a process group of its own."""
+    """Start ``pinotctl`` as a separate process, in its own process group."""
     return subprocess.Popen(
         [str(Path(sys.executable).with_name("pinotctl")), *arguments],
         env={**os.environ, "PINOT_CONTROLLER_URL": controller_url, "PINOTCTL_CONFIG": "/no/such/file"},
@@ -141,11 +141,10 @@ class Reader(threading.Thread):
     """Repeats the same query continuously and records the answers in order.
 
     Attributes:
-        seen: The answers; equal ones that follow each other are one. A table that went back to an older state
-            is there twice.
-        partials: Answers that were said to be less than the table: nobody takes them for it, but as long as
-            all servers live there are none.
-        errors: Queries that failed otherwise.
+        seen: The answers, without consecutive duplicates. A table that returned to an older state is in it
+            twice.
+        partials: Answers that were marked as partial, of which there are none while all servers are alive.
+        errors: Queries that failed in other ways.
     """
 
     def __init__(self, broker: BrokerClient, sql: str) -> None:

@@ -95,13 +95,13 @@ def test_a_trigger_waits_for_the_session_in_progress(
     scene: Scene, second_scheduler: SteeredScheduler
 ) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
-    second_scheduler.begin(scene.table.with_type, beside=scene.scheduler)
+    second_scheduler.begin(scene.table.with_type, alongside=scene.scheduler)
     scene.source.put("F1")
     held = scene.source.proxy.hold("GET", scene.source.of("F1"))
     with scene.polled(NO_SEGMENT, whole(["F1"])):
         scene.scheduler.start_trigger()
         held.wait_hit()
-        runs = second_scheduler.go_on_until("12:00", lock_wait_s=0.2)
+        runs = second_scheduler.run_until("12:00", lock_wait_s=0.2)
         assert [run.error_type or run.well["outcome"] for run in runs] == [MADE, "LockHeldError"]
         # The trigger of 12:00 stays due, and now waits long enough.
         second_scheduler.start_step()
@@ -119,7 +119,7 @@ def test_a_trigger_waits_for_the_session_in_progress(
 def test_two_schedulers_fire_one_trigger(scene: Scene, second_scheduler: SteeredScheduler) -> None:
     files = ("F1", "F2", "F3", "F4")
     scene.begin(APPEND, consistentPushMaxRetries="2")
-    second_scheduler.begin(scene.table.with_type, beside=scene.scheduler)
+    second_scheduler.begin(scene.table.with_type, alongside=scene.scheduler)
     scene.source.put(*files)
 
     def both() -> list[Triggered]:

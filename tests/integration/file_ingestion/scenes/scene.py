@@ -147,7 +147,7 @@ class Scene:
         """Query the table continuously, and check that it has exactly these states one after the other.
 
         Args:
-            states: All that is to be seen, in order; `whole` makes one.
+            states: All states that must be seen, in order; `whole` creates one.
         """
         wanted = _as_answered(states)
         with BrokerClient([self.pinot.broker_url]) as broker:
@@ -161,8 +161,8 @@ class Scene:
             finally:
                 reader.stop()
                 torn = TALLY.add(reader.polls, _answers(reader), wanted)
-        assert torn == [], f"the reader saw {torn}, beside {wanted}"
-        assert _answers(reader) == wanted, f"the reader saw {_answers(reader)}, and not {wanted}"
+        assert torn == [], f"the reader saw {torn} besides {wanted}"
+        assert _answers(reader) == wanted, f"the reader saw {_answers(reader)} instead of {wanted}"
         assert (reader.errors, reader.partials) == ([], [])
 
 

@@ -4,11 +4,12 @@ Arguments: controller URL, ZooKeeper, cluster name. Commands are lines of JSON o
 a line on stdout:
 
 - ``{"table": NAME, "now": EPOCH_S}``: only this table's schedule counts from now on; the clock jumps there.
-- ``{"until": EPOCH_S, "lock_wait_s": S}``: the clock goes on in steps; what falls due runs to its end. The
+- ``{"until": EPOCH_S, "lock_wait_s": S}``: the clock advances in steps; due runs are run to their end. The
   answer has each run's report or error.
-- ``{"build": PATH, "table": NAME, "segment": NAME, "folder": PATH}``: a segment that no task built, of a CSV.
+- ``{"build": PATH, "table": NAME, "segment": NAME, "folder": PATH}``: builds a segment of a CSV, outside
+tasks.
 
-Only triggering is on that clock: runs are on the machine's own, as everything else in the cluster.
+Only triggers use that clock: runs use the machine's, like everything else in the cluster.
 """
 
 from __future__ import annotations

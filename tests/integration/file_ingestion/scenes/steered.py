@@ -48,16 +48,16 @@ class Triggered:
 
 
 class SteeredScheduler(Program):
-    """One such process. Its time begins at 07:50 of a day, and never goes back.
+    """One such process. Its time begins at 07:50 of a day, and never goes backwards.
 
     Args:
         pinot: The cluster.
-        log: What the process says on stderr.
+        log: File for the stderr of the process.
     """
 
     def __init__(self, pinot: PinotCluster, log: Path) -> None:
         self._now = datetime(2024, 6, 1, tzinfo=UTC)
-        self._owed = 1  # answers; the first says that it is ready
+        self._pending = 1  # answers; the first means that it is ready
         super().__init__(
             "tests.integration.file_ingestion.scenes.scheduler_program",
             *(pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name),
@@ -67,20 +67,20 @@ class SteeredScheduler(Program):
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The id of the process."""
         return self.process.pid
 
-    def begin(self, table: str, *, beside: SteeredScheduler | None = None) -> None:
+    def begin(self, table: str, *, alongside: SteeredScheduler | None = None) -> None:
         """Schedule a table: on a new day at 07:50, or at the time of another scheduler."""
         # A test that failed in the middle has not fetched its runs.
-        while self._owed:
+        while self._pending:
             self._answer()
         midnight = self._now.replace(hour=0, minute=0) + timedelta(days=1)
-        self._now = midnight + timedelta(hours=7, minutes=50) if beside is None else beside._now
+        self._now = midnight + timedelta(hours=7, minutes=50) if alongside is None else alongside._now
         self._send(table=table, now=self._now.timestamp())
         self._answer()
 
-    def go_on_until(self, time: str, *, lock_wait_s: float = 60.0) -> list[Triggered]:
+    def run_until(self, time: str, *, lock_wait_s: float = 60.0) -> list[Triggered]:
         """Advance the clock, and run everything that becomes due to its end.
 
         Args:
@@ -132,10 +132,10 @@ class SteeredScheduler(Program):
 
     def _send(self, **command: Any) -> None:
         self.send(command)
-        self._owed += 1
+        self._pending += 1
 
     def _answer(self) -> dict[str, Any]:
         answer = self.answer()
         assert answer is not None, f"the scheduler does not answer:\n{self.said()}"
-        self._owed -= 1
+        self._pending -= 1
         return answer

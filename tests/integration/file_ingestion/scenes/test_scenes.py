@@ -53,7 +53,7 @@ class Day:
         if bad is not None:
             scene.source.put_bad(bad)
         self.refused = tuple(scene.source.refuse(*(name for name in FAIL if name != bad)))
-        (fit_1,) = scene.scheduler.go_on_until("15:00")
+        (fit_1,) = scene.scheduler.run_until("15:00")
         assert (fit_1.at, fit_1.error_type) == ("12:00", "FilesFailedError")
         for name in FAIL:
             assert scene.source.uri_of(name) in fit_1.failed
@@ -71,13 +71,13 @@ class Day:
         assert set(scene.lineage()) <= set(lineage)
         assert len(scene.staged()) == 2 * (1 if self.shared else 2)
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         for rule in self.refused:
             rule.lift()
 
     def fit_retry_1(self) -> Triggered:
         """The retry at 16:00 resumes the session of FIT_1 and ends it."""
-        (retry,) = self.scene.scheduler.go_on_until("16:00")
+        (retry,) = self.scene.scheduler.run_until("16:00")
         report = retry.well
         assert (retry.at, report["outcome"]) == ("16:00", "switched")
         assert (report["session_id"], report["retry_count"]) == (self.session, 1)
@@ -95,7 +95,7 @@ def day(engine_and_mode: EngineAndMode, scene: Scene) -> Day:
     shared = mode in ("append, files share segments", "swap")
     if mode in ("sync", "swap"):
         scene.source.put("F0")
-    (first,) = scene.scheduler.go_on_until("11:00")
+    (first,) = scene.scheduler.run_until("11:00")
     assert first.at == "08:00"
     if mode not in ("sync", "swap"):
         assert "no file below" in first.failed
@@ -116,7 +116,7 @@ def test_scene_2_a_new_file_is_added(day: Day) -> None:
     with scene.polled(day.before, whole(after)):
         day.fit_1()
         day.put("F6")
-        day.mend()
+        day.repair()
         assert day.fit_retry_1().well["files"] == 6
     scene.assert_serves(*after)
     assert scene.source.gets(*after) == [1, 1, 2, 2, 2, 1]
@@ -127,7 +127,7 @@ def test_scene_3_a_failed_file_is_rewritten(day: Day) -> None:
     with scene.polled(day.before, whole(after)):
         day.fit_1(bad="F3")
         day.put("F3.1")
-        day.mend()
+        day.repair()
         day.fit_retry_1()
     scene.assert_serves(*after)
     assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 2, 2, 2]
@@ -140,12 +140,12 @@ def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
     with scene.polled(day.before, whole(names), whole(second)):
         day.fit_1()
         day.put("F1.1")
-        day.mend()
+        day.repair()
         day.fit_retry_1()
         scene.assert_serves(*names)
         assert scene.source.gets(*names) == [1, 1, 2, 2, 2]
         day.put("F6")
-        (fit_2,) = scene.scheduler.go_on_until("20:00")
+        (fit_2,) = scene.scheduler.run_until("20:00")
     scene.assert_serves(*second)
     report = fit_2.well
     assert (fit_2.at, report["outcome"], report["retry_count"]) == ("20:00", "switched", 0)
@@ -168,7 +168,7 @@ def test_scene_5_a_successful_file_is_deleted(day: Day) -> None:
     with scene.polled(day.before, whole(after)):
         day.fit_1()
         scene.source.delete("F1")
-        day.mend()
+        day.repair()
         assert day.fit_retry_1().well["files"] == 4
     scene.assert_serves(*after)
     assert scene.source.gets("F1", *after) == [1, 2 if day.shared else 1, 2, 2, 2]
@@ -179,7 +179,7 @@ def test_scene_6_a_failed_file_is_deleted(day: Day) -> None:
     with scene.polled(day.before, whole(after)):
         day.fit_1()
         scene.source.delete("F3")
-        day.mend()
+        day.repair()
         assert day.fit_retry_1().well["files"] == 4
     scene.assert_serves(*after)
     assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 1, 2, 2]

@@ -1,6 +1,6 @@
-"""A gRPC server on loopback that sends what a test has written down, and breaks off where it says so.
+"""A gRPC server on loopback that sends scripted answers, and aborts where the script says so.
 
-It stands in for a bad line, never for what Pinot means: that is tested on a real Pinot.
+It simulates a bad connection, never the meaning of Pinot's answers, which is tested with a real Pinot.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def test_nulls_are_at_their_positions(rows: list[tuple[str, bool, bool]]) -> Non
     nulls = {}
     for name, which in (("n", 1), ("l", 2)):
         here = [n for n, row in enumerate(rows) if row[which]]
-        told = table_of([segments[n] for n in here], [numbers[n] for n in here])
-        nulls[name] = null_positions(iter([told] if here else []))
+        answer = table_of([segments[n] for n in here], [numbers[n] for n in here])
+        nulls[name] = null_positions(iter([answer] if here else []))
     batches = list(assemble(table_of(segments, numbers), (NUMBER, LIST), nulls))
     whole = pa.Table.from_batches(batches)
     assert whole.schema.equals(target_schema((NUMBER, LIST)))

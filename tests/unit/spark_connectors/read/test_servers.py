@@ -96,8 +96,8 @@ def test_errors_that_another_server_would_not_fix() -> None:
 
 
 def test_a_limit_excludes_rows() -> None:
-    told = metadata({DOCS: 900, QUERIED: 2, PROCESSED: 1})
-    with line("one", numbers(1, 2), told) as server:
+    incomplete = metadata({DOCS: 900, QUERIED: 2, PROCESSED: 1})
+    with line("one", numbers(1, 2), incomplete) as server:
         assert rows(group(server.address), limit=2) == [1, 2]
         assert server.requests[0].sql.endswith("LIMIT 2")
         with pytest.raises(PartialResultError):

@@ -40,7 +40,7 @@ class Frame:
 class World:
     """The surroundings of a delivery, which record everything it does in order."""
 
-    said: list[object] = field(default_factory=list)
+    sent: list[object] = field(default_factory=list)
     reports: list[VersionReport] = field(default_factory=list)
     records: list[CoordinatorRecord] = field(default_factory=list)
     offsets: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -59,13 +59,13 @@ class World:
     def send_events(self, events: Mapping[int, Events]) -> None:
         if self.faults:
             raise self.faults.pop()
-        self.said.extend(
+        self.sent.extend(
             (partition, each.version, each.offsets.tolist(), each.deleted.tolist())
             for partition, each in events.items()
         )
 
     def send_ends(self, ends: Mapping[int, VersionEnd]) -> None:
-        self.said.append(dict(ends))
+        self.sent.append(dict(ends))
 
     def delivery(self, generation: Generation, record: CoordinatorRecord | None = None) -> Delivery:
         return Delivery(
@@ -105,7 +105,7 @@ def test_events_are_sent_before_the_end_and_the_end_before_the_record() -> None:
         1: VersionEnd(100, 0, 10, at_ms),
         2: VersionEnd(100, 0, 0, at_ms),  # a partition that the input does not have yet
     }
-    assert world.said == [*_EVENTS, ends]
+    assert world.sent == [*_EVENTS, ends]
     (record,) = world.records
     assert (record.version, record.at_ms, record.keys) == (100, at_ms, 3)
     assert world.reports == [VersionReport(100, 7, 1, 5, 3, held_back=False, lag=7)]
@@ -114,11 +114,11 @@ def test_events_are_sent_before_the_end_and_the_end_before_the_record() -> None:
 def test_a_repeated_batch_is_identical_and_counts_once() -> None:
     world = World(offsets={0: {0: 8, 1: 10}, 1: {0: 8, 1: 11}})
     deliver(world.delivery(_GENERATION), 0, *_ROWS)
-    first, world.said = world.said, []
+    first, world.sent = world.sent, []
     # Killed after the record was written, before Spark's commit; the rows are in another order.
     again = world.delivery(_GENERATION, world.records[-1])
     deliver(again, 0, *reversed(_ROWS))
-    assert world.said == first
+    assert world.sent == first
     assert world.records[-1].keys == 3
     assert world.records[-1].details["unread"] == "1"
     deliver(again, 1, (COUNTS, [], [], 1, 1, 1))
@@ -138,7 +138,7 @@ def test_no_end_is_sent_if_events_failed_or_the_lock_may_be_lost() -> None:
     delivery.close()
     with pytest.raises(ConflictError):
         deliver(delivery, 0, *_ROWS)
-    assert (world.said, world.records) == ([], [])
+    assert (world.sent, world.records) == ([], [])
 
 
 def test_ends_are_held_back_until_a_rebuild_has_caught_up() -> None:
@@ -152,7 +152,7 @@ def test_ends_are_held_back_until_a_rebuild_has_caught_up() -> None:
     assert [record.version for record in world.records] == [120, 120, 132]
     assert [record.keys for record in world.records] == [1, 2, 3]
     assert [record.details["unread"] for record in world.records] == ["1", "2", "3"]
-    (sent,) = world.said
+    (sent,) = world.sent
     assert isinstance(sent, dict)
     assert {end.version for end in sent.values()} == {132}
     assert [each.held_back for each in world.reports] == [True, True, False]
