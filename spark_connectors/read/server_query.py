@@ -17,6 +17,7 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from controller_client.broker.client import without_java
+from controller_client.common.counted_text import counted_text
 from controller_client.common.redaction import mask_text
 from controller_client.config import Auth, Tls
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
@@ -186,7 +187,7 @@ def _check_columns(invalid_segments: int, where: str) -> None:
     """
     if invalid_segments:
         raise QueryError(
-            f"{invalid_segments} segments lack a selected column, so the server skipped them",
+            f"the server skipped {counted_text(invalid_segments, 'segment')} for lack of a selected column",
             expected="segments with all columns of the schema",
             where=where,
             remedy="reload the table's segments, do not select the column, or set 'readFrom' to segments",

@@ -380,5 +380,5 @@ def test_a_page_of_a_hundred_thousand_files_is_small() -> None:
     text = page(report, now_ms=BEGAN)
     assert len(text.encode()) < 500_000
     shown = Page(text)
-    for words in ("100,000", "33,334 failed", "66,666 segments came", "100,000 segments went"):
+    for words in ("100,000", "33,334 failed", "66,666 segments added", "100,000 segments replaced"):
         assert words in shown.text, words
