@@ -190,7 +190,7 @@ def show_report(cli: CliContext, report: RunReport) -> None:
         cli.out.note(f"Pinot's own reader was used: {reason}")
     if report.left_out:
         first = ", ".join(file.shown for file in report.left_out_first)
-        cli.out.note(f"{counted_text(report.left_out, 'file')} left out by the patterns, such as {first}")
+        cli.out.note(f"{counted_text(report.left_out, 'file')} excluded by the patterns, such as {first}")
     for column in report.columns:
         cli.out.note(f"{column.sentence()}, such as {visible(column.first)}")
     _note_some(cli, "changed since it was ingested; not read again", report.changed)
