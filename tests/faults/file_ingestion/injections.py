@@ -88,7 +88,7 @@ class Http:
         rule = HTTP_FAULTS[self.fault](proxy, self.operation, key, self.times)
         try:
             if self.since is not None:
-                *runner.resume()
+                runner.resume()
             if self.fault == "slow":
                 rule.wait_hit()
                 reader.poll_until(reader.polls + 50)
@@ -118,7 +118,7 @@ class KilledRole:
         runner.wait_paused()
         place.pinot.kill(self.role)
         try:
-            *runner.resume()
+            runner.resume()
             ran = runner.ended() if self.back == "after the end" else None
         finally:
             place.pinot.start(self.role)
@@ -137,7 +137,7 @@ class ControllerKilledAtCall:
         runner.start(place.name, SWITCH)
         runner.wait_paused()
         rule = place.controller.drop_reply(self.operation, self.key.format(raw=place.table.name))
-        *runner.resume()
+        runner.resume()
         rule.wait_hit()
         place.pinot.kill("controller")
         try:
@@ -189,7 +189,7 @@ class SessionExpired:
         expire_children(place.pinot.zookeeper_address, place.lock_path)
         if self.other_run is not None:
             assert runners.lasting().run(place.name).well["outcome"] == self.other_run
-        *runner.resume()
+        runner.resume()
         return runner.ended()
 
 
@@ -220,7 +220,7 @@ class Late:
                 runner.wait_paused()
                 rule.lift()
                 reader.poll_until(reader.polls + 50)
-                *runner.resume()
+                runner.resume()
             return runner.ended()
         finally:
             place.controller.lift_all()

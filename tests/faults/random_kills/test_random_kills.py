@@ -45,7 +45,7 @@ def _disturbed(kill: Kill, arena: Arena, table: WatchedTable, reader: Reader) ->
     runner.start(table.name, kill.halt)
     runner.wait_paused()
     if kill.later_polls:
-        *runner.resume()
+        runner.resume()
         reader.try_until(reader.tries + kill.later_polls)
     others = [role for role in pinot.roles if role in kill.roles]
     if RUN in kill.roles:
@@ -55,7 +55,7 @@ def _disturbed(kill: Kill, arena: Arena, table: WatchedTable, reader: Reader) ->
         pinot.kill(role)
     try:
         if RUN not in kill.roles and not kill.later_polls:
-            *runner.resume()
+            runner.resume()
         reader.try_until(reader.tries + kill.back_polls)
     finally:
         for role in others:

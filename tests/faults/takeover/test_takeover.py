@@ -74,7 +74,7 @@ def kill_and_take_over(
     assert [each.number for each in standing(store, name)] == [before[1].number]
     several.wait_logged(second, "takes over")
     assert line.zxid > before[1].number
-    assert line.zxid < usual.ended_in(), "*a usual session with an earlier last heartbeat had ended before"
+    assert line.zxid < usual.ended_in(), "a usual session with an earlier last heartbeat had ended before"
 
 
 def test_a_scheduler_takes_over_in_the_middle_of_a_run(
@@ -163,7 +163,7 @@ def test_a_key_coordinator_takes_over(
     table.wait_lock(second)
     (held,) = standing(store, f"{table.full_name}/{LOCK}")
     # It retried repeatedly, so its place dates from the moment at which it took over.
-    assert held.number < usual.ended_in(), "*a usual session with an earlier last heartbeat had ended before"
+    assert held.number < usual.ended_in(), "a usual session with an earlier last heartbeat had ended before"
     feed.write(500, 2)
     table.wait_passed(table.ends_of_input(), second)
     assert table.end(second) == 0
