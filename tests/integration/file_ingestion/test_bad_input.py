@@ -54,11 +54,11 @@ class Loaded:
         assert tuple(self.table.segments()) == self.segments
         assert [path for path in self.staging.rglob("*") if path.is_file()] == []
 
-    def assert_fails(self, *said: str, code: int = 1) -> Ran:
+    def assert_fails(self, *parts: str, code: int = 1) -> Ran:
         ran = self.table.run()
         assert ran.code == code, ran
         assert ran.out == ""
-        for text in said:
+        for text in parts:
             assert text in ran.err
         self.assert_unchanged()
         return ran
@@ -128,7 +128,7 @@ def test_all_bad_files_are_named_and_their_run_leaves_nothing(pinot: PinotCluste
 
 def test_a_pattern_that_matches_nothing(loaded: Loaded) -> None:
     loaded.register(includeFileNamePattern="glob:**/*.parquet", enableSync="true")
-    ran = loaded.assert_fails("glob:**/*.parquet", str(loaded.folder), "leave out all", "good.csv")
+    ran = loaded.assert_fails("glob:**/*.parquet", str(loaded.folder), "exclude all", "good.csv")
     plan = ("task", "plan", loaded.table.name, "--output", "json")
     planned = ended(start_pinotctl(loaded.table.controller_url, *plan))
     assert (planned.code, planned.out) == (1, "")

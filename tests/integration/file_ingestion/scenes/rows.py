@@ -12,7 +12,7 @@ from tests.integration.file_ingestion.scenes.scene import APPEND, APPEND_SHARED,
 __all__ = ["MODES", "SCENES", "EngineAndMode", "chosen_rows"]
 
 MODES = {
-    "append, a file a subtask": APPEND,
+    "append, one file per subtask": APPEND,
     "append, files share segments": APPEND_SHARED,
     "sync": SYNC,
     "swap": SWAP,
@@ -20,7 +20,7 @@ MODES = {
 SCENES = range(1, 7)
 
 _ALWAYS = {
-    ("minion", "append, a file a subtask"): SCENES,
+    ("minion", "append, one file per subtask"): SCENES,
     ("minion", "append, files share segments"): (5,),
     ("minion", "sync"): (4,),
     ("minion", "swap"): (4,),

@@ -98,7 +98,7 @@ def day(engine_and_mode: EngineAndMode, scene: Scene) -> Day:
     (first,) = scene.scheduler.run_until("11:00")
     assert first.at == "08:00"
     if mode not in ("sync", "swap"):
-        assert "no file below" in first.failed
+        assert "no files in" in first.failed
         return Day(scene, mode, shared, NO_SEGMENT)
     assert first.well["files"] == 1
     scene.assert_serves("F0")
@@ -153,7 +153,7 @@ def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
     scene.assert_session(report["session_id"], "DONE", 0)
     scene.assert_session(day.session, "DONE", 1)
     read, changed = {
-        "append, a file a subtask": ([1, 1, 2, 2, 2, 1], [scene.source.uri_of("F1")]),
+        "append, one file per subtask": ([1, 1, 2, 2, 2, 1], [scene.source.uri_of("F1")]),
         "append, files share segments": ([1, 1, 2, 2, 2, 1], [scene.source.uri_of("F1")]),
         "sync": ([2, 1, 2, 2, 2, 1], []),
         "swap": ([2, 2, 3, 3, 3, 1], []),
