@@ -108,7 +108,7 @@ def assert_clean(table: SparkTable) -> None:
         everything = set(table.client.segments.list(table.typed, exclude_replaced=False))
         return everything - replaced - set(table.segments())
 
-    wait_for(lambda: not left(), "segments that are of no use to be gone")
+    wait_for(lambda: not left(), "unused segments to be deleted")
 
 
 @contextmanager
@@ -123,5 +123,5 @@ def watched(table: SparkTable, *whole: State) -> Iterator[Reader]:
             reader.stop()
     assert (reader.errors, reader.partials) == ([], [])
     assert reader.polls
-    assert len(reader.seen) == len(set(reader.seen)), f"it went back: {reader.seen}"
+    assert len(reader.seen) == len(set(reader.seen)), f"an older state was seen again: {reader.seen}"
     assert not TALLY.add(reader.polls, reader.seen, set(whole))

@@ -37,7 +37,7 @@ def test_the_next_run_still_ends_the_session(scene: Scene, controller_proxy: Fau
         killed, entry = scene.latest(), scene.lineage()[-1]
         assert (killed.state, entry.state) == (SessionState.SWITCH, LineageState.COMPLETED)
         _run_retention(scene)
-        wait_for(lambda: scene.lineage() == [], "*the retention to remove the entries")
+        wait_for(lambda: scene.lineage() == [], "the retention to remove the entries")
         report = scene.scheduler.trigger().well
     assert (report["session_id"], report["outcome"]) == (killed.session_id, "switch_finished")
     assert scene.latest().state is SessionState.DONE

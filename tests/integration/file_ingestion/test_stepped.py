@@ -39,7 +39,7 @@ def test_a_stopped_run_is_resumed_by_the_next_try(
         watch = RunWatch(tools, table.name, session_id)
         assert (begun.outcome, watch.poll()[0]) == (RunOutcome.BEGUN, False)
         assert stop_run(tools, table.name, session_id)
-        wait_for(lambda: watch.poll()[0], "*the subtasks to end")
+        wait_for(lambda: watch.poll()[0], "the subtasks to end")
         with pytest.raises(FilesFailedError, match="retries left: 1"):
             end_run(tools, table.name, "me", session_id)
         assert table.segments() == []
@@ -48,7 +48,7 @@ def test_a_stopped_run_is_resumed_by_the_next_try(
         again = begin_run(tools, table.name, "me")
         held.lift()
         assert (again.outcome, again.session_id, again.retry_count) == (RunOutcome.BEGUN, session_id, 1)
-        wait_for(lambda: watch.poll()[0], "*the subtasks to end")
+        wait_for(lambda: watch.poll()[0], "the subtasks to end")
         ended = end_run(tools, table.name, "me", session_id)
     assert (ended.outcome, ended.files, ended.rows) == (RunOutcome.SWITCHED, 2, 11 + 12)
     assert table.count() == 23

@@ -143,10 +143,10 @@ def test_watch_shows_each_subtask_during_and_after_the_run(
 
     def in_the_middle() -> list[dict[str, Any]] | None:
         rows = watched("--once")
-        assert running.poll() is None, "*the run ended before its progress was seen"
+        assert running.poll() is None, "the run ended before its progress was seen"
         return rows if 0 < sum(row["staged"] for row in rows) < 4 else None
 
-    middle = wait_for(in_the_middle, "*some of the subtasks to be done", 120, interval_s=0.05)
+    middle = wait_for(in_the_middle, "some of the subtasks to be done", 120, interval_s=0.05)
     assert middle is not None
     for row, size in zip(middle, sizes, strict=True):
         part = row["staged"]
@@ -213,7 +213,7 @@ def test_ctrl_c_leaves_the_table_unchanged_and_the_next_run_ingests_everything(
     assert "abandoned" in pinotctl("task", "watch", table.name, "--once").stderr
     assert table.segments() == []
     held.lift()
-    wait_for(lambda: list(staging.rglob("*.tar.gz")), "*that subtask to stage its file nevertheless")
+    wait_for(lambda: list(staging.rglob("*.tar.gz")), "that subtask to stage its file nevertheless")
     assert table.run().report["rows"] == sum(len(ids_of(file)) for file in files)
     assert table.value("select sum(id) from {t}") == sum(sum(ids_of(file)) for file in files)
     assert [path for path in staging.rglob("*") if path.is_file()] == []

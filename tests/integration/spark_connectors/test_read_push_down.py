@@ -48,7 +48,7 @@ def test_spark_still_mixes_up_filters(spark: SparkSession) -> None:
     try:
         frame = spark.read.format("five_rows").load()
         assert frame.filter("id = 2").count() == 1
-        assert frame.count() == 1, "*Spark returns all five rows: filters no longer leak"
+        assert frame.count() == 1, "Spark returns all five rows: filters no longer leak"
     finally:
         spark.conf.unset(_CONF)
 

@@ -88,7 +88,7 @@ class Scene:
         try:
             wait_for(lambda: self.figures() == expected, f"the rows of {versions}")
         except WaitError as error:
-            raise AssertionError(f"*the table contains {self.figures()} instead of {expected}") from error
+            raise AssertionError(f"the table contains {self.figures()} instead of {expected}") from error
 
     def assert_session(self, session_id: str | None, state: str, retry_count: int) -> None:
         """Return the fields of a session in ZooKeeper."""

@@ -32,7 +32,7 @@ class Triggered:
         assert self.report is not None, f"{self.at}: {self.error_type}: {self.error}"
 
     def assert_failed(self) -> None:
-        assert self.error is not None, f"{self.at}*: the run succeeded: {self.report}"
+        assert self.error is not None, f"{self.at}: the run succeeded: {self.report}"
 
     @property
     def well(self) -> Mapping[str, Any]:
