@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# From a fresh clone to a queryable table: virtual environment, Pinot's jars, local cluster, one consistent ingestion.
-# Needs bash, Python 3.11 or newer and a JDK of version 17 or newer. Arguments go to examples/flights.py (see --help there).
+# From a fresh clone to a queryable table: creates a virtual environment, fetches Pinot's jars, starts a local
+# cluster and ingests files with consistent push. Needs bash, Python 3.11 or later and JDK 17 or later. Arguments are
+# passed to examples/flights.py (see its --help).
 set -euo pipefail
 cd "$(dirname "$0")"
 . scripts/venv.sh

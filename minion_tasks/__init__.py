@@ -1,4 +1,4 @@
-"""Minion tasks for Apache Pinot: FileIngestionTask with consistent push, and the scheduler that starts it."""
+"""Minion tasks for Apache Pinot: FileIngestionTask with consistent push, and its scheduler."""
 
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 

@@ -1,10 +1,10 @@
 """The scheduler: starts FileIngestionTask at the times of each table's cron expression.
 
-Pinot's controller cannot schedule a task type that it has no Java generator for, so this process does. A
-trigger that fell into a time when no scheduler ran is made up for by the next, since a run takes whatever is
-new; one that finds the cluster away is made when that is back. Of several schedulers one has its turn; the
-others only note which triggers fall due, and one of them that gets its turn makes what the former one has not
-made (:mod:`minion_tasks.file_ingestion.run.fired`).
+Pinot's controller cannot schedule a task type without a Java generator, so this process does. A trigger that
+was missed because no scheduler was running is covered by the next one, since a run ingests whatever is new. A
+trigger that fires while the cluster is unavailable runs once the cluster is back. If several schedulers run,
+one is active. The others only record which triggers are due, and when one of them becomes active, it fires
+what its predecessor did not (:mod:`minion_tasks.file_ingestion.run.fired`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Cron(Protocol):
 
 @dataclass
 class _Table:
-    """A scheduled table. Times are those of the cron expression: of the trigger that runs, that waits.
+    """A scheduled table. Times are those of the cron expression, for the running and the waiting trigger.
 
-    A trigger keeps its time while it waits, so that all schedulers know it by the same.
+    A trigger keeps its time while it waits, so that all schedulers identify it by the same time.
     """
 
     expression: str
@@ -52,10 +52,11 @@ class _Table:
 
 
 class Triggers:
-    """Decides which table is due; knows nothing of clusters or threads.
+    """Decides which table is due; independent of clusters and threads.
 
-    A trigger that comes while the table's run is still going on waits for its end; several that wait are one
-    (seed: key point 6). A table whose expression is wrong is reported once and left out until it changes.
+    A trigger that fires during the table's previous run waits for that run to end; several waiting triggers
+    count as one. A table with an invalid expression is reported once and skipped until the expression
+    changes.
     """
 
     def __init__(self, parse: Callable[[str], Cron]) -> None:
@@ -65,16 +66,16 @@ class Triggers:
 
     @property
     def tables(self) -> frozenset[TableName]:
-        """The tables with a schedule; those that are not scheduled any more, but still run, among them."""
+        """The tables with a schedule, including those no longer scheduled whose last run has not ended."""
         return frozenset(self._tables)
 
     @property
     def wrong(self) -> frozenset[TableName]:
-        """The tables whose expression is wrong."""
+        """The tables whose expression is invalid."""
         return frozenset(self._wrong)
 
     def refresh(self, schedules: Mapping[TableName, str], now_s: float) -> None:
-        """Take in the tables and expressions as they are now; a new or changed one fires after ``now_s``."""
+        """Update the tables and expressions; a new or changed expression first fires after ``now_s``."""
         for name in [name for name in self._tables if name not in schedules]:
             if self._tables[name].running_s is None:
                 del self._tables[name]
@@ -97,17 +98,17 @@ class Triggers:
             self._tables[name] = _Table(expression, cron, next_fire_s, running_s, waiting_s)
 
     def pass_time(self, now_s: float) -> None:
-        """Note which triggers have fallen due; of several of a table the last."""
+        """Record which triggers have become due; if a table has several, the last."""
         for table in self._tables.values():
             if table.next_fire_s is not None and table.next_fire_s <= now_s:
                 table.waiting_s = table.next_fire_s
                 table.next_fire_s = table.cron.next_after(now_s)
 
     def due(self, now_s: float) -> dict[TableName, float]:
-        """Return the tables to start now; each counts as running until `ended` is called.
+        """Return the tables to run now; each counts as running until `ended` is called.
 
         Returns:
-            Table to the time of its cron expression that it is started for, epoch seconds.
+            Maps each table to the time of the cron expression that it runs for, in epoch seconds.
         """
         self.pass_time(now_s)
         start: dict[TableName, float] = {}
@@ -118,7 +119,7 @@ class Triggers:
         return start
 
     def ended(self, name: TableName, *, again: bool = False) -> None:
-        """Note that the table's run has ended; ``again``: it could not begin, and is due at once."""
+        """Record that the table's run has ended; ``again``: it could not begin and is due again at once."""
         table = self._tables.get(name)
         if table is None:
             return
@@ -131,17 +132,17 @@ class Scheduler:
     """The loop around `Triggers`.
 
     Args:
-        schedules: Maps the tables to their cron expressions, as they are now (`Schedules.read`).
-        run: Runs the task of one table, for a time of its cron expression (epoch seconds), and returns what
-            it did, None where another scheduler has done it; called in a thread of its own.
+        schedules: Returns the current cron expression of each table (`Schedules.read`).
+        run: Runs the task of one table for a time of its cron expression (epoch seconds) and returns its
+            report, or None if another scheduler has already run it; called in a separate thread.
         parse: Parses a cron expression.
-        clock: Time.
-        refresh_s: How often the schedules are read.
-        tick_s: How often it is asked what is due.
-        metrics: Told of rounds and runs; None: nobody sees them.
-        pool: Runs the tables side by side; shut down at the end. Eight threads by default.
-        turn: Whether this scheduler starts what is due. Given up when it stops, before the runs that go on
-            have ended: each of them holds its table's lock.
+        clock: The clock.
+        refresh_s: Seconds between reads of the schedules.
+        tick_s: Seconds between checks for due triggers.
+        metrics: Records rounds and runs; None: they are not published.
+        pool: Runs the tables in parallel; shut down at the end. Default: eight threads.
+        turn: Whether this scheduler is the active one. Released when the scheduler stops, before its current
+            runs have ended: each of them holds its table's lock.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class Scheduler:
         self._not_begun_s: dict[TableName, float] = {}
 
     def serve(self, stop: threading.Event) -> None:
-        """Run until ``stop`` is set, then wait for the runs that are going on."""
+        """Run until ``stop`` is set, then wait for the current runs to end."""
         refreshed_s: float | None = None
         try:
             while not stop.is_set():
@@ -200,7 +201,7 @@ class Scheduler:
         try:
             schedules = self._schedules()
         except PinotPluginError as error:
-            logger.warning("the tables' configurations cannot be read now: %s", error)
+            logger.warning("table configs could not be read; the last schedules stay in effect: %s", error)
             self._metrics.refresh_failed(error)
             return
         with self._lock:
@@ -211,7 +212,7 @@ class Scheduler:
         again = False
         self._metrics.run_began(name)
         try:
-            if self._turn.is_holder:  # it may have waited for a thread
+            if self._turn.is_holder:  # may have been lost while this run waited for a thread
                 logger.info("%s: triggered by its schedule", name)
                 self._metrics.run_ended(name, self._run(name, scheduled_s))
             else:
@@ -221,29 +222,29 @@ class Scheduler:
             self._could_not_begin(name, scheduled_s, error)
             again = True
         except (LockHeldError, LeaseLostError) as error:
-            # Not waited for inside the run: the scheduler could not be stopped meanwhile.
+            # Waiting inside the run would keep the scheduler from stopping.
             logger.info("%s: still waiting: %s", name, error)
             self._metrics.run_ended(name, None)
             again = True
         except FormatVersionError as error:
-            # It stays so until this process is upgraded; the metrics count each trigger.
+            # Every trigger fails like this until this process is upgraded; the metrics count each one.
             log_skipped(logger, error)
             self._metrics.run_failed(name)
         except PinotPluginError as error:
-            logger.error("%s: the run failed: %s", name, error)
+            logger.error("%s: run failed: %s", name, error)
             self._metrics.run_failed(name)
         except Exception:
-            logger.exception("%s: the run failed unexpectedly", name)
+            logger.exception("%s: run failed with an unexpected error", name)
             self._metrics.run_failed(name)
         finally:
             with self._lock:
                 self._triggers.ended(name, again=again)
 
     def _could_not_begin(self, name: TableName, scheduled_s: float, error: NotBegunError) -> None:
-        """Count a trigger as failed once, though it is tried again at each tick."""
+        """Count a trigger as failed once, although it is retried at each tick."""
         if self._not_begun_s.get(name) == scheduled_s:
             self._metrics.run_ended(name, None)
             return
         self._not_begun_s[name] = scheduled_s
-        logger.error("%s: the run could not begin, and is tried again: %s", name, error)
+        logger.error("%s: run could not begin and will be retried: %s", name, error)
         self._metrics.run_failed(name)

@@ -1,4 +1,4 @@
-"""What the scheduler has done, as metrics of its process."""
+"""Metrics of the scheduler process."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["SchedulerMetrics"]
 
 _FAILED = "failed"
 _ROUND_BOUND_S = 120.0
-"""A round takes moments; only ZooKeeper may keep it waiting, until its time is over."""
+"""A round takes moments; only ZooKeeper can delay it, until its time-out."""
 
 
 class SchedulerMetrics:
-    """The scheduler's metrics; its methods may be called by any thread.
+    """The scheduler's metrics; the methods are thread-safe.
 
     Args:
-        monitoring: Of the process.
-        clock: Time.
+        monitoring: The monitoring of this process.
+        clock: The clock.
     """
 
     def __init__(self, monitoring: Monitoring, clock: Clock) -> None:
         self._clock = clock
         self._loop = monitoring.loop("scheduler", _ROUND_BOUND_S)
-        self._schedules = monitoring.need("the tables' schedules are not read yet")
+        self._schedules = monitoring.need("the tables' schedules have not been read yet")
         self._scheduled = monitoring.gauge(catalogue.SCHEDULED_TABLES)
         self._unschedulable = monitoring.gauge(catalogue.UNSCHEDULABLE_TABLES)
         self._runs = monitoring.counter(catalogue.RUNS)
@@ -46,16 +46,16 @@ class SchedulerMetrics:
         self._began_s: dict[TableName, float] = {}
 
     def round_ended(self) -> None:
-        """The loop has asked what is due."""
+        """Record that the loop has checked for due triggers."""
         self._loop.round_ended()
 
     def stopping(self) -> None:
-        """No more rounds: the runs that go on are waited for."""
+        """Record that there are no more rounds; the scheduler waits for its current runs."""
         self._loop.ended()
-        self._schedules.unmet("it stops, once the present runs are done")
+        self._schedules.unmet("the scheduler is stopping: it waits for its current runs")
 
     def stands_by(self) -> None:
-        """Another scheduler starts what is due: how its runs and sessions are is not known to this one."""
+        """Record that another scheduler is active: this one does not know the state of its runs."""
         replace_values(self._in_a_row, dict.fromkeys(label_sets(self._in_a_row), 0))
         replace_values(self._last_good, {})
         for (table,) in label_sets(self._session_started):
@@ -63,12 +63,12 @@ class SchedulerMetrics:
                 self._session_started.remove(table)
 
     def refreshed(self, tables: Collection[TableName], wrong: Collection[TableName]) -> None:
-        """The schedules were read; what is kept of tables that have none any more is dropped."""
+        """Record that the schedules were read; drop the metrics of tables that no longer have one."""
         self._schedules.met()
         self._scheduled.set(len(tables))
         self._unschedulable.set(len(wrong))
         for table in tables:
-            # So that the first failure counts as an increase.
+            # Makes the first failure count as an increase.
             self._runs.labels(table, _FAILED)
             self._in_a_row.labels(table)
         of_tables = (self._runs, self._in_a_row, self._last_good, self._run_started, self._run_time)
@@ -76,16 +76,16 @@ class SchedulerMetrics:
         forget_tables((*of_tables, *of_sessions, self._session_started), tables)
 
     def refresh_failed(self, error: PinotPluginError) -> None:
-        """The schedules cannot be read: those that were read last count."""
+        """Record that the schedules cannot be read; those read last stay in effect."""
         self._schedules.unmet(f"the tables' schedules cannot be read: {error.message}")
 
     def run_began(self, table: TableName) -> None:
-        """A table's run begins."""
+        """Record that a table's run begins."""
         self._began_s[table] = self._clock.now()
         self._run_started.labels(table).set(self._clock.now())
 
     def session_goes_on(self, session: Session) -> None:
-        """A run takes a session up, or discards it."""
+        """Record that a run starts, resumes or discards a session."""
         if not session.is_open:
             self._no_session(session.table)
             return
@@ -94,7 +94,7 @@ class SchedulerMetrics:
             self._retries.labels(session.table).inc()
 
     def run_ended(self, table: TableName, report: RunReport | None) -> None:
-        """A run has ended; without a report it did nothing: another one has made it, or makes one now."""
+        """Record that a run has ended; without a report, another run serves its trigger."""
         self._run_is_over(table)
         if report is None:
             return
@@ -109,7 +109,7 @@ class SchedulerMetrics:
             self._segments.labels(table).inc(report.segments)
 
     def run_failed(self, table: TableName) -> None:
-        """A run has failed; its session, if it is kept, stays open."""
+        """Record that a run has failed; its session stays open if it is kept."""
         self._run_is_over(table)
         self._runs.labels(table, _FAILED).inc()
         self._in_a_row.labels(table).inc()

@@ -1,4 +1,4 @@
-"""The schedules of all tables, read from ZooKeeper: all of them once, then those that have changed."""
+"""The schedules of all tables, read from ZooKeeper: all of them once, then only those that change."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _T = TypeVar("_T")
 
 
 class Schedules:
-    """Follows the configs of the cluster's OFFLINE tables by watches; to be asked by one thread.
+    """Watches the configs of the cluster's OFFLINE tables; for use by one thread.
 
-    While nothing changes nothing is read. A table whose config is no such thing is logged once, and has no
-    schedule until it changes.
+    Nothing is read while nothing changes. A table whose config cannot be parsed is logged once and has no
+    schedule until its config changes.
 
     Args:
         store: ZooKeeper.
-        clock: Time.
+        clock: The clock.
     """
 
     def __init__(self, store: PropertyStore, *, clock: Clock | None = None) -> None:

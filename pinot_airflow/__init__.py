@@ -1,6 +1,6 @@
-"""Airflow for Pinot: operators, sensors and a hook, all of which may wait in Airflow's triggerer.
+"""Pinot for Airflow: operators, sensors and a hook. Operators and sensors can wait in Airflow's triggerer.
 
-The names below are imported when they are first used, so that a DAG file is read quickly.
+Names are imported on first use, so that DAG files are parsed quickly.
 """
 
 from __future__ import annotations

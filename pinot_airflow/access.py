@@ -1,4 +1,4 @@
-"""How a connection of Airflow reaches a cluster, and the clients that are made of it."""
+"""Reads the address of a cluster from an Airflow connection and creates clients for it."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ __all__ = ["EXTRAS", "ClusterAddress", "PinotAccess"]
 _PORT = 9000
 
 EXTRAS: Mapping[str, str] = {
-    "broker": "Addresses of brokers, separated by commas; without it the controller is asked.",
-    "zookeeper": "host:port,...[/chroot]; without it the controller is asked.",
+    "broker": "Addresses of brokers, comma-separated. Default: reported by the controller.",
+    "zookeeper": "host:port,...[/chroot]. Default: reported by the controller.",
     **{
-        f"zookeeper_{name}": f"In place of the worker's {ENVIRONMENT_PREFIX}{name.upper()}."
+        f"zookeeper_{name}": f"Default: {ENVIRONMENT_PREFIX}{name.upper()} in the worker's environment."
         for name in ACCESS_SETTINGS
     },
-    "cluster_name": "Helix' name of the cluster; without it the controller is asked.",
+    "cluster_name": "Name of the Helix cluster. Default: reported by the controller.",
     "token": "Bearer token, instead of login and password.",
-    "ca_file": "Certificates (PEM) of the authorities that sign the cluster's, on every worker.",
-    "client_cert_file": "Client certificate (PEM), on every worker.",
-    "client_key_file": "Its key (PEM), on every worker.",
-    "tls_verify": "False switches the check of certificates off.",
-    "connect_timeout_s": "Seconds to a connection.",
-    "read_timeout_s": "Seconds to an answer.",
+    "ca_file": "Trusted certificate authorities (PEM); a file on every worker.",
+    "client_cert_file": "Client certificate (PEM); a file on every worker.",
+    "client_key_file": "Private key of the client certificate (PEM); a file on every worker.",
+    "tls_verify": "Set to false to disable the verification of certificates.",
+    "connect_timeout_s": "Connection time-out in seconds.",
+    "read_timeout_s": "Response time-out in seconds.",
 }
-"""The keys of a connection's extra, with what they are."""
+"""The keys in the extra of a connection, with their descriptions."""
 
 
 @dataclass(frozen=True)
 class ClusterAddress:
-    """Where a cluster is.
+    """The address of a cluster.
 
     Attributes:
-        controller: Of its controller.
-        brokers: Addresses of its brokers; empty: the controller is asked.
-        zookeeper: None: the controller is asked.
-        cluster_name: None: the controller is asked.
-        access: How to come into ZooKeeper; None: as the worker's environment says.
+        controller: The controller.
+        brokers: Addresses of brokers; empty: those reported by the controller.
+        zookeeper: Address of ZooKeeper; None: the one reported by the controller.
+        cluster_name: Name of the Helix cluster; None: the one reported by the controller.
+        access: Credentials for ZooKeeper; None: those of the worker's environment.
     """
 
     controller: ControllerConfig
@@ -68,17 +68,17 @@ class ClusterAddress:
         """Read a connection: host, port, schema (``http`` or ``https``), login, password and extra.
 
         Raises:
-            ConfigError: It has no host, or a key of its extra is unknown.
+            ConfigError: The connection has no host, or its extra has an unknown key.
         """
         extra = connection.extra_dejson
         where = f"connection {connection.conn_id}"
         for key in extra:
             if key not in EXTRAS:
-                remedy = did_you_mean(key, EXTRAS, otherwise=f"known are: {', '.join(EXTRAS)}")
+                remedy = did_you_mean(key, EXTRAS, otherwise=f"known keys: {', '.join(EXTRAS)}")
                 raise ConfigError(f"the extra has the unknown key {key!r}", where=where, remedy=remedy)
         if not connection.host:
             raise ConfigError(
-                "the connection has no host", expected="that of Pinot's controller", where=where
+                "the connection has no host", expected="the host of Pinot's controller", where=where
             )
         scheme = connection.schema or "http"
         url = connection.host
@@ -111,11 +111,11 @@ class ClusterAddress:
 
 @dataclass
 class PinotAccess:
-    """The clients of one cluster, made when they are first used; a context manager that closes them.
+    """The clients of one cluster, created on first use; a context manager that closes them.
 
     Attributes:
-        address: Where it is.
-        by: Who acts, for those who read it later.
+        address: The cluster's address.
+        by: Name recorded for changes.
     """
 
     address: ClusterAddress
@@ -130,25 +130,26 @@ class PinotAccess:
         self.close()
 
     def close(self) -> None:
-        """Close the clients that were made."""
+        """Close all clients."""
         self._open.close()
 
     @functools.cached_property
     def client(self) -> ControllerClient:
-        """Of the controller."""
+        """The client of the controller."""
         from controller_client.client import ControllerClient
 
         return self._open.enter_context(ControllerClient(self.address.controller))
 
     @functools.cached_property
     def broker(self) -> BrokerClient:
-        """Of the brokers."""
+        """The client of the brokers."""
         from controller_client.broker.client import BrokerClient
 
         urls = self.address.brokers or tuple(self.client.cluster.broker_urls())
         if not urls:
             raise NotFoundError(
-                "the cluster has no live broker", remedy="start one, or name one in the connection's extra"
+                "the cluster has no live broker",
+                remedy="start one, or set 'broker' in the extra of the connection",
             )
         return self._open.enter_context(BrokerClient(BrokerConfig.like(self.address.controller, urls)))
 
@@ -157,15 +158,15 @@ class PinotAccess:
         """The property store in ZooKeeper, connected.
 
         Raises:
-            NotFoundError: The controller does not report where its ZooKeeper is, nor does the connection.
+            NotFoundError: Neither the connection nor the controller names the address of ZooKeeper.
         """
         from controller_client.zookeeper import PropertyStore
 
         zookeeper = self.address.zookeeper or self.client.cluster.zookeeper_address()
         if not zookeeper:
             raise NotFoundError(
-                "the controller does not report the address of its ZooKeeper",
-                remedy="add zookeeper to the connection's extra",
+                "the controller does not report the address of ZooKeeper",
+                remedy="set 'zookeeper' in the extra of the connection",
             )
         name = self.address.cluster_name or self.client.cluster.name()
         return self._open.enter_context(PropertyStore(zookeeper, name, access=self.address.access))
@@ -186,7 +187,7 @@ class PinotAccess:
 def _auth(connection: Connection, extra: Mapping[str, Any], where: str) -> Auth | None:
     token = extra.get("token")
     if token and connection.login:
-        raise ConfigError("both a token and a login are given", expected="one of them", where=where)
+        raise ConfigError("both 'token' and login are set", expected="only one of them", where=where)
     if token:
         return BearerToken(Secret(str(token)))
     if connection.login:

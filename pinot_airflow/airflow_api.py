@@ -1,7 +1,7 @@
-"""What this package uses of Airflow, with types.
+"""The parts of Airflow that this package uses, with types.
 
-Airflow brings more than a hundred packages, some in other versions than this project is developed with. So it
-is in an environment of its own (``tests/airflow``), and type checkers know of it what is declared here.
+Airflow depends on more than a hundred packages, some in versions that conflict with this project's. Therefore
+it is installed in a separate environment (``tests/airflow``), and type checkers use the declarations below.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
         """A task failed."""
 
     class AirflowFailException(AirflowException):
-        """A task failed, and another try would not do better."""
+        """A task failed, and a retry would not help."""
 
     class Connection:
-        """Where something is, with credentials."""
+        """The address and credentials of a service."""
 
         conn_id: str
         host: str | None
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
 
         @property
         def extra_dejson(self) -> dict[str, Any]:
-            """All else."""
+            """Further settings."""
 
     class BaseHook:
-        """Access by a connection."""
+        """Access to a service by a connection."""
 
         log: logging.Logger
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
         @classmethod
         async def aget_connection(cls, conn_id: str) -> Connection:
-            """Read a connection, in an event loop."""
+            """Read a connection in an event loop."""
 
     class TaskInstance:
         """One try of a task."""
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     Context = Mapping[str, Any]
 
     class TriggerEvent:
-        """What a trigger ends with."""
+        """The event with which a trigger ends."""
 
         payload: Any
 
@@ -89,13 +89,13 @@ if TYPE_CHECKING:
         def __init__(self) -> None: ...
 
         def serialize(self) -> tuple[str, dict[str, Any]]:
-            """Tell how to make it again."""
+            """Return how to create the trigger again."""
 
         def run(self) -> AsyncIterator[TriggerEvent]:
             """Wait."""
 
         async def on_kill(self) -> None:
-            """Do what is to be done when a user ends the task."""
+            """Clean up when a user stops the task."""
 
     class Node:
         """A task or a group of tasks."""
@@ -114,12 +114,12 @@ if TYPE_CHECKING:
         dag_id: str
 
         def execute(self, context: Context) -> Any:
-            """Do what the task is for."""
+            """Run the task."""
 
         def resume_execution(
             self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context
         ) -> Any:
-            """Go on after a trigger."""
+            """Continue after a trigger."""
 
         def defer(
             self,
@@ -132,20 +132,20 @@ if TYPE_CHECKING:
             """Wait for a trigger."""
 
         def on_kill(self) -> None:
-            """Do what is to be done when the task is ended from outside."""
+            """Clean up when the task is stopped."""
 
         def as_setup(self) -> Self:
             """Make it a setup task."""
 
         def as_teardown(self, *, setups: Iterable[BaseOperator] | BaseOperator) -> Self:
-            """Make it the teardown of setup tasks."""
+            """Make it the teardown task of setup tasks."""
 
         def __enter__(self) -> Self: ...
 
         def __exit__(self, *error: object) -> None: ...
 
     class EmptyOperator(BaseOperator):
-        """A task that is done at once."""
+        """A task that does nothing."""
 
     class BaseSensorOperator(BaseOperator):
         """A task that waits."""
@@ -155,7 +155,7 @@ if TYPE_CHECKING:
         poke_interval: float
 
         def poke(self, context: Context) -> Any:
-            """Look once."""
+            """Check the condition once."""
 
     class TaskGroup(Node):
         """A group of tasks."""

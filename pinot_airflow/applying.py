@@ -1,4 +1,4 @@
-"""An apply of the cluster as code, as a task."""
+"""The operator that applies the cluster as code."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ __all__ = ["PinotApplyOperator"]
 
 
 class PinotApplyOperator(PinotOperator):
-    """Makes the cluster as a folder of files says; see docs/as-code.md.
+    """Applies a folder of files to the cluster; see docs/as-code.md.
 
-    It works in the worker, where the folder has to be, and waits there for the reloads that it makes. A try
-    that was killed is finished by the next one: what is done is not done twice, and a reload that was begun
-    is not forgotten. References in the files, such as ``${env:NAME}``, are to the worker's environment.
+    It runs in the worker, which needs access to the folder, and waits there for the reloads that it starts.
+    If a try is killed, the next one completes it: finished steps are not repeated, and a reload that was
+    started is not forgotten. References in the files, such as ``${env:NAME}``, refer to the worker's
+    environment.
 
     Args:
         folder: The folder.
-        plan_id: Carry out the plan of this id and no other; None: the one that is due.
-        prune: Delete what the folder's owner applied and what no longer has a file.
+        plan_id: Apply only the plan with this id; None: the current plan.
+        prune: Delete objects that the folder's owner applied and that no longer have a file.
         keep_unset: Leave a field unchanged if the variable or file that it refers to is missing.
         dry_run: Only report the plan.
         timeout_s: Seconds to wait for each reload, pause and resume.
         lock_wait_s: Seconds to wait for another apply to end.
-        kwargs: As :class:`PinotOperator`; ``deferrable`` counts for nothing.
+        kwargs: As for :class:`PinotOperator`; ``deferrable`` has no effect.
     """
 
     template_fields: ClassVar[Sequence[str]] = ("folder", "plan_id")
@@ -52,19 +53,19 @@ class PinotApplyOperator(PinotOperator):
         self.plan_id = plan_id
         self.prune = prune
         self.keep_unset = keep_unset
-        self.only_plan = dry_run  # Airflow has a method of the other name
+        self.only_plan = dry_run  # Airflow has a method named dry_run
         self.timeout_s = timeout_s
         self.lock_wait_s = lock_wait_s
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Plan, and apply the plan.
+        """Create a plan and apply it.
 
         Returns:
-            ``plan`` (its id), ``steps`` (each as ``update tables/flights_OFFLINE``) and ``done``.
+            ``plan`` (its id), ``steps`` (such as ``update tables/flights_OFFLINE``) and ``done``.
 
         Raises:
-            AirflowFailException: The cluster would refuse a step, or the plan is not that of ``plan_id``:
-                another try would come to the same.
+            AirflowFailException: The cluster rejects a step, or the plan's id is not ``plan_id``; a retry
+                would have the same result.
         """
         folder = Path(self.folder)
         with self.access(context) as access:
@@ -85,7 +86,9 @@ class PinotApplyOperator(PinotOperator):
                 return _report(plan, 0)
             try:
                 if self.plan_id and self.plan_id != plan.id:
-                    raise ConflictError(f"the plan is {plan.id}", expected=self.plan_id, where=self.folder)
+                    raise ConflictError(
+                        f"the current plan is {plan.id}", expected=self.plan_id, where=self.folder
+                    )
                 done = applier.apply(plan).done
             except (ConflictError, RejectedError) as error:
                 raise AirflowFailException(str(error)) from error
@@ -96,8 +99,8 @@ class PinotApplyOperator(PinotOperator):
         self.log.info("[%d/%d] %s %s", number, total, step.action, step.object)
 
     def reloading(self, step: Step, done: int, total: int) -> None:
-        """Log how far a reload is."""
-        self.log.info("%s: %d of %d replicas of segments are loaded again", step.object, done, total)
+        """Log the progress of a reload."""
+        self.log.info("%s: %d of %d segment replicas reloaded", step.object, done, total)
 
     def _show(self, plan: Plan) -> None:
         self.log.info("plan %s of %s for %s", plan.id, plan.owner, plan.controller)

@@ -1,4 +1,4 @@
-"""The hook: clients of a cluster by a connection of Airflow."""
+"""The hook: clients of a cluster for an Airflow connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_CONN_ID = "pinot_default"
 
 
 class PinotHook(BaseHook):
-    """Clients of the cluster that a connection of type ``pinot_plugins`` names.
+    """Creates clients of the cluster in a connection of type ``pinot_plugins``.
 
     ::
 
@@ -38,26 +38,26 @@ class PinotHook(BaseHook):
         self.pinot_conn_id = pinot_conn_id
 
     def access(self, by: str = "airflow") -> PinotAccess:
-        """Return clients of the cluster, which are closed at the end of a ``with`` block.
+        """Return clients of the cluster, to be used in a ``with`` block, which closes them.
 
         Args:
-            by: Who acts, for those who read it later.
+            by: Name recorded for changes.
 
         Raises:
-            ConfigError: The connection is not one to a cluster.
+            ConfigError: The connection is not a valid connection to a cluster.
         """
         return PinotAccess(ClusterAddress.of(self.get_connection(self.pinot_conn_id)), by)
 
     def get_conn(self) -> ControllerClient:
-        """Return a client of the controller; it is the caller's to close."""
+        """Return a client of the controller, which the caller must close."""
         return self.access().client
 
     def get_broker(self) -> BrokerClient:
-        """Return a client of the brokers; it is the caller's to close."""
+        """Return a client of the brokers, which the caller must close."""
         return self.access().broker
 
     def test_connection(self) -> tuple[bool, str]:
-        """Ask the controller for its version, for Airflow's user interface."""
+        """Read the controller's version, for Airflow's user interface."""
         try:
             with self.access() as access:
                 return True, f"Pinot {access.client.cluster.version()} at {access.address.controller.url}"

@@ -1,4 +1,4 @@
-"""The operator of a FileIngestionTask's run."""
+"""The operator that runs FileIngestionTask."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _COUNTS = ("retry_count", "files", "rows", "segments", "replaced", "bytes_read")
 
 
 class PinotFileIngestionOperator(PinotOperator):
-    """Brings a table up to its source, all or nothing: a run of its FileIngestionTask.
+    """Runs a table's FileIngestionTask: ingests its source, all or nothing.
 
-    The worker begins the run and ends it; minions do the work, and meanwhile the task waits in the triggerer.
-    The run bears the name of the task in its DAG run. So a further try, after a killed worker or a cleared
-    task, finds the run that an earlier one began and goes on with it. A try after the end of the run looks at
-    the source again, and ingests what came since; mostly that is nothing.
+    The worker starts the run and ends it. Minions do the work, and meanwhile the task waits in the triggerer.
+    The run is named after the task in its DAG run. If the worker is killed or the task is cleared, the next
+    try finds the run that an earlier one started and continues it. A try after the end of the run checks the
+    source again and ingests new files, of which there are usually none.
 
-    A table of the engine ``spark`` is ingested in the worker, from the begin to the end.
+    A table with the engine ``spark`` is ingested in the worker, from start to end.
 
     Returns a record of the run: ``outcome``, ``session``, ``files``, ``rows``, ``segments`` and more.
 
     Args:
-        table: With or without ``_OFFLINE``; its config has the task.
-        lock_wait_s: Seconds to wait for another run of the table. The lock of a killed one is free after 10.
-        stop_on_kill: Whether the subtasks are taken back when a user fails or clears the task; else they end,
-            and what they staged is there for the next try. Queries see nothing of it either way.
-        kwargs: As :class:`PinotOperator`.
+        table: With or without ``_OFFLINE``; its config must contain the task.
+        lock_wait_s: Seconds to wait for another run of the table. The lock of a killed run expires after 10.
+        stop_on_kill: Whether to cancel the subtasks when a user fails or clears the task. Otherwise they
+            finish, and the next try uses what they staged. Queries see none of it either way.
+        kwargs: As for :class:`PinotOperator`.
     """
 
     template_fields: ClassVar[Sequence[str]] = ("table",)
@@ -51,38 +51,38 @@ class PinotFileIngestionOperator(PinotOperator):
         self._began: tuple[PinotAccess, str] | None = None
 
     def execute(self, context: Context) -> Any:
-        """Begin the run, or find the one that an earlier try began."""
+        """Start the run, or find the one that an earlier try started."""
         with self.access(context) as access:
             report = begin_run(
                 run_tools(access), self.table, task_name(context), lock_wait_s=self.lock_wait_s
             )
-            return self._go_on(context, access, report)
+            return self._continue(context, access, report)
 
     def end(self, context: Context, event: Mapping[str, Any], session_id: str) -> Any:
-        """End the run whose subtasks are over; Airflow calls it after the trigger."""
+        """End the run once its subtasks are over; called by Airflow after the trigger."""
         self.seen(event)
         with self.access(context) as access:
-            return self._go_on(context, access, self._end(context, access, session_id))
+            return self._continue(context, access, self._end(context, access, session_id))
 
     def on_kill(self) -> None:
-        """Take the subtasks back, if that is wanted; the run can be taken up where it is."""
+        """Cancel the subtasks if ``stop_on_kill`` is set; the run can be resumed from there."""
         super().on_kill()
-        self._take_back()
+        self._cancel_subtasks()
 
-    def _take_back(self) -> None:
+    def _cancel_subtasks(self) -> None:
         if self.stop_on_kill and self._began is not None:
             access, session_id = self._began
             with PinotAccess(access.address, access.by) as own:
                 stop_run(run_tools(own), self.table, session_id)
 
-    def _go_on(self, context: Context, access: PinotAccess, report: RunReport) -> dict[str, Any]:
+    def _continue(self, context: Context, access: PinotAccess, report: RunReport) -> dict[str, Any]:
         while report.outcome is RunOutcome.BEGUN and report.session_id is not None:
             self.log.info("session %s of %s: %d files", report.session_id, report.table, report.files)
             self._began = (access, report.session_id)
-            if self._is_ended:
-                # When it was asked to end, there was nothing to take back yet.
-                self._take_back()
-            self.check_not_ended()
+            if self._is_stopped:
+                # When the task was stopped, there were no subtasks to cancel yet.
+                self._cancel_subtasks()
+            self.check_not_stopped()
             condition = SubtasksAreOver(self.table, report.session_id, self.stop_on_kill)
             if self.deferrable:
                 self.defer_until(condition, "end", session_id=report.session_id)

@@ -1,4 +1,4 @@
-"""Names of what a task does, which are the same for each try of it and others for each run of its DAG."""
+"""Names that are the same for each try of a task and differ between DAG runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MAP_INDEX = "{% if ti.map_index is not none and ti.map_index >= 0 %}/{{ ti.map_
 
 
 def task_name(context: Context, of: str | None = None) -> str:
-    """Name what a task does: ``airflow/<dag>/<run>/<task>``, with the map index of a mapped one.
+    """Return a name for a task's work: ``airflow/<dag>/<run>/<task>``, plus the map index of a mapped task.
 
     Args:
-        context: The task's.
-        of: What stands for the task; default: its own id.
+        context: The task's context.
+        of: Used instead of the task's id.
     """
     task = context["ti"]
     index = task.map_index
@@ -26,7 +26,7 @@ def task_name(context: Context, of: str | None = None) -> str:
 
 
 def try_name(context: Context, of: str | None = None) -> str:
-    """Name one try of it: the task's name, ``#`` and the number of the try."""
+    """Return a name for one try: the task's name, ``#`` and the number of the try."""
     return f"{task_name(context, of)}#{context['ti'].try_number}"
 
 
@@ -38,11 +38,12 @@ def write_id(task_id: str | None = None) -> str:
         SparkSubmitOperator(task_id="write", application_args=["--write-id", write_id()], ...)
         PinotWriteSensor(task_id="written", table="flights", write_id=write_id("write"))
 
-    It is the same for all tries of the task in a run of its DAG, so that a write that was published is not
-    made again by a retry; another run has another one.
+    It is the same for all tries of the task in a DAG run, so that a retry does not repeat a published write.
+    It differs between DAG runs.
 
     Args:
-        task_id: The task that writes, with the ids of its groups; default: the task whose field is rendered.
+        task_id: The task that writes, including the ids of its groups; default: the task whose field is
+            rendered.
     """
     task = task_id or "{{ ti.task_id }}"
     return f"airflow/{{{{ ti.dag_id }}}}/{{{{ ti.run_id }}}}/{task}{_MAP_INDEX}"

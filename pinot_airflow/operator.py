@@ -1,4 +1,4 @@
-"""What the operators share: the connection, and waiting in the triggerer or in the worker."""
+"""The base of the operators: the connection, and waiting in the triggerer or in the worker."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pinot_airflow.trigger import ConditionTrigger, seen_in
 __all__ = ["PinotOperator"]
 
 _NAP_S = 1.0
-"""How long a worker sleeps at once: Airflow kills it 5 s after it has asked it to end."""
+"""Longest sleep of a worker at a time, since Airflow kills it 5 s after telling it to stop."""
 
 
 class PinotOperator(BaseOperator):
-    """A task that does something to a cluster, and may wait for what comes of it.
+    """A task that changes a cluster and may wait for the result.
 
     Args:
         pinot_conn_id: The connection.
-        deferrable: Whether it waits in the triggerer, and holds no worker meanwhile.
-        poll_interval_s: Seconds between two looks.
-        kwargs: As any operator has them.
+        deferrable: Whether to wait in the triggerer, without occupying a worker.
+        poll_interval_s: Seconds between checks.
+        kwargs: As for any operator.
     """
 
     ui_color: ClassVar[str] = "#e6f2ff"
@@ -45,35 +45,35 @@ class PinotOperator(BaseOperator):
         self.pinot_conn_id = pinot_conn_id
         self.deferrable = deferrable
         self.poll_interval_s = poll_interval_s
-        self._is_ended = False
+        self._is_stopped = False
 
     def on_kill(self) -> None:
-        """Note that the task is ended from outside: Airflow asks the process to end, and lets it go on."""
-        self._is_ended = True
+        """Record that the task is being stopped: Airflow signals the process, which keeps running."""
+        self._is_stopped = True
 
-    def check_not_ended(self) -> None:
-        """Go on only where nobody has ended the task from outside.
+    def check_not_stopped(self) -> None:
+        """Raise an error if the task is being stopped.
 
         Raises:
-            AirflowException: Somebody has.
+            AirflowException: The task is being stopped.
         """
-        if self._is_ended:
-            raise AirflowException("the task was ended from outside")
+        if self._is_stopped:
+            raise AirflowException("the task was stopped from outside")
 
     def access(self, context: Context) -> PinotAccess:
-        """Return clients of the cluster, for a ``with`` block."""
+        """Return clients of the cluster, to be used in a ``with`` block."""
         return PinotHook(self.pinot_conn_id).access(by=task_name(context))
 
     def defer_until(
         self, condition: Condition, method_name: str, *, timeout: timedelta | None = None, **kwargs: Any
     ) -> None:
-        """Leave the worker, and go on with a method when a condition holds.
+        """Leave the worker, and continue with a method once a condition is met.
 
         Args:
             condition: The condition.
-            method_name: Gets the context, the event (see :meth:`seen`) and the keywords.
-            timeout: How long it may take.
-            kwargs: For the method; JSON can hold them.
+            method_name: The method, called with the context, the event (see :meth:`seen`) and the keywords.
+            timeout: Maximum time to wait.
+            kwargs: Keywords for the method; must be JSON values.
         """
         trigger = ConditionTrigger(self.pinot_conn_id, condition.to_json(), self.poll_interval_s)
         self.defer(trigger=trigger, method_name=method_name, kwargs=kwargs, timeout=timeout)
@@ -81,10 +81,10 @@ class PinotOperator(BaseOperator):
     def wait_until(
         self, condition: Condition, access: PinotAccess, *, sleep: Callable[[float], None] = time.sleep
     ) -> Seen:
-        """Wait for a condition in this worker; the task's ``execution_timeout`` bounds it.
+        """Wait for a condition in this worker, limited by the task's ``execution_timeout``.
 
         Raises:
-            AirflowException: The task was ended from outside.
+            AirflowException: The task was stopped from outside.
         """
         watch, last = condition.watch(access), None
         while True:
@@ -94,8 +94,8 @@ class PinotOperator(BaseOperator):
                 if not is_passing(error):
                     raise
                 seen = Seen(False, error.message)
-            # What it began may be taken back by now, so what was seen tells nothing.
-            self.check_not_ended()
+            # Stopping may have cancelled what the task started, so the result is meaningless.
+            self.check_not_stopped()
             if seen.text != last:
                 self.log.info("%s", seen.text)
                 last = seen.text
@@ -104,14 +104,14 @@ class PinotOperator(BaseOperator):
             left_s = self.poll_interval_s
             while left_s > 0:
                 sleep(min(left_s, _NAP_S))
-                self.check_not_ended()
+                self.check_not_stopped()
                 left_s -= _NAP_S
 
     def seen(self, event: Mapping[str, Any]) -> Seen:
-        """Return what a trigger's event reports.
+        """Return the result in a trigger's event.
 
         Raises:
-            AirflowException: Waiting was in vain.
+            AirflowException: Waiting failed.
         """
         seen = seen_in(event)
         if isinstance(seen, str):

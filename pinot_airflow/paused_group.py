@@ -1,4 +1,4 @@
-"""A group of tasks while which a realtime table is paused."""
+"""A group of tasks during which a realtime table is paused."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ def pinot_paused(
     retries: int = 3,
     **kwargs: Any,
 ) -> Iterator[TaskGroup]:
-    """Pause a realtime table before the tasks that are made in the block, and resume it after them.
+    """Pause a realtime table before the tasks that are created in the block, and resume it after them.
 
     ::
 
         with pinot_paused("flights", group_id="migration", reason="migration"):
             rewrite() >> check()
 
-    The group has three tasks beside those of the block: ``hold`` and ``pause``, which are its setups, and the
-    teardown ``resume``. Airflow runs a teardown when the tasks before it are over, whatever came of them, and
-    at least one of its setups succeeded: ``hold`` always does, as nothing runs for it. So the table is
-    resumed also when the worker of ``pause``, or that of a task of the block, was killed. Who clears a task
-    of the block clears setups and teardown with it.
+    The group adds three tasks to those of the block: the setups ``begin`` and ``pause``, and the teardown
+    ``resume``. Airflow runs a teardown when the tasks before it have ended, whatever their result, provided
+    that at least one of its setups succeeded. ``begin`` always succeeds, since no worker runs it. So the
+    table is resumed even if the worker of ``pause`` or of a task in the block was killed. Clearing a task of
+    the block also clears the setups and the teardown.
 
     Args:
         table: With or without ``_REALTIME``; may be a template.
-        group_id: Names the group, and the pause.
-        reason: Why, for those who see the table paused.
-        timeout_s: Seconds for the pause, and for the resume.
-        retries: How often pause and resume are tried again.
-        kwargs: Of both operators, e.g. ``pinot_conn_id``.
+        group_id: Name of the group, and of the pause.
+        reason: The reason, shown to anyone who finds the table paused.
+        timeout_s: Maximum seconds for the pause, and for the resume.
+        retries: Number of retries of pause and resume.
+        kwargs: Arguments of both operators, e.g. ``pinot_conn_id``.
     """
-    shared = {"table": table, "hold": group_id, "timeout_s": timeout_s, "retries": retries, **kwargs}
+    shared = {"table": table, "pause_name": group_id, "timeout_s": timeout_s, "retries": retries, **kwargs}
     with TaskGroup(group_id=group_id) as group:
-        hold = EmptyOperator(task_id="hold").as_setup()
+        begin = EmptyOperator(task_id="begin").as_setup()
         pause = PinotPauseOperator(task_id="pause", reason=reason, **shared).as_setup()
-        resume = PinotResumeOperator(task_id="resume", **shared).as_teardown(setups=[hold, pause])
-        hold >> pause
+        resume = PinotResumeOperator(task_id="resume", **shared).as_teardown(setups=[begin, pause])
+        begin >> pause
         with resume:
             yield group

@@ -1,4 +1,4 @@
-"""A pause of a realtime table's consumption around tasks, as a setup and its teardown."""
+"""Operators that pause a realtime table's consumption around tasks, as a setup and its teardown."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ __all__ = ["PinotPauseOperator", "PinotResumeOperator"]
 
 
 class PinotPauseOperator(PinotOperator):
-    """Pauses a realtime table, and is done when nothing of it consumes.
+    """Pauses a realtime table, and succeeds once none of its partitions consumes.
 
-    The pause bears the name of the DAG run: whatever else pauses the table does so beside it, and stays. It
-    is ended by a :class:`PinotResumeOperator` of the same ``hold`` in the same DAG run; a task that fails, or
-    that a user fails or clears, lifts its own pause. What no task can do is lift the pause after its worker
-    was killed. So make it a setup with a teardown whose other setup cannot fail: :func:`pinot_paused` does.
+    The pause carries the name of the DAG run, and other pauses of the table are independent of it. It is
+    ended by a :class:`PinotResumeOperator` with the same ``pause_name`` in the same DAG run. A task that
+    fails, or that a user fails or clears, lifts its own pause. However, no task can lift the pause after its
+    worker was killed. So make it a setup with a teardown that has another setup which cannot fail, as
+    :func:`pinot_paused` does.
 
     Args:
         table: With or without ``_REALTIME``.
-        hold: Names the pause among those of the DAG run.
-        reason: Why, for those who see the table paused.
-        timeout_s: Seconds until the pause has to be finished.
-        kwargs: As :class:`PinotOperator`.
+        pause_name: Name of the pause, unique within the DAG run.
+        reason: The reason, shown to anyone who finds the table paused.
+        timeout_s: Maximum seconds until the table is paused.
+        kwargs: As for :class:`PinotOperator`.
     """
 
-    template_fields: ClassVar[Sequence[str]] = ("table", "hold", "reason")
+    template_fields: ClassVar[Sequence[str]] = ("table", "pause_name", "reason")
 
     def __init__(
         self,
         *,
         table: str,
-        hold: str = "pause",
+        pause_name: str = "pause",
         reason: str | None = None,
         timeout_s: float = 600.0,
         poll_interval_s: float = 1.0,
@@ -48,14 +49,14 @@ class PinotPauseOperator(PinotOperator):
     ) -> None:
         super().__init__(poll_interval_s=poll_interval_s, **kwargs)
         self.table = table
-        self.hold = hold
+        self.pause_name = pause_name
         self.reason = reason
         self.timeout_s = timeout_s
         self._pausing: tuple[PinotAccess, str] | None = None
 
     def execute(self, context: Context) -> Any:
-        """Set the flag, and wait for the end of consumption."""
-        holder = try_name(context, self.hold)
+        """Pause the table, and wait until consumption has ended."""
+        holder = try_name(context, self.pause_name)
         condition = TableIsPaused(self.table, holder)
         with self.access(context) as access:
             self._pausing = (access, holder)
@@ -77,16 +78,16 @@ class PinotPauseOperator(PinotOperator):
         return None
 
     def paused(self, _context: Context, event: Mapping[str, Any]) -> Any:
-        """Report the pause; Airflow calls it after the trigger."""
+        """Return the result; called by Airflow after the trigger."""
         return self.seen(event).value
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Go on after the trigger, and lift the pause where it failed or came too late."""
+        """Continue after the trigger, and lift the pause if it failed or timed out."""
         try:
             return super().resume_execution(next_method, next_kwargs, context)
         except Exception:
             with self.access(context) as access:
-                self._lift(access, try_name(context, self.hold))
+                self._lift(access, try_name(context, self.pause_name))
             raise
 
     def on_kill(self) -> None:
@@ -105,34 +106,36 @@ class PinotPauseOperator(PinotOperator):
 
 
 class PinotResumeOperator(PinotOperator):
-    """Ends the pause of a :class:`PinotPauseOperator` in the same DAG run, and only that one.
+    """Ends the pause of a :class:`PinotPauseOperator` in the same DAG run, and no other.
 
-    As often as it runs: where the pause is not there, or was lifted before, it does nothing. The table is
-    resumed when nobody else wants it paused; then the task is done when every partition consumes.
+    It is idempotent: if there is no such pause, or it was already lifted, it does nothing. The table is
+    resumed unless another pause remains, and then the task succeeds once every partition consumes.
 
     Args:
         table: With or without ``_REALTIME``.
-        hold: As the pause has it.
-        timeout_s: Seconds until all partitions have to consume.
-        kwargs: As :class:`PinotOperator`.
+        pause_name: Name of the pause, as in the :class:`PinotPauseOperator`.
+        timeout_s: Maximum seconds until all partitions consume.
+        kwargs: As for :class:`PinotOperator`.
     """
 
-    template_fields: ClassVar[Sequence[str]] = ("table", "hold")
+    template_fields: ClassVar[Sequence[str]] = ("table", "pause_name")
 
-    def __init__(self, *, table: str, hold: str = "pause", timeout_s: float = 600.0, **kwargs: Any) -> None:
+    def __init__(
+        self, *, table: str, pause_name: str = "pause", timeout_s: float = 600.0, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.table = table
-        self.hold = hold
+        self.pause_name = pause_name
         self.timeout_s = timeout_s
 
     def execute(self, context: Context) -> dict[str, Any]:
         """End the pause.
 
         Raises:
-            AirflowFailException: Somebody resumed the table while it should have stayed paused. The pause is
-                ended, so another try would not show it.
+            AirflowFailException: Somebody resumed the table while it should have stayed paused. The pause has
+                ended, so a retry would not detect this.
         """
-        tries = f"{task_name(context, self.hold)}#"
+        tries = f"{task_name(context, self.pause_name)}#"
         with self.access(context) as access:
             control = access.table_control(self.table)
             try:

@@ -1,4 +1,4 @@
-"""What Airflow reads about this package (entry point ``apache_airflow_provider``)."""
+"""The description of this package for Airflow (entry point ``apache_airflow_provider``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPES = {"tls_verify": "boolean", "connect_timeout_s": "number", "read_timeout_
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return the connection type, with its fields, and the modules."""
+    """Return the connection type with its fields, and the modules."""
 
     def modules(*names: str) -> list[dict[str, Any]]:
         return [{"integration-name": _NAME, "python-modules": [f"pinot_airflow.{name}" for name in names]}]

@@ -1,4 +1,4 @@
-"""What a run of FileIngestionTask works with in a task of Airflow."""
+"""Creates the tools for runs of FileIngestionTask in an Airflow task."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ __all__ = ["run_tools"]
 
 
 def run_tools(access: PinotAccess) -> RunTools:
-    """Put it together of a cluster's clients."""
+    """Create the tools of a run from the clients of a cluster."""
     engines = Engines.installed(EngineContext(access.client, access.store, access.clock))
     return RunTools(access.client, access.store, engines, access.clock)

@@ -1,4 +1,4 @@
-"""Sensors: each waits for a condition, in the triggerer or, as ``mode`` says, in a worker."""
+"""Sensors, which wait for a condition in the triggerer or, depending on ``mode``, in a worker."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["PinotDataSensor", "PinotOffsetsSensor", "PinotSensor", "PinotUpsertS
 
 
 class PinotSensor(BaseSensorOperator):
-    """Waits for a condition; what it returns is what was seen.
+    """Waits for a condition, and returns the result of the last check.
 
     Args:
         pinot_conn_id: The connection.
-        deferrable: Whether it waits in the triggerer, and holds no worker meanwhile.
-        poke_interval: Seconds between two looks.
-        kwargs: As any sensor has them, e.g. ``timeout``.
+        deferrable: Whether to wait in the triggerer, without occupying a worker.
+        poke_interval: Seconds between checks.
+        kwargs: As for any sensor, e.g. ``timeout``.
     """
 
     ui_color: ClassVar[str] = "#e6f2ff"
@@ -51,14 +51,14 @@ class PinotSensor(BaseSensorOperator):
 
     @abstractmethod
     def condition(self, access: PinotAccess) -> Condition:
-        """Return what is waited for; asked once for each try."""
+        """Return the condition to wait for; called once per try."""
 
     def execute(self, context: Context) -> Any:
-        """Look once, and wait."""
+        """Check once, then wait."""
         if not self.deferrable:
             super().execute(context)
             return self._last
-        seen = self._look(context)
+        seen = self._check(context)
         if seen.done or self._condition is None:
             return seen.value
         trigger = ConditionTrigger(self.pinot_conn_id, self._condition.to_json(), self.poke_interval)
@@ -66,20 +66,20 @@ class PinotSensor(BaseSensorOperator):
         return None
 
     def poke(self, context: Context) -> bool:
-        """Look once."""
-        seen = self._look(context)
+        """Check once."""
+        seen = self._check(context)
         self._last = seen.value
         return seen.done
 
     def seen(self, _context: Context, event: Mapping[str, Any]) -> Any:
-        """Return what was seen; Airflow calls it after the trigger."""
+        """Return the result; called by Airflow after the trigger."""
         seen = seen_in(event)
         if isinstance(seen, str):
             raise AirflowException(seen)
         self.log.info("%s", seen.text)
         return seen.value
 
-    def _look(self, context: Context) -> Seen:
+    def _check(self, context: Context) -> Seen:
         with PinotHook(self.pinot_conn_id).access(by=task_name(context)) as access:
             if self._condition is None:
                 self._condition = self.condition(access)
@@ -94,14 +94,14 @@ class PinotSensor(BaseSensorOperator):
 
 
 class PinotWriteSensor(PinotSensor):
-    """Waits until a Spark write is published, wherever Spark runs: its segments are in the table.
+    """Waits until a Spark write is published, that is, its segments are in the table. Needs no Spark.
 
-    A write that has no row and replaces nothing publishes nothing, and is not seen.
+    A write without rows that replaces nothing publishes nothing, so the sensor does not detect it.
 
     Args:
         table: With or without ``_OFFLINE``.
         write_id: The write's option ``writeId``; see :func:`pinot_airflow.write_id`.
-        kwargs: As :class:`PinotSensor`.
+        kwargs: As for :class:`PinotSensor`.
     """
 
     template_fields: ClassVar[Sequence[str]] = ("table", "write_id")
@@ -112,18 +112,18 @@ class PinotWriteSensor(PinotSensor):
         self.write_id = write_id
 
     def condition(self, access: PinotAccess) -> Condition:
-        """The write."""
+        """Return the condition that the write is published."""
         return WriteIsPublished(self.table, self.write_id)
 
 
 class PinotOffsetsSensor(PinotSensor):
-    """Waits until a realtime table has read its stream up to offsets.
+    """Waits until a realtime table has consumed its stream up to given offsets.
 
     Args:
         table: With or without ``_REALTIME``.
-        offsets: The offset of each partition that is the next to be read, by number; default: where the
-            stream ends when the sensor begins, which is read from it.
-        kwargs: As :class:`PinotSensor`.
+        offsets: Maps each partition number to the next offset to be read; default: the end of the stream when
+            the sensor starts.
+        kwargs: As for :class:`PinotSensor`.
     """
 
     template_fields: ClassVar[Sequence[str]] = ("table", "offsets")
@@ -136,12 +136,12 @@ class PinotOffsetsSensor(PinotSensor):
         self.offsets = offsets
         if offsets is None and not self.deferrable and self.mode == "reschedule":
             raise ConfigError(
-                "the stream's ends would be others at each look",
-                remedy="give offsets, or let it be deferrable",
+                "'offsets' is required in mode reschedule, since the end of the stream differs at each check",
+                remedy="set offsets, or set deferrable to True",
             )
 
     def condition(self, access: PinotAccess) -> Condition:
-        """The offsets, or the stream's ends."""
+        """Return the condition that the offsets are read."""
         if self.offsets is not None:
             return OffsetsAreRead(self.table, {str(n): int(offset) for n, offset in self.offsets.items()})
         ends = access.table_control(self.table).stream()
@@ -149,14 +149,14 @@ class PinotOffsetsSensor(PinotSensor):
 
 
 class PinotUpsertSensor(PinotSensor):
-    """Waits until all servers of an upsert table are complete up to a version or a time: its mark.
+    """Waits until all servers of an upsert table are complete up to a version or a time (its low-water mark).
 
     Args:
         table: With or without ``_REALTIME``.
         version: The version.
-        at: A time with its zone, in ISO 8601 or as ``datetime``: the mark's version was complete then, or
-            later.
-        kwargs: As :class:`PinotSensor`.
+        at: A time with time zone, in ISO 8601 or as ``datetime``: the mark's version must have been complete
+            at that time or later.
+        kwargs: As for :class:`PinotSensor`.
     """
 
     template_fields: ClassVar[Sequence[str]] = ("table", "version", "at")
@@ -171,26 +171,26 @@ class PinotUpsertSensor(PinotSensor):
     ) -> None:
         super().__init__(**kwargs)
         if version is None and at is None:
-            raise ConfigError("neither a version nor a time is given", expected="version, at or both")
+            raise ConfigError("neither 'version' nor 'at' is set", expected="version, at or both")
         self.table = table
         self.version = version
         self.at = at
 
     def condition(self, access: PinotAccess) -> Condition:
-        """The mark."""
+        """Return the condition that the mark is reached."""
         version = None if self.version is None else int(self.version)
         return MarkReaches(self.table, version, None if self.at is None else epoch_ms(self.at, "at"))
 
 
 class PinotDataSensor(PinotSensor):
-    """Waits until queries see a row of a time, or of a later one.
+    """Waits until queries see a row with a given time or a later one.
 
     Args:
-        table: Name of the table; without type, a hybrid table counts as one.
-        until: The time with its zone, in ISO 8601 or as ``datetime``; by default the end of the run's data
+        table: Name of the table; without type, both parts of a hybrid table count.
+        until: The time with time zone, in ISO 8601 or as ``datetime``; default: the end of the run's data
             interval.
-        column: The column of the time; default: the table's time column.
-        kwargs: As :class:`PinotSensor`.
+        column: The column with the time; default: the table's time column.
+        kwargs: As for :class:`PinotSensor`.
     """
 
     template_fields: ClassVar[Sequence[str]] = ("table", "until", "column")
@@ -209,5 +209,5 @@ class PinotDataSensor(PinotSensor):
         self.column = column
 
     def condition(self, access: PinotAccess) -> Condition:
-        """The time."""
+        """Return the condition that the data reaches the time."""
         return DataReaches(self.table, epoch_ms(self.until, "until"), self.column)

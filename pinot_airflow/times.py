@@ -1,4 +1,4 @@
-"""Times as DAGs give them."""
+"""Parses the times in DAGs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ __all__ = ["epoch_ms"]
 
 
 def epoch_ms(time: datetime | str, name: str) -> int:
-    """Return a time in milliseconds since 1970.
+    """Return a time in epoch milliseconds.
 
     Args:
-        time: With its zone.
-        name: Of the argument, for the error.
+        time: A time with time zone.
+        name: Name of the argument, for error messages.
 
     Raises:
-        ConfigError: It is no time, or has no zone.
+        ConfigError: The text is not a time, or the time has no time zone.
     """
     try:
         at = datetime.fromisoformat(time) if isinstance(time, str) else time
     except ValueError as error:
         raise ConfigError(
-            f"{name} is {time!r}", expected="a time in ISO 8601, like 2026-11-25T00:00:00+00:00"
+            f"{name} is {time!r}", expected="a time in ISO 8601 such as 2026-11-25T00:00:00+00:00"
         ) from error
     if at.tzinfo is None:
-        raise ConfigError(f"{name} is {time!r}, without a zone", expected="e.g. +00:00 at its end")
+        raise ConfigError(f"{name} is {time!r}, without a time zone", expected="e.g. +00:00 at the end")
     return round(at.timestamp() * 1000)

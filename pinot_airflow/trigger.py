@@ -1,4 +1,4 @@
-"""The one trigger of this package: it waits in the triggerer for a condition."""
+"""The trigger that waits for a condition in the triggerer."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["ConditionTrigger", "event_of", "seen_in"]
 
 
 class ConditionTrigger(BaseTrigger):
-    """Looks again and again, each time in a thread, so that other triggers go on meanwhile.
+    """Checks a condition periodically, each time in a thread, so that other triggers are not blocked.
 
-    A cluster that is away is waited for; how long is the task's to say. What is stored of it names the
-    connection, and holds no address and no secret.
+    While the cluster is unavailable, it keeps waiting, up to the task's time-out. Airflow stores only the
+    name of the connection, no address and no secret.
 
     Args:
         pinot_conn_id: The connection.
-        condition: As :meth:`Condition.to_json` writes it.
-        poll_interval_s: Seconds between two looks.
+        condition: The condition, as written by :meth:`Condition.to_json`.
+        poll_interval_s: Seconds between checks.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ConditionTrigger(BaseTrigger):
         self._poll_interval_s = poll_interval_s
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Tell Airflow how to make it again."""
+        """Return how Airflow can create the trigger again."""
         kind = type(self)
         return f"{kind.__module__}.{kind.__qualname__}", {
             "pinot_conn_id": self._pinot_conn_id,
@@ -45,18 +45,18 @@ class ConditionTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Wait, and yield the one event."""
+        """Wait, then yield the only event."""
         try:
             condition = Condition.from_json(self._condition)
         except PinotPluginError as error:
             yield TriggerEvent({"failed": str(error), "error": type(error).__name__})
             return
-        looks = _Looks(condition, await self._access())
+        checks = _Checks(condition, await self._access())
         last = None
         try:
             while True:
                 try:
-                    seen = await asyncio.to_thread(looks.look)
+                    seen = await asyncio.to_thread(checks.check)
                 except PinotPluginError as error:
                     if not is_passing(error):
                         yield TriggerEvent({"failed": str(error), "error": type(error).__name__})
@@ -70,25 +70,25 @@ class ConditionTrigger(BaseTrigger):
                     return
                 await asyncio.sleep(self._poll_interval_s)
         finally:
-            await asyncio.to_thread(looks.close)
+            await asyncio.to_thread(checks.close)
 
     async def on_kill(self) -> None:
-        """Take back what the task began; Airflow calls it when a user fails or clears the waiting task."""
+        """Cancel what the task started; called by Airflow when a user fails or clears the waiting task."""
         condition, access = Condition.from_json(self._condition), await self._access()
 
-        def take_back() -> None:
+        def cancel() -> None:
             with access:
                 condition.on_kill(access)
 
-        await asyncio.to_thread(take_back)
+        await asyncio.to_thread(cancel)
 
     async def _access(self) -> PinotAccess:
         connection = await BaseHook.aget_connection(self._pinot_conn_id)
         return PinotAccess(ClusterAddress.of(connection), by="airflow triggerer")
 
 
-class _Looks:
-    """Looks, and closes the clients; a thread that is left alone by its trigger ends its look first."""
+class _Checks:
+    """Runs checks and closes the clients; waits for a check in progress before closing."""
 
     def __init__(self, condition: Condition, access: PinotAccess) -> None:
         self._condition = condition
@@ -96,8 +96,8 @@ class _Looks:
         self._watch: Callable[[], Seen] | None = None
         self._mutex = threading.Lock()
 
-    def look(self) -> Seen:
-        """Look once."""
+    def check(self) -> Seen:
+        """Check once."""
         with self._mutex:
             if self._watch is None:
                 self._watch = self._condition.watch(self._access)
@@ -110,12 +110,12 @@ class _Looks:
 
 
 def event_of(seen: Seen) -> TriggerEvent:
-    """Return the event of a condition that holds."""
+    """Return the event for a condition that is met."""
     return TriggerEvent({"text": seen.text, "value": seen.value})
 
 
 def seen_in(event: Mapping[str, Any]) -> Seen | str:
-    """Return what an event reports: what was seen, or why waiting is in vain."""
+    """Return the result in an event, or the reason why waiting failed."""
     if "failed" in event:
         return f"{event['error']}: {event['failed']}"
     return Seen(True, event["text"], event["value"])

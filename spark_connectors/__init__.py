@@ -18,8 +18,8 @@ _HOMES = {"PinotDataSource": "spark_connectors.data_source", "prepare_for_pinot"
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when used: each Python worker of Spark imports this package for the part that it runs, and half
-    # a second of imports a worker would be in the start of every query.
+    # Imported lazily: each Python worker of Spark imports this package, and importing everything would add
+    # half a second per worker to the start of every query.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

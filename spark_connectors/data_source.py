@@ -1,8 +1,8 @@
-"""``format("pinot")``: what Spark's Python data source API asks for.
+"""``format("pinot")``: the entry point of Spark's Python data source API.
 
-Spark makes an instance of :class:`PinotDataSource` in a Python process of its own for each plan: nothing is
-kept in it but the options. Each method imports what it needs itself: one process only asks for the name, and
-none both reads and writes.
+For each plan, Spark creates a :class:`PinotDataSource` in a separate Python process, so it stores nothing but
+the options. Each method imports what it needs: one process only needs the name, and none both reads and
+writes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["PinotDataSource"]
 
 
 class PinotDataSource(DataSource):
-    """Pinot tables as DataFrames; the package ``pyspark_pinot`` makes it known to Spark."""
+    """Pinot tables as DataFrames; the package ``pyspark_pinot`` registers it with Spark."""
 
     @classmethod
     def name(cls) -> str:
@@ -32,13 +32,13 @@ class PinotDataSource(DataSource):
         return "pinot"
 
     def schema(self) -> StructType:
-        """Return the schema that a read without ``.schema(...)`` has; runs in a planning process."""
+        """Return the schema of a read without ``.schema(...)``; runs in a planning process."""
         from spark_connectors.read.batch_reader import inferred_schema
 
         return inferred_schema(self._read_options())
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Check options, table and the schema that was asked for; runs in a planning process."""
+        """Check options, table and requested schema; runs in a planning process."""
         from spark_connectors.read.batch_reader import make_reader
 
         return make_reader(self._read_options(), schema)

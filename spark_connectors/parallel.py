@@ -1,4 +1,4 @@
-"""The parallel engine ``spark``: a function on parts of many items, as the tasks of one Spark job."""
+"""The parallel engine ``spark``: applies a function to parts of many items, as tasks of one Spark job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spark_connectors.session import start_spark
 __all__ = ["SparkParallelEngine", "open_parallel_engine"]
 
 _PARTS_PER_SLOT = 4
-"""So that a slow part holds up the end by a quarter of a slot's work at most."""
+"""Limits the delay by one slow part to a quarter of a slot's work."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -27,7 +27,7 @@ class SparkParallelEngine:
     """Runs functions in the Python workers of Spark's executors.
 
     Args:
-        spark: Where the jobs run; not a session of Spark Connect.
+        spark: The session that runs the jobs; not a Spark Connect session.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -38,12 +38,12 @@ class SparkParallelEngine:
     ) -> list[_Result]:
         """Run one Spark job.
 
-        A task whose executor is lost is run again by Spark.
+        Spark reruns a task whose executor is lost.
 
         Args:
             work: Called in executors, once for each part.
-            items: What is to be done.
-            title: What Spark's UI shows.
+            items: The items.
+            title: Shown in Spark's UI.
 
         Raises:
             OutcomeUnknownError: The job failed.
@@ -60,7 +60,7 @@ class SparkParallelEngine:
             raise OutcomeUnknownError(
                 f"the Spark job failed: {in_short(error)}",
                 where=f"Spark application {context.applicationId}",
-                remedy="see Spark's log, then run it again: what is done stays done",
+                remedy="see Spark's log, then run the command again; finished parts stay done",
             ) from error
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ def open_parallel_engine(settings: Mapping[str, str]) -> SparkParallelEngine:
     """Start Spark.
 
     Args:
-        settings: Spark's own; they win over those of spark-submit and spark-defaults.conf.
+        settings: Spark settings, which override those of spark-submit and spark-defaults.conf.
 
     Raises:
         SetupError: Spark does not start.

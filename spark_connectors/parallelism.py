@@ -1,4 +1,4 @@
-"""How many tasks a Spark application can run side by side."""
+"""How many tasks a Spark application can run in parallel."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["task_slots"]
 
 
 def task_slots(conf: Mapping[str, str], registered_cores: int) -> int:
-    """Count tasks; at least 1.
+    """Return how many tasks can run in parallel; at least 1.
 
-    Executors register one after the other after the start, and with dynamic allocation only when there is
-    work: the configured number counts, if it is more.
+    Executors register one by one after the start, and with dynamic allocation only when there is work. The
+    configured number counts if it is larger.
 
     Args:
-        conf: Spark's configuration.
-        registered_cores: Cores of the executors that have registered, or of a local master.
+        conf: Spark configuration.
+        registered_cores: Cores of the registered executors, or of a local master.
     """
 
     def number(key: str, default: int = 0) -> int:

@@ -1,4 +1,4 @@
-"""Brings a DataFrame into the order in which few segments are made of it."""
+"""Prepares a DataFrame so that a write creates few, well-sorted segments."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = ["prepare_for_pinot"]
 
 
 def prepare_for_pinot(frame: DataFrame, **options: str) -> DataFrame:
-    """Repartition and sort a DataFrame by what the table is partitioned and sorted by.
+    """Repartition and sort a DataFrame like the table.
 
-    Spark's Python API cannot ask for an order. A task splits its rows by the table's partitions
-    anyway, so unprepared rows give up to as many segments as there are tasks times partitions; prepared ones
-    give one a partition (more where ``maxNumRecordsPerSegment`` cuts)::
+    A data source in Python cannot request an order from Spark. Tasks always split their rows by the table's
+    partitions, so unprepared rows result in up to tasks times partitions segments. Prepared rows result in
+    one segment per partition (more if ``maxNumRecordsPerSegment`` is exceeded)::
 
         prepare_for_pinot(df, **options).write.format("pinot").mode("append").options(**options).save()
 
-    Rows are sorted within tasks by the table's sorted column, else by its time column. Of a table with
-    neither partitions nor such columns the DataFrame comes back as it is.
+    Rows are sorted within tasks by the table's sorted column or, if it has none, by its time column. If the
+    table has neither partitions nor such columns, the DataFrame is returned unchanged.
 
     Args:
-        frame: What is to be written.
-        options: Those of the write.
+        frame: The DataFrame to write.
+        options: The options of the write.
 
     Raises:
-        ConfigError: An option is wrong, or the partition column has no place in the table.
+        ConfigError: An option is invalid, or the partition column does not fit the table.
         NotFoundError: There is no such table.
     """
     parsed = parse_options(WriteOptions, options)
@@ -55,7 +55,7 @@ def prepare_for_pinot(frame: DataFrame, **options: str) -> DataFrame:
 
 
 def _ids(partitioning: Partitioning, frame: StructType, schema: Schema) -> Any:
-    """Make a function of Spark that gives rows' partitions; it runs in the tasks' Python workers."""
+    """Return a Spark function that computes the partition of rows; it runs in the tasks' Python workers."""
     (cast,) = plan_casts(StructType([frame[partitioning.column]]), schema)
     document = schema.to_json()
 

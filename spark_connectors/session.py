@@ -1,4 +1,4 @@
-"""Starts Spark for ``pinotctl``, or takes the session that is there."""
+"""Starts Spark for ``pinotctl``, or returns the active session."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["choose_workers_python", "start_spark"]
 
 
 def start_spark(app_name: str, conf: Mapping[str, str]) -> SparkSession:
-    """Start Spark with settings that win over those of spark-submit and spark-defaults.conf.
+    """Start Spark with settings that override those of spark-submit and spark-defaults.conf.
 
     Spark stops with this process.
 
     Args:
-        app_name: What Spark shows.
-        conf: The settings; may hold secrets.
+        app_name: Name of the Spark application.
+        conf: Spark settings; may contain secrets.
 
     Raises:
         SetupError: Spark does not start.
     """
     choose_workers_python(conf, os.environ)
-    # Spark's progress lines would come between pinotctl's.
+    # Spark's progress bar would interfere with pinotctl's output.
     builder = SparkSession.builder.appName(app_name).config("spark.ui.showConsoleProgress", "false")
     for key, value in conf.items():
         builder = builder.config(key, value)
@@ -37,17 +37,17 @@ def start_spark(app_name: str, conf: Mapping[str, str]) -> SparkSession:
         return builder.getOrCreate()
     except (Py4JError, PySparkException, OSError) as error:
         raise SetupError(
-            f"Spark does not start: {in_short(error)}",
+            f"Spark failed to start: {in_short(error)}",
             where=f"spark.master {conf.get('spark.master', 'as Spark is configured')}",
-            remedy="see the lines that Spark wrote to stderr; check --spark-master and --spark-conf",
+            remedy="see Spark's output on stderr; check --spark-master and --spark-conf",
         ) from error
 
 
 def choose_workers_python(conf: Mapping[str, str], environ: MutableMapping[str, str]) -> None:
-    """Set which Python Spark starts its workers with, where nobody else has.
+    """Set the Python executable of Spark's workers, unless it is already set.
 
-    It is the one that is named in Spark's own setting, which only spark-submit heeds; on a local master this
-    process' one, which is not always the ``python3`` of the path.
+    The executable is the one in Spark's own setting, which otherwise only spark-submit honours. On a local
+    master, it is the one of this process, which is not always the ``python3`` of the path.
     """
     named = conf.get("spark.pyspark.python")
     if named:

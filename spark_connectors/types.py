@@ -1,7 +1,7 @@
-"""Which Spark types have a place in which Pinot types, and how Arrow columns get there.
+"""Which Spark types can be stored as which Pinot types, and how Arrow columns are converted.
 
-Nothing is narrowed or rounded silently: what would lose something is refused, with the column named, before
-the job starts.
+No value is narrowed or rounded silently. A conversion that could lose information is rejected before the job
+starts, and the error names the column.
 
 ==========================  ===========================================================================
 Spark                       Pinot
@@ -14,22 +14,22 @@ double                      DOUBLE
 decimal                     BIG_DECIMAL, STRING
 string, char, varchar       STRING, JSON
 binary                      BYTES
-date, timestamp             TIMESTAMP; LONG and INT of an EPOCH format, in the format's unit
-timestamp_ntz               the same, read as UTC
-date                        STRING besides (ISO)
+date, timestamp             TIMESTAMP; LONG and INT with an EPOCH format, in the format's unit
+timestamp_ntz               the same, interpreted as UTC
+date                        also STRING (ISO 8601)
 array of one of these       multi-value of the type (INT, LONG, FLOAT, DOUBLE, STRING); JSON
 map, struct, other arrays   JSON
 ==========================  ===========================================================================
 
-Pinot's TIMESTAMP has milliseconds: microseconds are cut off, towards the past. Days and hours of an EPOCH
-format are those of UTC. Texts longer than the field's ``maxLength`` (512 where the schema has none) and
-what follows a null character are cut by Pinot itself.
+Pinot's TIMESTAMP has millisecond precision: microseconds are truncated towards the past. Days and hours of an
+EPOCH format are in UTC. Pinot itself truncates strings to the field's ``maxLength`` (512 if the schema sets
+none) and at a null character.
 
-Where the table has ``tableIndexConfig.nullHandlingEnabled``, nulls are kept: ``IS NULL`` finds them, and
-queries with the option ``enableNullHandling=true`` give them (in 0.11 only of servers with
-``pinot.server.instance.currentDataTableVersion=4``). Other queries see the column's default value in their
-place (``defaultNullValue`` of the schema, else Pinot's: the least INT or LONG, ``"null"``, 0 of a metric),
-and so do all queries of other tables. An empty array is a null to Pinot.
+If ``tableIndexConfig.nullHandlingEnabled`` is set for the table, nulls are preserved: ``IS NULL`` finds them,
+and queries with the option ``enableNullHandling=true`` return them (in 0.11 only from servers with
+``pinot.server.instance.currentDataTableVersion=4``). Other queries, and all queries of other tables, return
+the column's default value instead: ``defaultNullValue`` of the schema, or Pinot's own default (the smallest
+INT or LONG, ``"null"``, 0 for a metric). Pinot treats an empty array as a null.
 """
 
 from __future__ import annotations
@@ -69,17 +69,17 @@ _JSON_LEAVES = (
     *(spark.StringType, spark.CharType, spark.VarcharType),
     *(*_INTEGERS, spark.LongType, spark.FloatType, spark.DoubleType),
 )
-# JSON has no such numbers; Spark's to_json writes these texts.
+# JSON has no such numbers; Spark's to_json writes these strings.
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 @dataclass(frozen=True)
 class ColumnCast:
-    """How one column of the DataFrame becomes one of the table.
+    """The conversion of a DataFrame column to a table column.
 
     Attributes:
-        name: Of both.
-        convert: Arrow array of the DataFrame's type -> Arrow array that the segment builder takes.
+        name: Name of both columns.
+        convert: Converts an Arrow array of the DataFrame's type to one that the segment builder accepts.
     """
 
     name: str
@@ -89,16 +89,16 @@ class ColumnCast:
 def plan_casts(
     frame: spark.StructType, schema: Schema, *, required: str | None = None, free_columns: bool = False
 ) -> tuple[ColumnCast, ...]:
-    """Find out how each column of a DataFrame gets into the table.
+    """Choose the conversion for each column of a DataFrame.
 
     Args:
         frame: The DataFrame's schema.
-        schema: The table's.
-        required: A column that must be there: the table's time column.
-        free_columns: Whether columns that the table does not have may come, since its transforms use them.
+        schema: The table's schema.
+        required: A column that the DataFrame must have: the table's time column.
+        free_columns: Whether the DataFrame may have other columns, which the table's transforms may use.
 
     Raises:
-        ConfigError: A column has no place in the table (all such columns are named), or the required one is
+        ConfigError: Columns do not fit the table (the error names all of them), or the required column is
             missing.
     """
     casts, refused = [], []
@@ -106,7 +106,7 @@ def plan_casts(
     for each in frame.fields:
         field = schema.field(each.name)
         if names.count(each.name) > 1:
-            refused.append(f"{each.name}: is in the DataFrame twice")
+            refused.append(f"{each.name}: appears in the DataFrame more than once")
             continue
         if field is None:
             if free_columns:
@@ -116,7 +116,7 @@ def plan_casts(
             continue
         convert = _conversion(each.dataType, field)
         if convert is None:
-            many = "" if field.single_value else ", multi-value"
+            many = "" if field.single_value else " (multi-value)"
             refused.append(
                 f"{each.name}: {each.dataType.simpleString()} cannot be stored as {field.data_type}{many}"
             )
@@ -127,17 +127,17 @@ def plan_casts(
     if refused:
         raise ConfigError(
             "the DataFrame does not fit the table:\n  " + "\n  ".join(refused),
-            expected="columns of the table, with types as in the documentation's table",
+            expected="columns of the table, with types that can be converted to the table's",
             remedy="cast, rename or drop these columns",
         )
     return tuple(casts)
 
 
 def cast_batch(batch: pa.RecordBatch, casts: tuple[ColumnCast, ...]) -> pa.RecordBatch:
-    """Bring a record batch into the form that the segment builder takes.
+    """Convert a record batch to the form that the segment builder accepts.
 
     Raises:
-        DataError: A value has no place, e.g. a null in an array.
+        DataError: A value cannot be stored, e.g. a null in an array.
     """
     columns = []
     for cast in casts:
@@ -190,7 +190,7 @@ def _of_time(kind: spark.DataType, field: SchemaField) -> Convert | None:
 
 
 def epoch_unit(field: SchemaField) -> str | None:
-    """Return the unit in which a time column counts, e.g. ``DAYS``; None when it holds no such numbers."""
+    """Return the unit of a time column, e.g. ``DAYS``; None if it does not contain epoch numbers."""
     if field.data_type == "TIMESTAMP":
         return "MILLISECONDS"
     epoch = EpochFormat.parse(field.format)
@@ -198,7 +198,7 @@ def epoch_unit(field: SchemaField) -> str | None:
 
 
 def stored_numbers(array: Any, data_type: str) -> Any:
-    """Return the whole numbers that Pinot stores for a cast column of type INT, LONG or TIMESTAMP."""
+    """Return the integers that Pinot stores for a converted column of type INT, LONG or TIMESTAMP."""
     if data_type == "TIMESTAMP" and not pa.types.is_integer(array.type):
         return steps_of(array, MILLI_NS)
     return array
@@ -221,14 +221,14 @@ def _to_double(array: Any) -> Any:
 
 
 def _decimal_text(array: Any) -> Any:
-    # As BigDecimal.toPlainString, without an exponent.
+    # Like BigDecimal.toPlainString, without an exponent.
     texts = [None if value is None else format(value, "f") for value in array.to_pylist()]
     return pa.array(texts, pa.large_string())
 
 
 def _without_null_elements(array: Any) -> Any:
     if array.flatten().null_count:
-        raise ValueError("an array holds a null, and a multi-value of Pinot cannot")
+        raise ValueError("an array contains a null, which a multi-value column cannot store")
     return array
 
 

@@ -1,4 +1,4 @@
-"""Where tasks keep local files."""
+"""The local folder of tasks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["work_dir"]
 
 
 def work_dir(named: str | None = None) -> Path:
-    """Return the folder that the option names, else Spark's own on this machine; runs in Python workers.
+    """Return the folder named in the option, or Spark's own on this machine; runs in Python workers.
 
-    Spark ends a worker without a word when another attempt at its task was first. It deletes its own folder
-    when the application ends, also one that is killed; nobody deletes what is left in the system's.
+    Spark kills a worker without notice if another attempt at its task finishes first. Spark deletes its own
+    folder when the application ends, even if it is killed, but the system's temporary folder is not cleaned.
     """
     return Path(named or os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or tempfile.gettempdir())

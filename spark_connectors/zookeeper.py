@@ -1,4 +1,4 @@
-"""ZooKeeper, as the options of a job name it."""
+"""Opens ZooKeeper as configured by the options of a job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def open_zookeeper(options: ReadOptions | WriteOptions, client: ControllerClient
     address = options.zookeeper or client.cluster.zookeeper_address()
     if address is None:
         raise ConfigError(
-            "the controller does not report its ZooKeeper's address", remedy="set the option 'zookeeper'"
+            "the controller does not report the address of ZooKeeper", remedy="set the option 'zookeeper'"
         )
     with PropertyStore(address, client.cluster.name(), access=options.zookeeper_access()) as store:
         yield store

@@ -1,4 +1,4 @@
-"""``pinotctl task plan`` and ``pinotctl task purge``: what the next trigger would do; replaced segments."""
+"""``pinotctl task plan`` and ``pinotctl task purge``: preview the next trigger, delete replaced segments."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.counted_text import counted_text
 from minion_tasks.cli.tools import (
+    describe_next,
     lock_wait_option,
-    next_words,
     now_ms,
     read_period,
     run_tools,
@@ -35,12 +35,12 @@ __all__ = ["plan", "purge"]
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Most files to list of each kind (new, changed, ...).",
+    help="Maximum number of files to list of each kind (new, changed, ...).",
 )
 @output_option()
 @pass_cli
 def plan(cli: CliContext, table: str, listed: int) -> None:
-    """Describe what the next trigger would do, and do nothing of it."""
+    """Show what the next trigger would do, without doing it."""
     name = offline_table(cli.client(), table)
     params = load_params(cli.client(), name)
     tools = run_tools(cli)
@@ -56,14 +56,14 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
         "atomic": params.atomic,
         "running": runner,
         "next_action": found.next.action.value,
-        "next_trigger": next_words(found.next.sentence(params, unread), runner),
+        "next_trigger": describe_next(found.next.sentence(params, unread), runner),
         **_counts(found),
     }
     lists = _lists(found, listed)
     if cli.out.is_json:
         cli.out.json({**record, **({"lists": lists} if listed else {})})
         return
-    cli.out.record({key: _words(value) for key, value in record.items() if value is not None})
+    cli.out.record({key: _as_text(value) for key, value in record.items() if value is not None})
     rows = [(kind, name) for kind, names in lists.items() for name in names]
     if rows:
         cli.out.note("")
@@ -77,7 +77,8 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
     "older_than_s",
     metavar="PERIOD",
     callback=read_period,
-    help="Replaced longer ago than this, e.g. 30m, 4h, 1d; default: the task's parameter.",
+    help="Delete segments replaced longer ago than this, e.g. 30m, 4h, 1d. Default:"
+    " replacedSegmentsRetentionPeriod of the task.",
 )
 @lock_wait_option
 @yes_option
@@ -87,9 +88,10 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
 def purge(
     cli: CliContext, table: str, older_than_s: int | None, lock_wait_s: float, yes: bool, dry_run: bool
 ) -> None:
-    """Delete segments that the task's switches have replaced; queries do not see them.
+    """Delete segments that the task has replaced; queries no longer read them.
 
-    A query that began before the switch may still read them; while they are there, it can be reverted.
+    A query that began before the switch may still read them, and a switch can be reverted only while they
+    exist.
     """
     name = offline_table(cli.client(), table)
     if older_than_s is None:
@@ -150,7 +152,7 @@ def _lists(found: Preview, most: int) -> dict[str, Sequence[str]]:
     return {kind: names[:most] for kind, names in lists.items()}
 
 
-def _words(value: object) -> object:
+def _as_text(value: object) -> object:
     if isinstance(value, dict):
         return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in value.items())
     return value

@@ -1,4 +1,4 @@
-"""``pinotctl scheduler``: start the tasks at their times."""
+"""``pinotctl scheduler``: run the tasks on their schedules."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _LOCK_WAIT_S = 5.0
     type=click.FloatRange(min=1),
     default=30.0,
     show_default=True,
-    help="Seconds between looks at the tables' schedules; only those that have changed are read.",
+    help="Seconds between checks of the tables' schedules; only changed ones are read.",
 )
 @click.option(
     "--parallel",
     type=click.IntRange(min=1),
     default=8,
     show_default=True,
-    help="Tables that run at the same time.",
+    help="Maximum number of tables ingested in parallel.",
 )
 @session_timeout_option
 @spark_options
@@ -56,9 +56,10 @@ def scheduler(
     metrics_port: int,
     metrics_host: str,
 ) -> None:
-    """Run FileIngestionTask of every table at its schedule, until stopped.
+    """Run the FileIngestionTask of every table on its schedule, until stopped.
 
-    Of several schedulers one runs what is due; the others stand by, and one takes over when it ends.
+    If several schedulers run, one is active and the others stand by. When the active one ends, another takes
+    over.
     """
     from jvm_bridge.cron import CronSchedule
 
@@ -79,7 +80,7 @@ def scheduler(
     def run(table: TableName, scheduled_s: float) -> RunReport | None:
         report = run_scheduled(tools, table, scheduled_s, lock_wait_s=_LOCK_WAIT_S, guard=lease.guard)
         if report is None:
-            return None  # made by the scheduler that was there before
+            return None  # the previous scheduler has served this trigger
         did = f"{report.outcome.words}, {report.files} files, {report.rows} rows"
         cli.out.note(f"{table}: {did}, session {report.session_id}")
         return report

@@ -1,4 +1,4 @@
-"""``pinotctl task session``: look at a table's sessions, report on one, clear them."""
+"""``pinotctl task session``: inspect a table's sessions, write a report, clear them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from controller_client.common.counted_text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.cli.tools import (
     column_fields,
+    describe_next,
     lock_wait_option,
-    next_words,
     now_ms,
     run_tools,
     running,
@@ -39,13 +39,15 @@ from minion_tasks.file_ingestion.session.store import DamagedSessionError, Sessi
 
 __all__ = ["session"]
 
-_SESSION = click.option("--session", "session_id", metavar="ID", help="A session other than the last.")
+_SESSION = click.option(
+    "--session", "session_id", metavar="ID", help="Session to use. Default: the last one."
+)
 _NAMES_SHOWN = 10
 
 
 @click.group()
 def session() -> None:
-    """Look at the sessions of FileIngestionTask, report on one, clear them."""
+    """Inspect the sessions of FileIngestionTask, write a report, clear them."""
 
 
 @session.command()
@@ -56,7 +58,7 @@ def session() -> None:
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
-    help="How many failed files to show.",
+    help="Maximum number of failed files to show.",
 )
 @output_option()
 @pass_cli
@@ -92,7 +94,7 @@ def show(cli: CliContext, table: str, session_id: str | None, errors: int) -> No
 @output_option()
 @pass_cli
 def history(cli: CliContext, table: str) -> None:
-    """List the sessions that are kept, newest first."""
+    """List the stored sessions, newest first."""
     name = offline_table(cli.client(), table)
     sessions = SessionStore(cli.property_store(), name)
     rows: list[tuple[object, ...]] = []
@@ -100,7 +102,7 @@ def history(cli: CliContext, table: str) -> None:
         try:
             found = read_report(sessions, sessions.load(session_id), failures=0, names=0)
         except NotFoundError:
-            continue  # pruned or cleared since it was listed
+            continue  # pruned or cleared after it was listed
         except DamagedSessionError as error:
             rows.append((session_id, DAMAGED, *(None,) * 8, error.fault))
             continue
@@ -122,9 +124,9 @@ def history(cli: CliContext, table: str) -> None:
 @output_option()
 @pass_cli
 def clear(cli: CliContext, table: str, lock_wait_s: float, yes: bool, dry_run: bool) -> None:
-    """Delete all sessions with what they staged; a switch in progress is reverted.
+    """Delete all sessions and their staged segments; a switch in progress is reverted.
 
-    The table keeps serving what it serves. The next trigger starts over.
+    The table keeps serving its current segments. The next trigger starts over.
     """
     name = offline_table(cli.client(), table)
     tools, params = run_tools(cli), load_params(cli.client(), name)
@@ -151,13 +153,13 @@ def clear(cli: CliContext, table: str, lock_wait_s: float, yes: bool, dry_run: b
     "--file",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it, instead of stdout.",
+    help="File to write. Default: standard output.",
 )
 @pass_cli
 def report(cli: CliContext, table: str, session_id: str | None, file: Path | None) -> None:
-    """Write a session's HTML page: time, failures, sizes, readers, segments.
+    """Write an HTML report of a session: times, failures, sizes, readers, segments.
 
-    The page needs nothing else: it can be sent and kept.
+    The page is self-contained, so it can be mailed and archived.
     """
     name = offline_table(cli.client(), table)
     sessions = SessionStore(cli.property_store(), name)
@@ -176,7 +178,7 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
 
 
 def _show_damaged(cli: CliContext, tools: RunTools, error: DamagedSessionError) -> None:
-    """Show what is known of a session whose record cannot be read."""
+    """Show what can still be reported about a session whose record is damaged."""
     runner = running(tools, error.table)
     record = {
         "table": error.table,
@@ -185,7 +187,7 @@ def _show_damaged(cli: CliContext, tools: RunTools, error: DamagedSessionError) 
         "message": error.message,
         "znode": error.where,
         "running": runner,
-        "next_trigger": next_words(f"starts over: {damage_reason(error)}", runner),
+        "next_trigger": describe_next(f"starts over: {damage_reason(error)}", runner),
     }
     cli.out.record({key: value for key, value in record.items() if value is not None or cli.out.is_json})
 
@@ -207,7 +209,7 @@ def _load(sessions: SessionStore, session_id: str | None, table: str) -> Session
 def _next_does(
     tools: RunTools, sessions: SessionStore, report: SessionReport, runner: str | None
 ) -> str | None:
-    """Describe what the next trigger does with the table's last session; None of an older one."""
+    """Describe what the next trigger does with the table's last session; None for an older session."""
     shown = report.session
     try:
         params = load_params(tools.client, shown.table)
@@ -216,7 +218,7 @@ def _next_does(
     if sessions.ids()[-1:] != [shown.session_id]:
         return None
     now = next_trigger(tools.client, sessions, params)
-    return next_words(now.sentence(params, report.unread), runner)
+    return describe_next(now.sentence(params, report.unread), runner)
 
 
 def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
@@ -249,7 +251,7 @@ def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
 
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
-    """Write nested values as people read them."""
+    """Format nested values for display."""
     files, replaces = record["files"], record["replaces"]
     states = ", ".join(f"{count:,} {state}" for state, count in files.items() if state != "all" and count)
     names = ", ".join(replaces["first"])

@@ -1,4 +1,4 @@
-"""``pinotctl task``: register FileIngestionTask with a table, run it, look at its sessions."""
+"""``pinotctl task``: register FileIngestionTask with a table, run it, watch it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 _FILES_NOTED = 10
 
 _IDLE_POLLS = 2
-"""More than one: a run gives its lock back before its session is read again."""
+"""More than one, because a run releases its lock before its session is read again."""
 
 
 @click.group()
 def task() -> None:
-    """Register and run FileIngestionTask, inspect its sessions."""
+    """Register and run FileIngestionTask, and inspect its sessions."""
 
 
 for _command in (session, plan, purge):
@@ -56,10 +56,10 @@ for _command in (session, plan, purge):
     "--file",
     "file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON object of parameters.",
+    help="JSON file with the parameters as one object of strings.",
 )
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="One parameter; overrides the file's."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set one parameter; overrides --file."
 )
 @dry_run_option
 @output_option()
@@ -67,24 +67,24 @@ for _command in (session, plan, purge):
 def register(
     cli: CliContext, table: str, file: Path | None, settings: tuple[str, ...], dry_run: bool
 ) -> None:
-    """Put the task into the table's config, after checking every parameter.
+    """Add the task to the table's config after checking every parameter.
 
-    Write secrets as references, ${env:NAME} or ${file:PATH}: whoever runs the task resolves them. As they
-    are, they belong into --file, not onto the command line.
+    Write secrets as references, ${env:NAME} or ${file:PATH}; the processes that run the task resolve them.
+    A secret in clear text belongs in --file, not on the command line.
     """
     configs = _read_configs(file, settings)
     params = FileIngestionParams.from_configs(configs)
     name = offline_table(cli.client(), table)
     if params.clear_state:
         cli.out.note(
-            "clearConsistentPushState is true: every run discards what earlier ones have staged, until"
-            " it is removed; 'pinotctl task session clear' does it once"
+            "clearConsistentPushState is true: until you remove it, every run discards what earlier runs"
+            " staged; to do so only once, use 'pinotctl task session clear'"
         )
     clear = [key for key, value in configs.items() if is_secret(key, value) and not is_reference(value)]
     if clear:
         cli.out.note(
-            f"the table config holds {', '.join(clear)} in clear, for everybody who may read it: write a"
-            " reference such as ${env:PINOT_SECRET_NAME} instead"
+            f"the table config contains {', '.join(clear)} in clear text, readable by everyone who can read"
+            " the config: write a reference such as ${env:PINOT_SECRET_NAME} instead"
         )
     if params.schedule is not None:
         from jvm_bridge.cron import CronSchedule
@@ -105,7 +105,7 @@ def register(
 @output_option()
 @pass_cli
 def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
-    """Take the task out of the table's config; what was ingested stays."""
+    """Remove the task from the table's config; ingested segments stay."""
     name = offline_table(cli.client(), table)
     load_params(cli.client(), name)
     record = {"table": name, "task": TASK_TYPE, "changed": not dry_run, "dry_run": dry_run}
@@ -122,7 +122,7 @@ def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
 @output_option()
 @pass_cli
 def show(cli: CliContext, table: str) -> None:
-    """Show the task's parameters: references as they are, secrets masked."""
+    """Show the task's parameters, with references unresolved and secrets masked."""
     name = offline_table(cli.client(), table)
     configs = cli.client().tables.task_config(name, TASK_TYPE)
     if configs is None:
@@ -138,7 +138,7 @@ def show(cli: CliContext, table: str) -> None:
     type=click.FloatRange(min=0),
     default=600.0,
     show_default=True,
-    help="Seconds to wait for another run of the table.",
+    help="Seconds to wait for another run of the table to end.",
 )
 @spark_options
 @output_option()
@@ -146,7 +146,7 @@ def show(cli: CliContext, table: str) -> None:
 def run(
     cli: CliContext, table: str, lock_wait_s: float, spark_master: str | None, spark_settings: tuple[str, ...]
 ) -> None:
-    """Bring the table up to its source, and wait for the end."""
+    """Ingest the source into the table and wait until that is done."""
     conf = spark_conf(spark_master, spark_settings)
     with cli.out.progress("reading files", unit="files") as progress:
         report = run_task(run_tools(cli, progress, conf=conf), table, lock_wait_s=lock_wait_s)
@@ -155,13 +155,11 @@ def run(
 
 @task.command()
 @table_argument("table")
-@click.option(
-    "--follow/--once", default=True, help="Keep watching until the session is over, or show it once."
-)
+@click.option("--follow/--once", default=True, help="Watch until the session ends, or show it once.")
 @output_option()
 @pass_cli
 def watch(cli: CliContext, table: str, follow: bool) -> None:
-    """Show how far the table's last session is: files, rows and bytes of each subtask."""
+    """Show the progress of the table's last session: files, rows and bytes of each subtask."""
     name = offline_table(cli.client(), table)
     store = cli.property_store()
     sessions = SessionStore(store, name)
@@ -181,25 +179,28 @@ def watch(cli: CliContext, table: str, follow: bool) -> None:
                 break
             idle_polls = 0 if lock.holder() else idle_polls + 1
             if idle_polls == _IDLE_POLLS:
-                cli.out.note(f"no run of {name} is under way; the next one takes the session up")
+                cli.out.note(f"no run of {name} is in progress; the next one resumes the session")
             clock.sleep(1.0)
     _show_progress(cli, now)
 
 
 def show_report(cli: CliContext, report: RunReport) -> None:
-    """Print what a run did."""
+    """Print the report of a run."""
     for reason in report.fallback_reasons:
         cli.out.note(f"Pinot's own reader was used: {reason}")
     if report.left_out:
         first = ", ".join(file.shown for file in report.left_out_first)
-        cli.out.note(f"{counted_text(report.left_out, 'file')} left out by the patterns, such as {first}")
+        cli.out.note(f"{counted_text(report.left_out, 'file')} excluded by the patterns, such as {first}")
     for column in report.columns:
         cli.out.note(f"{column.sentence()}, such as {visible(column.first)}")
-    _note_some(cli, "changed since it was ingested, and not read again", report.changed)
-    _note_some(cli, "skipped, since its reader could not be opened", report.skipped)
+    _note_some(cli, "changed since it was ingested; not read again", report.changed)
+    _note_some(cli, "skipped because its reader could not be opened", report.skipped)
     behind = servers_behind(report.behind, as_text=not cli.out.is_json)
     if behind:
-        cli.out.note(f"servers are behind; 'pinotctl lineage doctor {report.table}' shows when they have all")
+        cli.out.note(
+            "some servers have not loaded all new segments yet; check with"
+            f" 'pinotctl lineage doctor {report.table}'"
+        )
     total_s = report.staging_s + report.switch_s
     cli.out.record(
         {
@@ -238,7 +239,7 @@ def _show_progress(cli: CliContext, now: SessionProgress) -> None:
     if session.message:
         cli.out.note(session.message)
     if session.state is SessionState.INIT and not session.abandoned:
-        cli.out.note("the plan is being written; no subtask has started")
+        cli.out.note("the plan is still being written; no subtask has started")
     cli.out.table(
         ["subtask", "files", "staged", "failed", "rows", "bytes_read", "bytes_total", "first_error"],
         [

@@ -1,4 +1,4 @@
-"""What the commands of this package work with."""
+"""Helpers shared by the commands of this package."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from minion_tasks.file_ingestion.session.progress import SessionProgress
 
 __all__ = [
     "column_fields",
+    "describe_next",
     "lock_wait_option",
-    "next_words",
     "now_ms",
     "read_period",
     "run_tools",
@@ -35,12 +35,12 @@ __all__ = [
 def run_tools(
     cli: CliContext, progress: Progress | None = None, *, conf: Mapping[str, str] | None = None
 ) -> RunTools:
-    """Put together what runs on this cluster work with.
+    """Create the tools for runs on this cluster.
 
     Args:
         cli: The command's context.
-        progress: Where it is shown how far a run is.
-        conf: Spark's configuration, where a table may want its engine.
+        progress: Displays the progress of a run.
+        conf: Spark configuration, for tables whose engine is ``spark``.
     """
     clock, store = SystemClock(), cli.property_store()
 
@@ -53,7 +53,7 @@ def run_tools(
 
 
 def show_progress(progress: Progress, now: SessionProgress) -> None:
-    """Show how far a session is."""
+    """Show the progress of a session."""
     session = now.session
     failed = f", {now.failed} failed" if now.failed else ""
     text = f"{session.state} {now.rows:,} rows, {now.bytes_read:,} of {session.total_bytes:,} bytes{failed}"
@@ -61,18 +61,18 @@ def show_progress(progress: Progress, now: SessionProgress) -> None:
 
 
 def servers_behind(behind: Sequence[tuple[str, int]], *, as_text: bool) -> Any:
-    """Return the servers that lacked new segments when a run went on, and how many; or None as text."""
+    """Return how many new segments each server lacked when a run continued; as text, None if none did."""
     if not as_text:
         return dict(behind)
     return ", ".join(f"{server} ({counted_text(count, 'segment')})" for server, count in behind) or None
 
 
 def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[str, Any]:
-    """Return the fields of a record that show how the columns of files differ from the table's.
+    """Return the record fields that show how the columns of files differ from the table's.
 
     Args:
-        columns: These columns.
-        as_text: As people read them, and left out where there are none.
+        columns: The differing columns.
+        as_text: Format them for display, and omit empty fields.
     """
     kinds = {
         "missing_columns": [each for each in columns if each.is_missing],
@@ -91,27 +91,27 @@ def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[
 
 
 def running(tools: RunTools, table: TableName) -> str | None:
-    """Return who runs the table now."""
+    """Return who is running the table's task now."""
     holder = tools.lock(table).holder()
     return str(holder) if holder is not None else None
 
 
-def next_words(sentence: str, runner: str | None) -> str:
-    """Describe what the next trigger does while somebody runs the table, or nobody."""
+def describe_next(sentence: str, runner: str | None) -> str:
+    """Describe what the next trigger does, taking a run in progress into account."""
     return (
         sentence
         if runner is None
-        else f"waits for the present run to end; if that were killed now: {sentence}"
+        else f"waits for the current run to end; if that run were killed now: {sentence}"
     )
 
 
 def now_ms() -> int:
-    """Return the time, epoch milliseconds."""
+    """Return the current time in epoch milliseconds."""
     return int(SystemClock().now() * 1000)
 
 
 def read_period(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    """Read a period such as ``4h``, in seconds; the callback of an option."""
+    """Parse a period such as ``4h`` into seconds; an option callback."""
     try:
         return None if value is None else period_s(value)
     except ValueError as error:
@@ -124,5 +124,5 @@ lock_wait_option = click.option(
     type=click.FloatRange(min=0),
     default=15.0,
     show_default=True,
-    help="Seconds to wait for a run of the table; the lock of a killed one is free after 10.",
+    help="Seconds to wait for a run of the table to end. The lock of a killed run expires after 10.",
 )

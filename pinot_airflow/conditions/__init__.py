@@ -1,5 +1,5 @@
-"""What tasks wait for: each condition looks at the cluster, in the triggerer or in a worker.
+"""Conditions that tasks wait for; each is checked in the triggerer or in a worker.
 
-A further one is a frozen dataclass that derives from :class:`~pinot_airflow.conditions.base.Condition`, with
-fields that JSON can hold.
+To add one, derive a frozen dataclass from :class:`~pinot_airflow.conditions.base.Condition`. Its fields must
+be JSON values.
 """

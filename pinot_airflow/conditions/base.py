@@ -1,4 +1,4 @@
-"""What a condition is."""
+"""The base class of conditions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CONDITION_FORMAT = Format("the condition that a deferred task waits for")
 
 @dataclass(frozen=True)
 class Seen:
-    """What a look has shown.
+    """The result of a check.
 
     Attributes:
-        done: Whether the condition holds.
-        text: In words.
-        value: What the task returns when it holds; JSON can hold it.
+        done: Whether the condition is met.
+        text: The result in words.
+        value: What the task returns once the condition is met; a JSON value.
     """
 
     done: bool
@@ -42,25 +42,26 @@ class Seen:
 
 
 class Condition(ABC):
-    """Something about a cluster that comes to hold; a frozen dataclass, whose fields JSON can hold."""
+    """A condition about a cluster; a frozen dataclass with JSON values as fields."""
 
     def watch(self, access: PinotAccess) -> Callable[[], Seen]:
-        """Return what looks once each time that it is called; it may keep something between its looks."""
+        """Return a function that checks the condition on each call; it may keep state between calls."""
         return lambda: self.look(access)
 
     @abstractmethod
     def look(self, access: PinotAccess) -> Seen:
-        """Look once.
+        """Check once.
 
         Raises:
-            PinotPluginError: Waiting is in vain, unless :func:`is_passing` says that the error will pass.
+            PinotPluginError: Waiting is useless, unless the error is temporary according to
+                :func:`is_passing`.
         """
 
     def on_kill(self, access: PinotAccess) -> None:  # noqa: B027  # most have nothing to do
-        """Take back what the task began, when a user ends it while it waits in the triggerer."""
+        """Cancel what the task started, when a user stops it while it waits in the triggerer."""
 
     def to_json(self) -> dict[str, Any]:
-        """As :meth:`from_json` reads it."""
+        """Return the condition as JSON values, for :meth:`from_json`."""
         kind = type(self)
         fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}  # type: ignore[arg-type]
         return CONDITION_FORMAT.stamp_json(
@@ -69,23 +70,25 @@ class Condition(ABC):
 
     @staticmethod
     def from_json(document: Mapping[str, Any]) -> Condition:
-        """Make a condition again.
+        """Create a condition from the result of :meth:`to_json`.
 
         Raises:
-            ConfigError: It names something else.
+            ConfigError: The document does not name a condition.
             FormatVersionError: A worker of a later release wrote it.
         """
         CONDITION_FORMAT.check(document, "the metadata database of Airflow")
         module, _, name = str(document["condition"]).partition(":")
         kind = getattr(importlib.import_module(module), name, None)
         if not (isinstance(kind, type) and issubclass(kind, Condition)):
-            raise ConfigError(f"{document['condition']} is no condition", expected="a class of conditions")
+            raise ConfigError(
+                f"{document['condition']} is not a condition", expected="a subclass of Condition"
+            )
         return kind(**only_known(kind, document["fields"]))
 
 
 def is_passing(error: PinotPluginError) -> bool:
-    """Whether an error of a look says only that the cluster is not to be asked now."""
+    """Whether an error of a check is temporary."""
     if isinstance(error, QueryError):
-        # Brokers hear of a new table some moments after it was made.
+        # Brokers learn of a new table shortly after its creation.
         return isinstance(error, PartialResultError) or UNKNOWN_TABLE in error.codes
     return isinstance(error, UnreachableError | OutcomeUnknownError)

@@ -1,4 +1,4 @@
-"""How far a realtime table is: paused, or up to offsets of its stream."""
+"""Conditions about consumption: a table is paused, or has read its stream up to given offsets."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from pinot_airflow.conditions.base import Condition, Seen
 __all__ = ["OffsetsAreRead", "TableIsPaused"]
 
 _SLICE_S = 5.0
-"""How long a look at a pause takes at most: commits that a server did not hear of are forced within it."""
+"""Longest time of a check of a pause, which also repeats requests to commit that did not reach a server."""
 
 
 @dataclass(frozen=True)
 class TableIsPaused(Condition):
-    """The pause of a table is finished: nothing of it consumes.
+    """A table is paused: none of its partitions consumes.
 
     Attributes:
         table: Name of the realtime table.
-        holder: For whom it is paused.
+        holder: The holder of the pause.
     """
 
     table: str
     holder: str
 
     def look(self, access: PinotAccess) -> Seen:
-        """Wait for a few seconds, and force commits."""
+        """Wait for a few seconds, forcing commits."""
         control = access.table_control(self.table)
         try:
             wait_paused(control, timeout_s=_SLICE_S)
@@ -45,18 +45,18 @@ class TableIsPaused(Condition):
 
 @dataclass(frozen=True)
 class OffsetsAreRead(Condition):
-    """Each partition of a table has read its stream up to an offset.
+    """Each partition of a table has consumed its stream up to an offset.
 
     Attributes:
         table: Name of the realtime table.
-        offsets: By the number of the partition, as text: the next offset to be read, or a later one.
+        offsets: Maps each partition number, as text, to the next offset to be read.
     """
 
     table: str
     offsets: Mapping[str, int]
 
     def look(self, access: PinotAccess) -> Seen:
-        """Look at the table's status."""
+        """Read the table's status."""
         control = access.table_control(self.table, watch_stream=False)
         found = {str(each.partition): each.offset for each in control.status().partitions}
         at = {
@@ -64,9 +64,9 @@ class OffsetsAreRead(Condition):
             for number in self.offsets
         }
         missing = [
-            f"partition {number} is at {at[number]} of {offset}"
+            f"partition {number} is at offset {at[number]} of {offset}"
             for number, offset in sorted(self.offsets.items(), key=lambda item: int(item[0]))
             if at[number] < offset
         ]
-        text = f"{control.table} has read up to the offsets" if not missing else ", ".join(missing)
+        text = f"{control.table} has reached the offsets" if not missing else ", ".join(missing)
         return Seen(not missing, text, {"table": str(control.table), "offsets": at})

@@ -1,4 +1,4 @@
-"""Data up to a time, as queries see it."""
+"""A condition about the time up to which queries see data."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MS_NS = 1_000_000
 
 @dataclass(frozen=True)
 class DataReaches(Condition):
-    """A table has a row of a time or of a later one.
+    """A table has a row with a given time or a later one.
 
     Attributes:
-        table: Name of the table; without type, a hybrid table counts as one.
-        until_ms: The time, milliseconds since 1970.
-        column: The column of the time; None: the table's time column.
+        table: Name of the table; without type, both parts of a hybrid table count.
+        until_ms: The time in epoch milliseconds.
+        column: The column with the time; None: the table's time column.
     """
 
     table: str
@@ -34,22 +34,22 @@ class DataReaches(Condition):
     column: str | None = None
 
     def look(self, access: PinotAccess) -> Seen:
-        """Ask the broker for the column's maximum."""
+        """Query the maximum of the column."""
         config = _config(access, self.table)
         column = self.column or config.time_column
         if column is None:
-            raise ConfigError(f"{config.name_with_type} has no time column", remedy="name the column")
+            raise ConfigError(f"{config.name_with_type} has no time column", remedy="set column")
         field = access.client.schemas.of_table(config).field(column)
         if field is None:
             raise ConfigError(f"{config.name_with_type} has no column {column}")
         expression, unit_ns = _time_of(field)
-        sql = f"SELECT MAX({expression}) FROM {self.table}"  # noqa: S608  # both are of the schema and checked
+        sql = f"SELECT MAX({expression}) FROM {self.table}"  # noqa: S608  # both are from the schema and checked
         rows = access.broker.query(sql).rows
         value = rows[0][0] if rows else None
         if value is None or not math.isfinite(float(value)):
-            return Seen(False, f"{self.table} has no row")
+            return Seen(False, f"{self.table} has no rows")
         at_ms = int(value) * unit_ns // _MS_NS
-        text = f"{self.table} has data up to {_shown(at_ms)}, of {_shown(self.until_ms)}"
+        text = f"{self.table} has data up to {_shown(at_ms)}; waiting for {_shown(self.until_ms)}"
         return Seen(at_ms >= self.until_ms, text, {"table": self.table, "at_ms": at_ms})
 
 
@@ -63,7 +63,7 @@ def _config(access: PinotAccess, table: str) -> TableConfig:
 
 
 def _time_of(field: SchemaField) -> tuple[str, int]:
-    """Return an expression of the time in SQL, and the nanoseconds of its unit."""
+    """Return a SQL expression for the time, and its unit in nanoseconds."""
     name = '"' + field.name.replace('"', '""') + '"'
     epoch = EpochFormat.parse(field.format)
     if epoch is not None:
@@ -71,7 +71,9 @@ def _time_of(field: SchemaField) -> tuple[str, int]:
     if field.data_type == "TIMESTAMP":
         return name, _MS_NS
     if field.format is None:
-        raise ConfigError(f"the column {field.name} is not a time", expected="a column of dateTimeFieldSpecs")
+        raise ConfigError(
+            f"column {field.name} is not a time column", expected="a column in dateTimeFieldSpecs"
+        )
     form = field.format.replace("'", "''")
     return f"DATETIMECONVERT({name}, '{form}', '1:MILLISECONDS:EPOCH', '1:MILLISECONDS')", _MS_NS
 

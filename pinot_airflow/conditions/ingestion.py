@@ -1,4 +1,4 @@
-"""The subtasks of a FileIngestionTask's session."""
+"""A condition about the subtasks of a FileIngestionTask session."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["SubtasksAreOver"]
 
 @dataclass(frozen=True)
 class SubtasksAreOver(Condition):
-    """The subtasks of a session are over, whatever came of them.
+    """The subtasks of a session have ended, whatever their results.
 
     Attributes:
         table: Table name.
         session_id: The session.
-        stop_on_kill: Whether they are taken back when a user ends the task.
+        stop_on_kill: Whether to cancel the subtasks when a user stops the task.
     """
 
     table: str
@@ -28,25 +28,25 @@ class SubtasksAreOver(Condition):
     stop_on_kill: bool = False
 
     def watch(self, access: PinotAccess) -> Callable[[], Seen]:
-        """Keep how long no minion was there."""
+        """Return a check that remembers for how long no minion was live."""
         watch = RunWatch(run_tools(access), self.table, self.session_id)
 
-        def look() -> Seen:
-            over, progress = watch.look()
+        def check() -> Seen:
+            over, progress = watch.poll()
             if progress is None:
-                return Seen(over, f"session {self.session_id} is gone")
+                return Seen(over, f"session {self.session_id} no longer exists")
             session = progress.session
-            done = f"{progress.staged:,} of {session.files:,} files with {progress.rows:,} rows are staged"
+            done = f"{progress.staged:,} of {session.files:,} files staged ({progress.rows:,} rows)"
             text = f"session {session.session_id} is {session.state}: {done}, {progress.failed:,} failed"
             return Seen(over, text)
 
-        return look
+        return check
 
     def look(self, access: PinotAccess) -> Seen:
-        """Look once."""
+        """Check once."""
         return self.watch(access)()
 
     def on_kill(self, access: PinotAccess) -> None:
-        """Take the subtasks back, if that is wanted."""
+        """Cancel the subtasks if ``stop_on_kill`` is set."""
         if self.stop_on_kill:
             stop_run(run_tools(access), self.table, self.session_id)

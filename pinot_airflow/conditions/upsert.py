@@ -1,4 +1,4 @@
-"""The mark of an upsert table."""
+"""A condition about the low-water mark of an upsert table."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class MarkReaches(Condition):
 
     Attributes:
         table: Name of the table.
-        version: The version; None: the time counts.
-        at_ms: Milliseconds since 1970: the mark's version was complete at the key coordinator then, or later.
+        version: The version; None: only the time counts.
+        at_ms: Epoch milliseconds: the mark's version must have been complete at the key coordinator at that
+            time or later.
     """
 
     table: str
@@ -32,7 +33,7 @@ class MarkReaches(Condition):
         return self.judge(read_mark(access.store, name))
 
     def judge(self, mark: TableMark) -> Seen:
-        """Compare a mark with what is waited for."""
+        """Compare a mark with the version and time."""
         there = mark.version >= 0
         reached = (
             there

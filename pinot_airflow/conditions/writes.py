@@ -1,4 +1,4 @@
-"""A Spark write that is published."""
+"""A condition about a Spark write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["WriteIsPublished"]
 
 @dataclass(frozen=True)
 class WriteIsPublished(Condition):
-    """A write of the format ``pinot`` with this ``writeId`` is in its table.
+    """A write with the format ``pinot`` and this ``writeId`` is published in its table.
 
     Attributes:
         table: Name of the OFFLINE table, with or without type.
@@ -26,12 +26,12 @@ class WriteIsPublished(Condition):
     write_id: str
 
     def look(self, access: PinotAccess) -> Seen:
-        """Look at the table's lineage and at the segments that queries see."""
+        """Check the table's lineage and the segments that queries see."""
         name = TableName.parse(self.table) or TableName.of(self.table, TableType.OFFLINE)
         try:
             published = was_committed(access.client, name, names_prefix(name.raw, self.write_id))
         except NotFoundError:
-            return Seen(False, f"there is no table {name} yet")
+            return Seen(False, f"table {name} does not exist yet")
         text = "is published" if published else "is not published yet"
         return Seen(
             published,

@@ -1,7 +1,7 @@
 """FileIngestionTask on Spark: the engine ``spark``, which runs a session's subtasks as one Spark job.
 
-``pinotctl task run`` and ``pinotctl scheduler`` open it for tables whose parameter ``engine`` is ``spark``.
-With a session of Spark at hand, e.g. in a notebook::
+``pinotctl task run`` and ``pinotctl scheduler`` use it for tables whose parameter ``engine`` is ``spark``. To
+use an existing Spark session, e.g. in a notebook::
 
     config, clock = ControllerConfig(url), SystemClock()
     with ControllerClient(config) as client, PropertyStore(zookeeper, cluster_name) as store:

@@ -31,17 +31,17 @@ _JOBS_REMEMBERED = 100
 
 
 class SparkEngine:
-    """Subtasks as tasks of one Spark job; threads may share it.
+    """Runs subtasks as tasks of one Spark job; thread-safe.
 
-    A job ends with the driver that started it. What its tasks have staged counts all the same: the next run
-    takes the session up.
+    A job ends with the driver that started it. Files staged by its tasks are not lost: the next run resumes
+    the session.
 
     Args:
-        client: The controller; the workers get its address and credentials.
-        store: ZooKeeper; the workers get its address and how to come in.
-        clock: Time between polls.
-        spark: Where the jobs run; not a session of Spark Connect.
-        poll_interval_s: How often the state is asked for.
+        client: The controller; workers receive its address and credentials.
+        store: ZooKeeper; workers receive its address and credentials.
+        clock: The clock, for pauses between polls.
+        spark: The session that runs the jobs; not a Spark Connect session.
+        poll_interval_s: Seconds between polls of the state.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SparkEngine:
         self._lock = threading.Lock()
 
     def slots(self, _params: FileIngestionParams) -> int:
-        """Return how many tasks Spark can run side by side, or will when all its executors have come.
+        """Return how many tasks Spark can run in parallel, or will once all its executors have registered.
 
         Raises:
             SetupError: Spark's driver has ended.
@@ -96,7 +96,7 @@ class SparkEngine:
         return name
 
     def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
-        """Wait for the job; one that another process started ended with that process."""
+        """Wait for the job; a job of another process has ended with that process."""
         job = self._jobs.get(task_name)
         if job is not None:
             watch(
@@ -108,12 +108,12 @@ class SparkEngine:
             )
 
     def explain(self, task_name: str) -> Mapping[int, str]:
-        """Report of each group's subtask how it ended."""
+        """Return how the subtask of each group ended."""
         job = self._jobs.get(task_name)
         return {} if job is None else job.explain()
 
     def cancel(self, task_name: str) -> None:
-        """Cancel the job: Spark ends the workers of its tasks."""
+        """Cancel the job; Spark kills the workers of its tasks."""
         job = self._jobs.get(task_name)
         if job is not None:
             job.cancel()

@@ -23,14 +23,14 @@ _GRACE_S = 60.0
 
 
 class SparkJob:
-    """One Spark task for each subtask.
+    """A Spark job with one task for each subtask.
 
     Args:
-        context: Spark's.
-        name: The job group.
-        description: What Spark's UI shows.
-        subtasks: What is to be done.
-        run: The function of the tasks.
+        context: The Spark context.
+        name: Name of the job group.
+        description: Shown in Spark's UI.
+        subtasks: The subtasks.
+        run: The function that tasks run.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class SparkJob:
         self._cancelled = threading.Event()
         self._ends: Sequence[SubtaskEnd] = ()
         self._failure: str | None = None
-        # Inheritable: the caller's pool of Spark's scheduler is the job's.
+        # Inheritable, so that the job runs in the caller's scheduler pool.
         self._thread = InheritableThread(self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -58,11 +58,11 @@ class SparkJob:
 
     @property
     def is_over(self) -> bool:
-        """Whether the job has ended, in whatever way."""
+        """Whether the job has ended, successfully or not."""
         return not self._thread.is_alive()
 
     def running_and_ended(self) -> tuple[int, int]:
-        """Count Spark tasks that run now, and those that have ended."""
+        """Return the number of running Spark tasks and of ended ones."""
         try:
             tracker = self._context.statusTracker()
             stages = [
@@ -71,7 +71,7 @@ class SparkJob:
                 for stage in getattr(tracker.getJobInfo(job), "stageIds", ())
             ]
         except (Py4JError, OSError):
-            return 0, 0  # the driver's JVM is gone, and the job's thread is about to end
+            return 0, 0  # the driver's JVM has ended, and the job's thread is about to end
         known = [stage for stage in stages if stage is not None]
         return (
             sum(stage.numActiveTasks for stage in known),
@@ -79,15 +79,15 @@ class SparkJob:
         )
 
     def cancel(self) -> None:
-        """Cancel the job: Spark ends the workers of its tasks."""
+        """Cancel the job; Spark kills the workers of its tasks."""
         self._cancelled.set()
         try:
             self._context.cancelJobGroup(self.name)
         except (Py4JError, OSError) as error:
-            logger.warning("the Spark job %s was not cancelled: %s", self.name, error)
+            logger.warning("the Spark job %s could not be cancelled: %s", self.name, error)
 
     def explain(self) -> Mapping[int, str]:
-        """Report of each group how its subtask ended."""
+        """Return how the subtask of each group ended."""
         failure = self._failure or ("still running" if not self.is_over else None)
         ends = {}
         if failure is not None:
@@ -111,19 +111,19 @@ class SparkJob:
 
 
 class Watched(Protocol):
-    """What `watch` needs to see of a job."""
+    """The part of a job that `watch` needs."""
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the job has ended."""
         ...
 
     def running_and_ended(self) -> tuple[int, int]:
-        """Count tasks that run now, and those that have ended."""
+        """Return the number of running tasks and of ended ones."""
         ...
 
     def cancel(self) -> None:
-        """Cancel it."""
+        """Cancel the job."""
         ...
 
 
@@ -137,8 +137,8 @@ def watch(
 ) -> None:
     """Wait for the end of a job, or until `on_poll` reports that all is done.
 
-    A task begins no further file after its time. One that does not come to the end of a file either is ended
-    when no other has ended for as long: then each task that runs has run longer than it may.
+    A task starts no further file after its time-out. If a task does not finish a file either, the job is
+    cancelled once no task has ended for that long: then each running task has exceeded its time-out.
     """
     ended, since_s = 0, clock.monotonic()
     while not job.is_over and not on_poll():
@@ -147,7 +147,7 @@ def watch(
         if ended_now != ended or not running:
             ended, since_s = ended_now, now_s
         elif now_s - since_s > task_timeout_s + _GRACE_S:
-            logger.warning("no Spark task has ended for %.0f s: the job is cancelled", now_s - since_s)
+            logger.warning("no Spark task has ended for %.0f s; cancelling the job", now_s - since_s)
             job.cancel()
             since_s = now_s
         clock.sleep(poll_interval_s)

@@ -1,4 +1,4 @@
-"""Opens the engine for ``pinotctl``."""
+"""Opens the engine ``spark`` for ``pinotctl``."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ __all__ = ["RunSubtask", "SubtaskEnd"]
 
 @dataclass(frozen=True)
 class SubtaskEnd:
-    """How a subtask ended, for groups without a result in the session's ledger.
+    """How a subtask ended, reported for groups without a result in the session's ledger.
 
     Attributes:
         groups: Its groups.
-        words: Which machine, and what it reported.
+        words: The machine, and its report.
     """
 
     groups: tuple[int, ...]
@@ -27,15 +27,15 @@ class SubtaskEnd:
 
 @dataclass(frozen=True)
 class RunSubtask:
-    """The function of the Spark job; pickled into each of its tasks.
+    """The function of the Spark job, pickled into each of its tasks.
 
-    It carries the controller's credentials, but nothing of the table: a worker reads the task's parameters,
-    with the secrets of file systems, from the controller.
+    It contains the controller's credentials, but no data of the table: a worker reads the task's parameters,
+    including the secrets of file systems, from the controller.
 
     Attributes:
         cluster: How the worker reaches the cluster.
-        timeout_s: Seconds after which no further file is begun.
-        clock: Time.
+        timeout_s: Seconds after which no further file is started.
+        clock: The clock.
     """
 
     cluster: ClusterAddress
@@ -45,7 +45,7 @@ class RunSubtask:
     def __call__(self, subtask: Subtask) -> SubtaskEnd:
         """Run a subtask; called by a Spark task in its Python worker.
 
-        It never raises: Spark would end the whole job, and with it the subtasks of other files.
+        It never raises an error, since Spark would then end the whole job with all other subtasks.
         """
         try:
             self._run(subtask)
@@ -55,7 +55,7 @@ class RunSubtask:
         return SubtaskEnd(subtask.groups, f"Spark task on {socket.gethostname()}: {words}")
 
     def _run(self, subtask: Subtask) -> None:
-        # Here, since the driver needs no JVM in its Python process.
+        # Imported here, since the driver needs no JVM in its Python process.
         from jvm_bridge.jvm import start_jvm
         from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
 

@@ -1,4 +1,4 @@
-"""Options of ``format("pinot")``: declared once as frozen dataclasses, parsed once, documented from there."""
+"""Options of ``format("pinot")``: frozen dataclasses from which parsing and documentation are derived."""
 
 from spark_connectors.options.connection import ConnectionOptions
 from spark_connectors.options.declared import option_table, parse_options

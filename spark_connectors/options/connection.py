@@ -1,4 +1,4 @@
-"""How to reach the cluster: the options that reading and writing share."""
+"""Connection options, shared by reading and writing."""
 
 from __future__ import annotations
 
@@ -32,75 +32,85 @@ _OF_ZOOKEEPER = {_camel(name): name for name in ACCESS_SETTINGS}
 
 @dataclass(frozen=True, repr=False)
 class ConnectionOptions:
-    """Where the cluster and the table are, with which credentials.
+    """The cluster, the table, and the credentials.
 
-    References in credentials stay as they are in plans and pickles; each process resolves them at use.
+    References in credentials stay unresolved in plans and pickles; each process resolves them on use.
     """
 
-    table: str = option("table", text, "The table, with or without `_OFFLINE` or `_REALTIME`.")
+    table: str = option("table", text, "Table name, with or without `_OFFLINE` or `_REALTIME`.")
     controller: str = option(
         "controller",
         text,
-        "The controllers, comma-separated: `http://host:port`, or `host:port` with `useHttps` deciding.",
+        "Controllers, comma-separated: `http://host:port`, or `host:port`, whose scheme `useHttps` selects.",
     )
     zookeeper: str | None = option(
         "zookeeper",
         text,
-        "ZooKeeper as `host:port,…[/chroot]`.",
+        "ZooKeeper address: `host:port,…[/chroot]`.",
         default=None,
-        shown_default="as the controller reports",
+        shown_default="reported by the controller",
     )
     zookeeper_settings: Mapping[str, str] = prefixed(
         _ZOOKEEPER,
-        "How to come into ZooKeeper: `tls`, `caFile`, `clientCertFile`, `clientKeyFile`, `tlsVerify`, `auth`,"
-        " `username`, `password`, `service`, `acl`; without any of them, as the environment says. Values may"
-        " be references.",
+        "Access to ZooKeeper: `tls`, `caFile`, `clientCertFile`, `clientKeyFile`, `tlsVerify`, `auth`,"
+        " `username`, `password`, `service`, `acl`. Default: taken from the environment. Values may be"
+        " references.",
         keys=_OF_ZOOKEEPER,
     )
     use_https: bool = option(
-        "useHttps", boolean, "Whether a `host:port` is https.", default=False, aliases=("secureMode",)
+        "useHttps",
+        boolean,
+        "Whether `host:port` addresses use https.",
+        default=False,
+        aliases=("secureMode",),
     )
-    username: str | None = option("username", text, "User of basic authentication.", default=None)
+    username: str | None = option("username", text, "User name for basic authentication.", default=None)
     password: Secret | None = option(
-        "password", Secret, "Password of basic authentication, or a reference.", default=None, secret=True
+        "password", Secret, "Password for basic authentication, or a reference.", default=None, secret=True
     )
     auth_token: Secret | None = option(
-        "authToken", Secret, "Bearer token, without `Bearer`, or a reference.", default=None, secret=True
+        "authToken",
+        Secret,
+        "Bearer token without the prefix `Bearer`, or a reference.",
+        default=None,
+        secret=True,
     )
-    ca_file: str | None = option("tlsCaFile", text, "Certificate authorities to trust (PEM).", default=None)
+    ca_file: str | None = option("tlsCaFile", text, "Trusted certificate authorities (PEM).", default=None)
     client_cert_file: str | None = option(
         "tlsClientCertFile", text, "Client certificate (PEM).", default=None
     )
-    client_key_file: str | None = option("tlsClientKeyFile", text, "Its key (PEM).", default=None)
-    tls_verify: bool = option("tlsVerify", boolean, "Whether certificates are checked.", default=True)
+    client_key_file: str | None = option(
+        "tlsClientKeyFile", text, "Private key of the client certificate (PEM).", default=None
+    )
+    tls_verify: bool = option("tlsVerify", boolean, "Whether certificates are verified.", default=True)
     connect_timeout_ms: int = option(
-        "connectTimeoutMs", count, "Milliseconds to a connection.", default=5_000
+        "connectTimeoutMs", count, "Connection time-out in milliseconds.", default=5_000
     )
     read_timeout_ms: int = option(
-        "readTimeoutMs", count, "Milliseconds to an answer of the controller.", default=60_000
+        "readTimeoutMs", count, "Time-out for responses of the controller in milliseconds.", default=60_000
     )
     fs_properties: Mapping[str, str] = prefixed(
         _FS,
-        "Properties of the file system of the staging folder, or of the deep store for `readFrom` segments, "
-        "e.g. `region`, `endpoint`, `accessKey`, `secretKey` of S3. Values may be references.",
+        "File system properties of the staging folder or, with `readFrom` segments, of the deep store, "
+        "e.g. `region`, `endpoint`, `accessKey`, `secretKey` for S3. Values may be references.",
         keys=property_names(),
     )
 
     def __post_init__(self) -> None:
         if self.auth_token is not None and self.username is not None:
-            raise ConfigError("both 'authToken' and 'username' are set", remedy="set one of them")
+            raise ConfigError("both 'authToken' and 'username' are set", remedy="set only one of them")
         if self.password is not None and self.username is None:
             raise ConfigError("the option 'password' is set without 'username'")
-        self.controller_config()  # a wrong address is reported now
+        self.controller_config()  # reports an invalid address now
         self.zookeeper_access()
 
     def __repr__(self) -> str:
-        # Credentials may stand in any address.
+        # Any address may contain credentials.
         values = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
         return mask_text(f"{type(self).__name__}({', '.join(values)})")
 
     def controller_config(self) -> ControllerConfig:
-        """Make the client's configuration."""
+        """Return the configuration of the controller client."""
         scheme = "https" if self.use_https else "http"
         addresses = [self.controller] if "://" in self.controller else self.controller.split(",")
         return ControllerConfig(
@@ -112,7 +122,7 @@ class ConnectionOptions:
         )
 
     def zookeeper_access(self) -> ZooKeeperAccess | None:
-        """How to come into ZooKeeper; None: as the environment says."""
+        """Return the access settings for ZooKeeper; None: those of the environment."""
         if not self.zookeeper_settings:
             return None
         for key in self.zookeeper_settings:
@@ -127,14 +137,14 @@ class ConnectionOptions:
         return ZooKeeperAccess.of(values, lambda name: f"{_ZOOKEEPER}{keys[name]}")
 
     def client(self) -> ControllerClient:
-        """Open a client; the caller closes it."""
+        """Open a controller client, which the caller closes."""
         return ControllerClient(self.controller_config())
 
     def resolved_fs_properties(self) -> dict[str, str]:
-        """Return the file system's properties with their references replaced, for this process alone.
+        """Return the file system properties with references resolved, for use in this process only.
 
         Raises:
-            ConfigError: One cannot be resolved here.
+            ConfigError: A reference cannot be resolved here.
         """
         return resolve_options(self.fs_properties, _FS)
 

@@ -1,4 +1,4 @@
-"""How options are declared in a dataclass, parsed from Spark's map and shown in the documentation."""
+"""Declares options as dataclass fields, parses them from Spark's map and documents them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 _KEY = "option"
 
-# What Spark itself puts beside the user's options; CREATE TABLE adds the last two, and a copy of each option.
+# Options that Spark itself adds; CREATE TABLE adds the last two, and a copy of each option.
 _SPARK_OWN = frozenset({"path", "checkpointlocation", "provider", "owner"})
 _SPARK_COPIES = "option."
 
@@ -26,13 +26,13 @@ class Declared:
     """One option as users see it.
 
     Attributes:
-        name: As users write it; Spark's options have no case.
-        parse: Text to value; raises ValueError with what it expected.
+        name: As users write it; option names in Spark are case-insensitive.
+        parse: Parses the text; raises ValueError with what it expected.
         doc: One sentence for the documentation.
-        shown_default: What the documentation shows as the default.
-        aliases: Other names, among them those of Pinot's Scala connector.
-        is_prefix: All options that begin with the name go, without it, into one map.
-        keys: Known keys of that map as they are written; Spark hands names over in lower case.
+        shown_default: The default shown in the documentation.
+        aliases: Other names, including those of Pinot's Scala connector.
+        is_prefix: Whether all options with this prefix are collected, without it, in one map.
+        keys: Known keys of that map in their usual spelling; Spark passes names in lower case.
     """
 
     name: str
@@ -54,33 +54,33 @@ def option(
     aliases: Iterable[str] = (),
     secret: bool = False,
 ) -> Any:
-    """Declare an option as a dataclass field; without a default it is required."""
+    """Declare an option as a dataclass field; an option without a default is required."""
     shown = shown_default if shown_default is not None else _shown(default)
     made = Declared(name, parse, doc, shown, tuple(aliases))
     return field(default=default, metadata={_KEY: made}, repr=not secret, kw_only=True)
 
 
 def prefixed(name: str, doc: str, *, keys: Iterable[str] = ()) -> Any:
-    """Declare all options that begin with `name` as one map; it may hold secrets and is never shown."""
+    """Declare all options with the prefix `name` as one map, which may contain secrets and is never shown."""
     made = Declared(name, str, doc, "", is_prefix=True, keys=tuple(keys))
     return field(default_factory=dict, metadata={_KEY: made}, repr=False, kw_only=True)
 
 
 def declared(cls: type) -> list[tuple[str, Declared]]:
-    """Return the options of a dataclass: attribute and option."""
+    """Return the options of a dataclass as pairs of attribute and option."""
     return [(each.name, each.metadata[_KEY]) for each in fields(cls) if _KEY in each.metadata]
 
 
 def parse_options(cls: type[T], options: Mapping[str, str]) -> T:
-    """Make the frozen dataclass of Spark's options.
+    """Parse Spark's options into a frozen dataclass.
 
     Args:
-        cls: A dataclass whose fields are made by :func:`option` and :func:`prefixed`.
-        options: As Spark gives them; names in any case.
+        cls: A dataclass whose fields are declared by :func:`option` and :func:`prefixed`.
+        options: As passed by Spark; names in any case.
 
     Raises:
-        ConfigError: An unknown name (the nearest one and all valid ones are listed), the same option by two
-            names, a value that cannot be read, a required option that is missing.
+        ConfigError: A name is unknown (the error lists the nearest one and all valid ones), an option is set
+            under two names, a value is invalid, or a required option is missing.
     """
     known = declared(cls)
     by_name = {
@@ -98,7 +98,7 @@ def parse_options(cls: type[T], options: Mapping[str, str]) -> T:
             attribute, each = by_name[lowered]
             if attribute in given_as:
                 raise ConfigError(
-                    f"the options {given_as[attribute]!r} and {name!r} are the same", remedy="set one of them"
+                    f"{given_as[attribute]!r} and {name!r} are the same option", remedy="set only one of them"
                 )
             given_as[attribute] = name
             values[attribute] = _parsed(name, each, text)
@@ -127,11 +127,11 @@ def parse_options(cls: type[T], options: Mapping[str, str]) -> T:
 
 
 def option_table(cls: type) -> str:
-    """Write the options as a table in Markdown."""
+    """Return the options as a Markdown table."""
     lines = ["| option | default | meaning |", "| --- | --- | --- |"]
     for _, each in declared(cls):
         name = f"{each.name}*" if each.is_prefix else each.name
-        also = f" Also: {', '.join(f'`{alias}`' for alias in each.aliases)}." if each.aliases else ""
+        also = f" Alias: {', '.join(f'`{alias}`' for alias in each.aliases)}." if each.aliases else ""
         default = each.shown_default if each.shown_default in ("", _REQUIRED) else f"`{each.shown_default}`"
         lines.append(f"| `{name}` | {default} | {each.doc}{also} |")
     return "\n".join(lines) + "\n"
@@ -139,8 +139,8 @@ def option_table(cls: type) -> str:
 
 _REQUIRED = "required"
 _LOST = (
-    "a table of Spark's catalog (CREATE TABLE … USING pinot, saveAsTable) comes without its options: make a"
-    " TEMPORARY VIEW instead, or use DataFrames"
+    "Spark does not pass the options of a table in its catalog (CREATE TABLE … USING pinot, saveAsTable):"
+    " create a TEMPORARY VIEW instead, or use DataFrames"
 )
 
 
@@ -156,8 +156,8 @@ def _parsed(name: str, each: Declared, text: str) -> Any:
     try:
         return each.parse(text)
     except ValueError as error:
-        # The value is not shown: it may be a secret that was put under the wrong name.
-        raise ConfigError(f"the option {name!r} cannot be read", expected=str(error)) from None
+        # The value is not shown: it may be a secret under the wrong name.
+        raise ConfigError(f"the value of the option {name!r} is invalid", expected=str(error)) from None
 
 
 def _unknown(name: str, known: list[tuple[str, Declared]]) -> ConfigError:

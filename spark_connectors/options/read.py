@@ -20,7 +20,7 @@ _MAX_PRECISION = 38
 
 
 class ReadFrom(StrEnum):
-    """Where the rows come from."""
+    """Where rows are read from."""
 
     SERVERS = "servers"
     BROKER = "broker"
@@ -38,7 +38,7 @@ def _table_type(value: str) -> TableType:
 def _names(value: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in value.split(","))
     if not all(names) or len(set(names)) != len(names):
-        raise ValueError("expected different column names, separated by commas")
+        raise ValueError("expected distinct column names, separated by commas")
     return names
 
 
@@ -72,38 +72,36 @@ def _decimal_type(value: str) -> tuple[int, int] | None:
         return None
     match = _DECIMAL.fullmatch(value.strip().lower())
     if match is None or not 0 <= int(match[2]) <= int(match[1]) <= _MAX_PRECISION or int(match[1]) == 0:
-        raise ValueError("expected string, or decimal(precision,scale) with a precision of up to 38")
+        raise ValueError("expected string, or decimal(precision,scale) with a precision of at most 38")
     return int(match[1]), int(match[2])
 
 
 @dataclass(frozen=True, repr=False)
 class ReadOptions(ConnectionOptions):
-    """What a read does."""
+    """The options of a read."""
 
     table_type: TableType | None = option(
         "tableType",
         _table_type,
-        "`OFFLINE` or `REALTIME`: only this part of a hybrid table.",
+        "`OFFLINE` or `REALTIME`: read only this part of a hybrid table.",
         default=None,
         shown_default="all",
     )
     columns: tuple[str, ...] = option(
         "columns", _names, "Columns to read, in this order.", default=(), shown_default="all"
     )
-    filter: str | None = option(
-        "filter", text, "A predicate in Pinot's SQL, which Pinot evaluates.", default=None
-    )
+    filter: str | None = option("filter", text, "Predicate in Pinot's SQL, evaluated by Pinot.", default=None)
     query: str | None = option(
         "query",
         text,
-        "A whole query in Pinot's SQL, answered by a broker; give it a LIMIT. A TIMESTAMP comes as text.",
+        "Complete query in Pinot's SQL, answered by a broker; it needs a LIMIT. TIMESTAMP is read as string.",
         default=None,
     )
-    limit: int | None = option("limit", count, "Most rows to read; one task reads them.", default=None)
+    limit: int | None = option("limit", count, "Maximum number of rows, read by one task.", default=None)
     read_from: ReadFrom = option(
         "readFrom",
         _read_from,
-        "`servers` (gRPC, in parallel), `segments` (their tars, without load on servers) or `broker`.",
+        "`servers` (gRPC, in parallel), `segments` (tar files, without load on servers) or `broker`.",
         default=ReadFrom.SERVERS,
     )
     brokers: tuple[str, ...] = option(
@@ -111,105 +109,111 @@ class ReadOptions(ConnectionOptions):
         _addresses,
         "Brokers: `http://host:port,…`, or `host:port`.",
         default=(),
-        shown_default="as the controller reports",
+        shown_default="reported by the controller",
     )
-    segments_per_split: int = option("segmentsPerSplit", count, "Segments that a task reads.", default=3)
+    segments_per_split: int = option(
+        "segmentsPerSplit", count, "Number of segments that a task reads.", default=3
+    )
     query_options: tuple[tuple[str, str], ...] = option(
         "queryOptions",
         _settings,
-        "Pinot's query options for servers and brokers, `name=value,…`.",
+        "Pinot query options for servers and brokers: `name=value,…`.",
         default=(),
         shown_default="",
     )
     server_timeout_ms: int = option(
-        "pinotServerTimeoutMs", count, "Milliseconds that a server or broker may take.", default=300_000
+        "pinotServerTimeoutMs", count, "Time-out for servers and brokers in milliseconds.", default=300_000
     )
     null_handling: bool | None = option(
         "nullHandling",
         boolean,
-        "Whether nulls come as nulls, else as the columns' default values.",
+        "Whether nulls are returned as nulls, or else as the columns' default values.",
         default=None,
-        shown_default="as the table's `nullHandlingEnabled`",
+        shown_default="`nullHandlingEnabled` of the table",
     )
     decimal_type: tuple[int, int] | None = option(
         "decimalType",
         _decimal_type,
-        "What BIG_DECIMAL becomes: `string`, or `decimal(precision,scale)`.",
+        "Spark type of BIG_DECIMAL: `string` or `decimal(precision,scale)`.",
         default=None,
         shown_default="string",
     )
     grpc_plain_text: bool = option(
         "grpcUsePlainText",
         boolean,
-        "Whether servers speak gRPC without TLS.",
+        "Whether servers use gRPC without TLS.",
         default=True,
         aliases=("grpc.use-plain-text",),
     )
     use_grpc: bool = option(
-        "useGrpcServer", boolean, "Accepted: servers are always read by gRPC.", default=True
+        "useGrpcServer", boolean, "Accepted for compatibility: servers are always read by gRPC.", default=True
     )
     fail_on_invalid_segments: bool = option(
         "failOnInvalidSegments",
         boolean,
-        "Accepted: a segment that cannot be read always fails the read.",
+        "Accepted for compatibility: a segment that cannot be read always fails the read.",
         default=True,
     )
     push_down_filters: bool = option(
         "usePushDownFilters",
         boolean,
-        "Only `false`: Spark's push-down for Python data sources mixes filters up between queries.",
+        "Only `false`: Spark's push-down for Python data sources mixes up the filters of different queries.",
         default=False,
     )
     as_of_version: int | None = option(
         "asOfVersion",
         _version,
-        "Of an upsert table: as it was at the newest version up to this one.",
+        "Upsert tables: read the table as of the newest version up to this one.",
         default=None,
-        shown_default="the newest that is complete",
+        shown_default="the newest complete version",
     )
     as_of_timestamp: int | None = option(
         "asOfTimestamp",
         _version,
-        "Of an upsert table: as it was then, milliseconds since 1970.",
+        "Upsert tables: read the table as of this time, in epoch milliseconds.",
         default=None,
         shown_default="",
     )
     skip_upsert: bool = option(
-        "skipUpsert", boolean, "Of an upsert table: all rows, whatever their versions.", default=False
+        "skipUpsert", boolean, "Upsert tables: read all rows, whatever their versions.", default=False
     )
     bypass_row_filters: bool = option(
         "bypassRowFilters",
         boolean,
-        "Read all rows from servers or segments, also those that brokers keep from this user (Pinot 1.4).",
+        "Read all rows from servers or segments, even rows that brokers hide from this user (Pinot 1.4).",
         default=False,
     )
     work_dir: str | None = option(
-        "workDir", text, "Local folder of the executors.", default=None, shown_default="Spark's"
+        "workDir", text, "Local folder on the executors.", default=None, shown_default="Spark's"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.push_down_filters:
             raise ConfigError(
-                "'usePushDownFilters' is refused: up to PySpark 4.3, a filter that Spark pushes into a Python"
-                " data source stays for later queries of the same DataFrame, which then lack rows",
-                remedy="leave it out and give the predicate by the option 'filter'",
+                "'usePushDownFilters' true is not supported: up to PySpark 4.3, filters pushed down to a"
+                " Python data source also apply to later queries of the same DataFrame, which then lack rows",
+                remedy="remove it, and pass the predicate in the option 'filter'",
             )
         if not (self.grpc_plain_text or self.tls_verify):
             raise ConfigError(
-                "'tlsVerify' false goes without 'grpcUsePlainText' false: gRPC always checks certificates",
-                remedy="give the authorities by 'tlsCaFile'",
+                "'tlsVerify' false cannot be combined with 'grpcUsePlainText' false: gRPC always verifies"
+                " certificates",
+                remedy="set 'tlsCaFile' to the trusted certificate authorities",
             )
         if self.query is not None and (self.columns or self.filter or self.limit or self.table_type):
             raise ConfigError(
-                "'query' goes without 'columns', 'filter', 'limit' and 'tableType'",
-                remedy="write them into the query",
+                "'query' cannot be combined with 'columns', 'filter', 'limit' or 'tableType'",
+                remedy="express them in the query",
             )
         if self.query is not None and self.read_from is ReadFrom.SEGMENTS:
-            raise ConfigError("'query' is answered by a broker: it goes without 'readFrom' segments")
+            raise ConfigError(
+                "'query' cannot be combined with 'readFrom' segments, since a broker answers it",
+                remedy="remove 'readFrom'",
+            )
 
     def version_options(self) -> dict[str, str]:
-        """What is asked for about versions of upsert tables, as query options; also by ``queryOptions``."""
+        """Return the options about versions of upsert tables as query options, with ``queryOptions``."""
         own = {
             "asOfVersion": self.as_of_version,
             "asOfTimestamp": self.as_of_timestamp,
@@ -219,10 +223,10 @@ class ReadOptions(ConnectionOptions):
         return {**dict(self.query_options), **given}
 
     def broker_config(self, found: tuple[str, ...] = ()) -> BrokerConfig:
-        """Make the brokers' configuration.
+        """Return the configuration of the broker client.
 
         Args:
-            found: Base addresses that the controller reported, for where the option names none.
+            found: Addresses reported by the controller, used if the option names none.
         """
         scheme = "https" if self.use_https else "http"
         named = tuple(url if "://" in url else f"{scheme}://{url}" for url in self.brokers)

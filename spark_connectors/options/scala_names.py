@@ -1,32 +1,32 @@
-"""Options of Pinot's Scala connector that have no place here, with what to do instead.
+"""Options of Pinot's Scala connector that are not supported here, and their alternatives.
 
-All its other options are taken under their own names.
+All other options of the Scala connector are accepted under their own names.
 """
 
 from __future__ import annotations
 
 __all__ = ["instead_of"]
 
-_TRUST = "give the authorities' certificates by 'tlsCaFile' (PEM)"
-_KEYS = "give certificate and key by 'tlsClientCertFile' and 'tlsClientKeyFile' (PEM)"
-_FORMAT = "leave it out: dates and timestamps become TIMESTAMP; for another format make the table by hand"
-_PROXY = "leave it out: controller, brokers and servers must be reachable"
+_TRUST = "set 'tlsCaFile' to the certificates of the authorities (PEM)"
+_KEYS = "set 'tlsClientCertFile' and 'tlsClientKeyFile' to the certificate and its key (PEM)"
+_FORMAT = "remove it: dates and timestamps become TIMESTAMP; for another format, create the table yourself"
+_PROXY = "remove it: controller, brokers and servers must be reachable directly"
 _INSTEAD = {
-    "authheader": "leave it out: the token goes into the header Authorization",
-    "grpc.max-inbound-message-size": "leave it out: there is no bound",
-    "grpc.port": "leave it out: the port of each server is read from ZooKeeper",
+    "authheader": "remove it: the token is sent in the header Authorization",
+    "grpc.max-inbound-message-size": "remove it: there is no limit",
+    "grpc.port": "remove it: the port of each server is read from ZooKeeper",
     "grpc.proxy-uri": _PROXY,
     "grpc.tls.keystore-password": _KEYS,
     "grpc.tls.keystore-path": _KEYS,
     "grpc.tls.keystore-type": _KEYS,
-    "grpc.tls.ssl-provider": "leave it out",
+    "grpc.tls.ssl-provider": "remove it",
     "grpc.tls.truststore-password": _TRUST,
     "grpc.tls.truststore-path": _TRUST,
     "grpc.tls.truststore-type": _TRUST,
     "keystorepassword": _KEYS,
     "keystorepath": _KEYS,
     "proxy.enabled": _PROXY,
-    "segmentnameformat": "leave it out: segments' names show which write and which attempt they belong to",
+    "segmentnameformat": "remove it: segment names show the write and the attempt that they belong to",
     "timeformat": _FORMAT,
     "timegranularity": _FORMAT,
     "truststorepassword": _TRUST,
@@ -35,5 +35,5 @@ _INSTEAD = {
 
 
 def instead_of(name: str) -> str | None:
-    """Describe what to do instead of an option; None when the Scala connector has none of this name."""
+    """Describe the alternative to an option; None if the Scala connector has no such option."""
     return _INSTEAD.get(name.lower())

@@ -37,7 +37,7 @@ def _names(value: str) -> tuple[str, ...]:
 def _numbers(value: str) -> tuple[int, ...]:
     parts = [part.strip() for part in value.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise ValueError("expected whole numbers from 0, separated by commas")
+        raise ValueError("expected whole numbers, 0 or more, separated by commas")
     return tuple(sorted({int(part) for part in parts}))
 
 
@@ -50,77 +50,84 @@ def _whole_number(value: str) -> int:
 
 @dataclass(frozen=True, repr=False)
 class WriteOptions(ConnectionOptions):
-    """What a write does."""
+    """The options of a write."""
 
     write_id: str | None = option(
         "writeId",
         text,
-        "Names this write: a second one of the same id to the same table is a no-op.",
+        "Id of this write: a second write with the same id to the same table is a no-op.",
         default=None,
-        shown_default="a new one each time",
+        shown_default="a new id each time",
     )
     overwrite_scope: OverwriteScope = option(
         "overwriteScope",
         _scope,
-        "What `overwrite` replaces: `table`, or the segments of a `timeRange` or of `partitions`.",
+        "What `overwrite` replaces: the `table`, or the segments of a `timeRange` or of `partitions`.",
         default=OverwriteScope.TABLE,
     )
     overwrite_from: int | None = option(
-        "overwriteFrom", _whole_number, "First time value of `timeRange`, inclusive.", default=None
+        "overwriteFrom", _whole_number, "`timeRange`: first time value, inclusive.", default=None
     )
     overwrite_to: int | None = option(
-        "overwriteTo", _whole_number, "Time value after the last of `timeRange`.", default=None
+        "overwriteTo", _whole_number, "`timeRange`: end, exclusive.", default=None
     )
     overwrite_partitions: tuple[int, ...] = option(
         "overwritePartitions",
         _numbers,
-        "Partition ids (of `segmentPartitionConfig`) of `partitions`.",
+        "`partitions`: partition ids according to `segmentPartitionConfig`.",
         default=(),
         shown_default="",
     )
-    segment_rows: int = option("maxNumRecordsPerSegment", count, "Most rows in a segment.", default=5_000_000)
+    segment_rows: int = option(
+        "maxNumRecordsPerSegment", count, "Maximum number of rows in a segment.", default=5_000_000
+    )
     segment_bytes: int = option(
         "desiredSegmentSize",
         size_bytes,
-        "Size of the Arrow data of a segment, which also bounds a task's memory.",
+        "Size of the Arrow data of a segment, which also limits the memory of a task.",
         default=500 * 2**20,
         shown_default="500M",
     )
     staging_uri: str | None = option(
         "stagingUri",
         text,
-        "Folder that executors, driver and controller reach.",
+        "Staging folder, reachable by executors, driver and controller.",
         default=None,
-        shown_default="the deep store",
+        shown_default="in the deep store",
     )
     staging_ttl_s: int = option(
         "stagingTtl",
         period_s,
-        "Time without a new file after which what another write of the table has staged is deleted.",
+        "Delete staged files of other writes of the table after this long without a new file.",
         default=7 * 24 * 3600,
         shown_default="7d",
     )
     push_mode: str = option(
         "pushMode",
         one_of("METADATA", "TAR"),
-        "Whether the controller copies segments itself or gets them sent.",
+        "`METADATA`: the controller copies segments from the staging folder; `TAR`: the driver uploads them.",
         default="METADATA",
     )
     min_replicas: int | None = option(
         "minServingReplicas",
         count_or_all,
-        "How many replicas of each new segment have to serve before a write goes on: with a number, a dead"
-        " server does not keep it.",
+        "Replicas of each new segment that must be online before a write continues. With a number, a dead"
+        " server does not block the write.",
         default=None,
         shown_default="all",
     )
     create_table: bool = option(
-        "createTable", boolean, "Whether a missing schema and table are made of the DataFrame.", default=False
+        "createTable",
+        boolean,
+        "Whether to create a missing schema and table from the DataFrame.",
+        default=False,
     )
     time_column: str | None = option(
-        "timeColumnName", text, "`createTable`: the table's time column, a date or timestamp.", default=None
+        "timeColumnName", text, "`createTable`: time column of the table, a date or timestamp.", default=None
     )
-    replication: int = option("replication", count, "`createTable`: copies of each segment.", default=1)
+    replication: int = option(
+        "replication", count, "`createTable`: number of replicas of each segment.", default=1
+    )
     inverted_index_columns: tuple[str, ...] = option(
         "invertedIndexColumns",
         _names,
@@ -129,7 +136,11 @@ class WriteOptions(ConnectionOptions):
         shown_default="",
     )
     no_dictionary_columns: tuple[str, ...] = option(
-        "noDictionaryColumns", _names, "`createTable`: raw columns.", default=(), shown_default=""
+        "noDictionaryColumns",
+        _names,
+        "`createTable`: columns without a dictionary.",
+        default=(),
+        shown_default="",
     )
     bloom_filter_columns: tuple[str, ...] = option(
         "bloomFilterColumns",
@@ -146,10 +157,13 @@ class WriteOptions(ConnectionOptions):
         shown_default="",
     )
     sorted_column: str | None = option(
-        "sortedColumn", text, "`createTable`: the column that segments are sorted by.", default=None
+        "sortedColumn", text, "`createTable`: column by which segments are sorted.", default=None
     )
     null_handling: bool = option(
-        "nullHandling", boolean, "`createTable`: whether nulls are kept beside default values.", default=True
+        "nullHandling",
+        boolean,
+        "`createTable`: whether nulls are stored in addition to default values.",
+        default=True,
     )
     work_dir: str | None = option(
         "workDir", text, "Local folder of the executors.", default=None, shown_default="Spark's"
@@ -157,7 +171,7 @@ class WriteOptions(ConnectionOptions):
     report_path: str | None = option(
         "reportPath",
         text,
-        "File on the driver's machine that gets a report in JSON after the commit; a stream's last one.",
+        "File on the driver's machine for a JSON report of the commit; a stream overwrites it each time.",
         default=None,
     )
 
@@ -165,23 +179,23 @@ class WriteOptions(ConnectionOptions):
         super().__post_init__()
         if self.staging_ttl_s < _LEAST_STAGING_TTL_S:
             raise ConfigError(
-                "'stagingTtl' is too short: it would delete what writes in progress have staged",
+                "'stagingTtl' is too short: it would delete staged files of writes in progress",
                 expected="1h or longer",
             )
         is_range = self.overwrite_scope is OverwriteScope.TIME_RANGE
         bounds = [bound for bound in (self.overwrite_from, self.overwrite_to) if bound is not None]
         if len(bounds) != (2 if is_range else 0):
             raise ConfigError(
-                "'overwriteScope' timeRange needs 'overwriteFrom' and 'overwriteTo', and these need it"
+                "'overwriteScope' timeRange, 'overwriteFrom' and 'overwriteTo' must be set together"
             )
         if is_range and bounds[0] >= bounds[1]:
-            raise ConfigError("the range of 'overwriteFrom' and 'overwriteTo' is empty")
+            raise ConfigError("the range from 'overwriteFrom' to 'overwriteTo' is empty")
         if (self.overwrite_scope is OverwriteScope.PARTITIONS) != bool(self.overwrite_partitions):
-            raise ConfigError("'overwriteScope' partitions and 'overwritePartitions' go together")
+            raise ConfigError("'overwriteScope' partitions and 'overwritePartitions' must be set together")
 
     @property
     def overwrite_range(self) -> tuple[int, int] | None:
-        """First time value of ``timeRange`` and the one after its last; None for other scopes."""
+        """The bounds of ``timeRange``, the end exclusive; None for other scopes."""
         if self.overwrite_from is None or self.overwrite_to is None:
             return None
         return self.overwrite_from, self.overwrite_to

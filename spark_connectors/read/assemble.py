@@ -1,4 +1,4 @@
-"""Decoded columns and the positions of their nulls become the record batches that Spark expects."""
+"""Combines decoded columns and the positions of their nulls into the record batches that Spark expects."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from spark_connectors.read.data_table import DataTable
 
 __all__ = ["Nulls", "assemble", "null_positions"]
 
-# A batch of Spark's own Arrow exchange has at most this many rows.
+# The maximum number of rows in a batch of Spark's own Arrow exchange.
 _BATCH_ROWS = 10_000
 
 Nulls = Mapping[str, Mapping[str, Any]]
-"""Column -> segment -> rows of it that are null, as a sorted numpy array."""
+"""Maps column to segment to the sorted numpy array of its null rows."""
 
 
 def null_positions(tables: Iterator[DataTable]) -> dict[str, Any]:
-    """Read the answer about a column's nulls: segment -> its rows."""
+    """Read the answer about a column's nulls; return the null rows of each segment."""
     found: dict[str, list[Any]] = {}
     for table in tables:
         if not table.rows:
@@ -34,15 +34,15 @@ def null_positions(tables: Iterator[DataTable]) -> dict[str, Any]:
 
 
 def assemble(table: DataTable, columns: Sequence[ReadColumn], nulls: Nulls) -> Iterator[pa.RecordBatch]:
-    """Make batches of one decoded table.
+    """Create the batches of one decoded table.
 
     Args:
-        table: Its columns are those of ``columns``, then segment name and row number if there are nulls.
-        columns: What each is read as.
-        nulls: Where the nulls are.
+        table: Its columns are ``columns``, followed by segment name and row number if there are nulls.
+        columns: The columns and their types.
+        nulls: The positions of the nulls.
 
     Raises:
-        DataError: A value does not fit the type that was asked for; names the column.
+        DataError: A value does not fit the requested type; the error names the column.
     """
     if not table.rows:
         return
@@ -92,8 +92,8 @@ def _fit(array: pa.Array, column: ReadColumn, field: pa.Field) -> pa.Array:
     try:
         if not field.nullable and array.null_count:
             raise DataError(
-                f"the column {column.name} contains nulls, but the schema declares it not nullable",
-                remedy="make it nullable in the schema",
+                f"column {column.name} contains nulls, but is not nullable in the schema",
+                remedy="declare it as nullable in the schema",
             )
         if column.single_value:
             return _cast(array, column.pinot_type, field.type)
@@ -103,8 +103,8 @@ def _fit(array: pa.Array, column: ReadColumn, field: pa.Field) -> pa.Array:
         )
     except pa.ArrowException as error:
         raise DataError(
-            f"the column {column.name} has a value that is not of the type {column.simple_type}: {error}",
-            remedy="read it as its default type",
+            f"column {column.name} contains a value that does not fit the type {column.simple_type}: {error}",
+            remedy="read the column with its default type",
         ) from error
 
 

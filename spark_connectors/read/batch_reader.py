@@ -1,4 +1,4 @@
-"""The classes that Spark knows: what it calls where."""
+"""The reader classes that Spark calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["inferred_schema", "make_reader"]
 
 
 def inferred_schema(options: ReadOptions) -> StructType:
-    """Return the schema of the DataFrame that these options give; a query is run for it.
+    """Return the schema of the DataFrame for these options; runs the query, if there is one.
 
     Raises:
         NotFoundError: There is no such table.
@@ -40,18 +40,18 @@ def inferred_schema(options: ReadOptions) -> StructType:
 
 
 def make_reader(options: ReadOptions, asked: StructType) -> DataSourceReader:
-    """Make the reader of a table or a query.
+    """Create the reader of a table or a query.
 
     Args:
-        options: The read's.
-        asked: The inferred schema or the user's, which is a projection then.
+        options: The options of the read.
+        asked: The inferred schema, or the user's, which is a projection.
 
     Raises:
         NotFoundError: There is no such table.
         ConfigError: The schema does not fit.
     """
     if options.query is not None:
-        # What of the result does not fit is reported by the task: the query is not run once more for that.
+        # The task reports a result that does not fit; checking it here would run the query once more.
         return _QueryReader(options, options.query, asked)
     with options.client() as client:
         table = find_table(client, options)
@@ -60,7 +60,7 @@ def make_reader(options: ReadOptions, asked: StructType) -> DataSourceReader:
 
 @dataclass
 class _Groups(InputPartition):
-    """What a task reads, one group after the other; none: Spark wants a partition also of an empty table."""
+    """The groups that a task reads; empty for an empty table, for which Spark also needs a partition."""
 
     groups: tuple[SegmentGroup, ...]
     options: ReadOptions
@@ -68,21 +68,21 @@ class _Groups(InputPartition):
 
 @dataclass
 class _WholeTables(InputPartition):
-    """What a broker reads in one piece."""
+    """The tables that a broker reads as a whole."""
 
     tables: tuple[WholeTable, ...]
     options: ReadOptions
 
 
 @dataclass
-class _Question(InputPartition):
-    """What a broker is asked."""
+class _Query(InputPartition):
+    """The query that a broker answers."""
 
     query: VersionedQuery
 
 
 class _TableReader(DataSourceReader):
-    """Reads a table; made on the driver, pickled into the tasks."""
+    """Reads a table; created on the driver, pickled into the tasks."""
 
     def __init__(self, options: ReadOptions, table: TableToRead, columns: tuple[ReadColumn, ...]) -> None:
         self._options = options
@@ -90,7 +90,7 @@ class _TableReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Look the segments up and check the filter; runs in a planning process of the driver."""
+        """Find the segments and check the filter; runs in a planning process of the driver."""
         with self._options.client() as client:
             seen = find_version(client, self._options, self._table)
             options = seen.added_to(self._options)
@@ -129,7 +129,7 @@ class _TableReader(DataSourceReader):
 
 
 class _QueryReader(DataSourceReader):
-    """Reads the result of a query in one task; made on the driver, pickled into the task."""
+    """Reads the result of a query in one task; created on the driver, pickled into the task."""
 
     def __init__(self, options: ReadOptions, query: str, asked: StructType) -> None:
         self._options = options
@@ -137,18 +137,18 @@ class _QueryReader(DataSourceReader):
         self._asked = asked
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the one partition; runs in a planning process of the driver."""
+        """Return the only partition; runs in a planning process of the driver."""
         from spark_connectors.read.upsert import versioned_query
 
         with self._options.client() as client:
-            return [_Question(versioned_query(client, self._options, self._query))]
+            return [_Query(versioned_query(client, self._options, self._query))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Ask a broker; runs in a task's Python worker."""
+        """Query a broker; runs in a task's Python worker."""
         from spark_connectors.read.assemble import assemble
         from spark_connectors.read.broker import read_query
 
-        if not isinstance(partition, _Question):
+        if not isinstance(partition, _Query):
             return iter(())
         with self._options.client() as client:
             columns, rows = read_query(client, self._options, partition.query, self._asked)

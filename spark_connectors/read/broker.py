@@ -1,4 +1,4 @@
-"""Rows read through a broker, in one piece: it knows no part of a table smaller than the table."""
+"""Reads rows through a broker, which can only read a table as a whole."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class BrokerRows:
     """A broker's answer.
 
     Attributes:
-        rows: All of them.
-        nulls: Where their nulls are.
+        rows: All rows.
+        nulls: The positions of nulls.
     """
 
     rows: DataTable
@@ -56,24 +56,24 @@ class BrokerRows:
 
 
 def check_filter(client: ControllerClient, options: ReadOptions, table: TableName) -> None:
-    """Let a broker look at the option ``filter`` before the job starts: it knows the columns' names.
+    """Let a broker check the option ``filter`` before the job starts.
 
     Args:
-        client: Looks up the brokers.
-        options: The read's.
-        table: Name with type.
+        client: The controller client, used to find the brokers.
+        options: The options of the read.
+        table: Table name with type.
 
     Raises:
-        QueryError: A column is unknown, or the predicate is no SQL.
+        QueryError: A column is unknown, or the predicate is not valid SQL.
     """
     sql = select_rows(table, (), all_of(options.filter), 1, with_position=True)
-    # A plan has no rows, so it is of no version of an upsert table.
+    # A query plan has no rows, so it needs no version of an upsert table.
     asked = replace(options, query_options=(*options.query_options, ("skipUpsert", "true")))
     try:
         _ask(client, asked, f"EXPLAIN PLAN FOR {sql}")
     except QueryError as error:
         raise QueryError(
-            f"Pinot refuses the filter: {error.message}",
+            f"Pinot rejects the filter: {error.message}",
             expected="a predicate in Pinot's SQL",
             where=error.where,
             remedy="fix the option 'filter'",
@@ -90,14 +90,14 @@ def read_table(
     """Read a table's rows.
 
     Args:
-        client: Looks up the brokers.
-        options: The read's.
-        whole: Which table.
-        columns: What to select.
-        nullable: Those of them whose nulls are asked for.
+        client: The controller client, used to find the brokers.
+        options: The options of the read.
+        whole: The table.
+        columns: The columns to select.
+        nullable: Those of the columns whose nulls are requested.
 
     Raises:
-        PartialResultError: Segments are missing, or the table changed again and again meanwhile.
+        PartialResultError: Segments are missing, or the table kept changing during the read.
     """
     table, where = whole.table, whole.where
     needed = {table: whole.needed} if whole.needed else {}
@@ -115,27 +115,27 @@ def read_table(
             )
             for each in nullable
         }
-        # Brokers change from old segments to new ones at a moment of their own; sealed segments are sorted.
+        # Each broker switches to new segments at its own time, and sealing a segment may sort it.
         again = {row[0] for row in _ask(client, options, count_by_segment(table, where)).rows}
         seen = set(pc.unique(rows.columns[-2]).to_pylist()) if rows.rows else set()
         same = seen <= again if options.limit is not None else seen == again
         if same and _states(client, table) == before:
             return BrokerRows(rows, nulls)
     raise PartialResultError(
-        f"the segments of {table} kept changing while it was read", remedy="use 'readFrom' servers"
+        f"the segments of {table} kept changing during the read", remedy="set 'readFrom' to servers"
     )
 
 
 def query_columns(
     client: ControllerClient, options: ReadOptions, query: VersionedQuery
 ) -> tuple[ReadColumn, ...]:
-    """Run a query for the columns of its result.
+    """Run a query to find the columns of its result.
 
-    TIMESTAMP is read as string: brokers write it in a time zone of their own.
+    TIMESTAMP is read as string, since brokers format it in their own time zone.
 
     Raises:
-        ConfigError: Two columns have one name, or a type cannot be read.
-        QueryError: The broker finds it wrong, or answers without columns.
+        ConfigError: Two columns have the same name, or a type cannot be read.
+        QueryError: The broker rejects the query, or answers without columns.
     """
     return _columns(_ask_query(client, options, query), options)
 
@@ -143,25 +143,26 @@ def query_columns(
 def read_query(
     client: ControllerClient, options: ReadOptions, query: VersionedQuery, asked: StructType
 ) -> tuple[tuple[ReadColumn, ...], DataTable]:
-    """Run a query for its rows.
+    """Run a query and return its rows.
 
     Args:
-        client: Looks up the brokers.
-        options: The read's.
-        query: Any SELECT.
-        asked: The DataFrame's schema: columns of the result.
+        client: The controller client, used to find the brokers.
+        options: The options of the read.
+        query: Any SELECT query.
+        asked: The DataFrame's schema, a projection of the result.
 
     Returns:
         The schema's columns, and their values.
 
     Raises:
-        QueryError: The result may have been cut.
+        QueryError: The result may have been truncated.
         ConfigError: The schema does not fit the result.
     """
     result = _ask_query(client, options, query)
     if len(result.rows) == _DEFAULT_LIMIT and not has_limit(query.text):
         raise QueryError(
-            f"the query has no LIMIT, and its result has {_DEFAULT_LIMIT} rows: more would have been cut",
+            f"the query has no LIMIT and returned {_DEFAULT_LIMIT} rows, Pinot's default limit:"
+            " the result may be truncated",
             expected="a LIMIT at the end of 'query'",
             where=result.broker_url,
         )
@@ -169,10 +170,10 @@ def read_query(
         raise QueryError(
             "the query has more groups than Pinot returns, so the result is incomplete",
             where=result.broker_url,
-            remedy="narrow it, or raise numGroupsLimit on the servers or by 'queryOptions'",
+            remedy="narrow the query, or increase numGroupsLimit on the servers or in 'queryOptions'",
         )
     if not result.columns:
-        return (), DataTable(0, ())  # no segment, so no row
+        return (), DataTable(0, ())  # without segments there are no rows
     found = _columns(result, options)
     columns = choose(found, asked)
     rows = _decoded(result, [(each.pinot_type, each.single_value) for each in found])
@@ -182,7 +183,7 @@ def read_query(
 
 
 def has_limit(query: str) -> bool:
-    """Return whether a query ends with a LIMIT of its own."""
+    """Return whether a query ends with a LIMIT clause."""
     return _HAS_LIMIT.search(query.strip()) is not None
 
 
@@ -197,7 +198,7 @@ def _ask(
     sql: str,
     needed: Mapping[TableName, frozenset[str]] | None = None,
 ) -> QueryResult:
-    """Ask a broker, with an answer that is of all segments that are needed."""
+    """Query a broker and check that its answer covers all needed segments."""
     found = () if options.brokers else tuple(client.cluster.broker_urls())
     config = options.broker_config(found)
     with BrokerClient(config) as broker:
@@ -218,7 +219,7 @@ def _ask(
 def _columns(result: QueryResult, options: ReadOptions) -> tuple[ReadColumn, ...]:
     if not result.columns:
         raise QueryError(
-            "the result has no columns: the table may have no segments",
+            "the result has no columns, possibly because the table has no segments",
             where=result.broker_url,
             remedy="pass a schema with .schema(...), or read once the table has rows",
         )
@@ -226,8 +227,8 @@ def _columns(result: QueryResult, options: ReadOptions) -> tuple[ReadColumn, ...
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(
-            f"the result has several columns {', '.join(twice)}",
-            remedy="give them different names with AS in 'query'",
+            f"the result has several columns named {', '.join(twice)}",
+            remedy="rename them with AS in 'query'",
         )
     made = []
     for each in result.columns:
@@ -242,7 +243,7 @@ def _decoded(result: QueryResult, kinds: Sequence[tuple[str, bool]]) -> DataTabl
         return DataTable(0, ())
     if len(kinds) != len(result.columns):
         raise PinotPluginError(
-            f"a broker answered with {len(result.columns)} columns", expected=str(len(kinds))
+            f"a broker returned {len(result.columns)} columns", expected=f"{len(kinds)} columns"
         )
     arrays = [
         _array([row[n] for row in result.rows], kind, single_value=single)

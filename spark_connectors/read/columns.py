@@ -1,4 +1,4 @@
-"""Which Spark type a Pinot column is read as, and what a user's schema may ask for instead.
+"""Which Spark type a Pinot column is read as, and which types a user's schema may request instead.
 
 =============  =================================  ============================================
 Pinot          read as                            also, by ``.schema(...)``
@@ -7,7 +7,7 @@ INT            int                                long
 LONG           long                               -
 FLOAT          float                              double
 DOUBLE         double                             -
-BIG_DECIMAL    string, or by ``decimalType``      string, any decimal that holds each value
+BIG_DECIMAL    string, or by ``decimalType``      string, any decimal that fits each value
 BOOLEAN        boolean                            -
 TIMESTAMP      timestamp                          long (epoch milliseconds)
 STRING, JSON   string                             -
@@ -50,11 +50,11 @@ class ReadColumn:
     """A column to read.
 
     Attributes:
-        name: Of the table and of the DataFrame.
+        name: Name in the table and in the DataFrame.
         pinot_type: Pinot's data type, e.g. ``INT``.
         single_value: False for a multi-value column.
-        spark_type: What it is read as.
-        nullable: Whether the DataFrame's column may hold nulls.
+        spark_type: The type as which it is read.
+        nullable: Whether the DataFrame's column may contain nulls.
     """
 
     name: str
@@ -72,10 +72,10 @@ class ReadColumn:
 def columns_of(
     schema: Schema, decimal_type: tuple[int, int] | None, names: Sequence[str] = ()
 ) -> tuple[ReadColumn, ...]:
-    """Return a table's columns with the types they are read as, in the schema's order or the names'.
+    """Return a table's columns with the types as which they are read, ordered like the schema or the names.
 
     Raises:
-        ConfigError: A name is no column of the table, or a column is of a type that cannot be read.
+        ConfigError: The table has no such column, or the type of a column cannot be read.
     """
     found = {
         field.name: column(field.name, field.data_type, field.single_value, decimal_type)
@@ -87,35 +87,35 @@ def columns_of(
 def column(
     name: str, pinot_type: str, single_value: bool, decimal_type: tuple[int, int] | None
 ) -> ReadColumn:
-    """Make a column with the type that it is read as.
+    """Create a column with the type as which it is read.
 
     Raises:
         ConfigError: The type cannot be read.
     """
     if pinot_type not in _TYPES:
         raise ConfigError(
-            f"the column {name} is of the type {pinot_type}, which cannot be read",
+            f"column {name} has the type {pinot_type}, which cannot be read",
             expected=", ".join(_TYPES),
-            remedy="leave it out by the option 'columns'",
+            remedy="list the other columns in the option 'columns'",
         )
     element = _TYPES[pinot_type][0]
     if pinot_type == "BIG_DECIMAL" and decimal_type is not None:
         element = spark.DecimalType(*decimal_type)
-    # A multi-value holds no null.
+    # A multi-value contains no nulls.
     whole = element if single_value else spark.ArrayType(element, containsNull=False)
     return ReadColumn(name, pinot_type, single_value, whole)
 
 
 def choose(columns: tuple[ReadColumn, ...], asked: spark.StructType) -> tuple[ReadColumn, ...]:
-    """Take a DataFrame's schema, ours or a user's, as the projection.
+    """Select the columns of a DataFrame's schema, whether inferred or the user's.
 
     Raises:
-        ConfigError: Fields that are no columns, or whose types do not fit; all of them are listed.
+        ConfigError: Fields are not columns, or their types do not fit; the error lists all of them.
     """
     by_name = {each.name: each for each in columns}
     names = asked.fieldNames()
     if not names:
-        raise ConfigError("the schema has no column", expected=", ".join(by_name))
+        raise ConfigError("the schema has no columns", expected=", ".join(by_name))
     _check_names(by_name, names)
     refused = [
         f"{field.name}: {field.dataType.simpleString()}, but the column is read as "
@@ -126,7 +126,7 @@ def choose(columns: tuple[ReadColumn, ...], asked: spark.StructType) -> tuple[Re
     if refused:
         raise ConfigError(
             "the schema does not fit the table:\n  " + "\n  ".join(refused),
-            remedy="leave the schema out, or cast after reading",
+            remedy="omit the schema, or cast after reading",
         )
     return tuple(
         ReadColumn(

@@ -1,16 +1,16 @@
-"""Pinot's DataTable, what servers answer with, read column by column into Arrow.
+"""Decodes Pinot's DataTable, the format of servers' answers, column by column into Arrow.
 
-Versions 3 and 4 (org.apache.pinot.core.common.datatable): a header of 13 big-endian ints (version, rows,
-columns, then start and length of five sections: exceptions, string dictionary, schema, values of fixed size
-row by row, values of variable size), the sections, and the metadata behind its length. Differences:
+Versions 3 and 4 (org.apache.pinot.core.common.datatable) consist of a header of 13 big-endian ints (version,
+rows, columns, then start and length of five sections: exceptions, string dictionary, schema, fixed-size
+values row by row, variable-size values), the sections, and the metadata with its length. Differences:
 
 =============  ==================================  =====================================
                version 3                           version 4
 =============  ==================================  =====================================
-strings        a dictionary for each column        one dictionary for all
-FLOAT          4 bytes in a place of 8             4 bytes
-BYTES          hexadecimal text, as a string,      bytes in the section of variable size
-               in a place of 8 bytes
+strings        a dictionary for each column        one dictionary for all columns
+FLOAT          4 bytes in a slot of 8              4 bytes
+BYTES          hexadecimal text, as a string,      bytes in the section of variable-size
+               in a slot of 8 bytes                values
 =============  ==================================  =====================================
 """
 
@@ -33,9 +33,9 @@ _PAIR = struct.Struct(">2i")
 _LONG = struct.Struct(">q")
 _HEADER = struct.Struct(">13i")
 _VERSIONS = (3, 4)
-_VERSION_BITS = 0x1F  # above them version 4 has the kind of layout, of which 0 is rows
+_VERSION_BITS = 0x1F  # the higher bits in version 4 are the kind of layout; 0 is row-based
 
-# Keys of the metadata by their ids, as far as they are looked at; the others are skipped by their kinds.
+# Metadata keys by id, as far as they are used; the others are skipped according to their kind.
 _KEYS = {
     2: "numDocsScanned",
     5: "numSegmentsQueried",
@@ -55,13 +55,13 @@ _PLACE = np.dtype([("at", ">i4"), ("length", ">i4")])
 
 @dataclass(frozen=True)
 class DataTable:
-    """A decoded table.
+    """A decoded DataTable.
 
     Attributes:
-        rows: Rows.
-        columns: By position: BOOLEAN is bool, TIMESTAMP int64 (epoch milliseconds), BYTES binary, BIG_DECIMAL
-            text without an exponent, multi-values are lists; others as their names suggest.
-        exceptions: Pinot's error codes and texts.
+        rows: Number of rows.
+        columns: By position. BOOLEAN is bool, TIMESTAMP int64 (epoch milliseconds), BYTES binary, BIG_DECIMAL
+            text without an exponent; multi-values are lists; other types are as their names suggest.
+        exceptions: Pinot's error codes and messages.
         metadata: Numbers that the server reports about the query.
     """
 
@@ -72,16 +72,16 @@ class DataTable:
 
 
 def decode(payload: bytes) -> DataTable:
-    """Decode what a server sent.
+    """Decode a server's payload.
 
     Raises:
-        PinotPluginError: It is no DataTable of version 3 or 4.
+        PinotPluginError: The payload is not a DataTable of version 3 or 4.
     """
     try:
         return _decode(payload)
     except (struct.error, ValueError, IndexError, KeyError, pa.ArrowException) as error:
         raise PinotPluginError(
-            f"a server's answer cannot be read: {error}", expected="a whole DataTable of version 3 or 4"
+            f"a server's answer cannot be decoded: {error}", expected="a complete DataTable, version 3 or 4"
         ) from error
 
 
@@ -89,7 +89,8 @@ def _decode(payload: bytes) -> DataTable:
     version, rows, _, *places = _HEADER.unpack_from(payload)
     if version & _VERSION_BITS not in _VERSIONS or version > _VERSION_BITS:
         raise PinotPluginError(
-            f"a server answered in version {version} of Pinot's DataTable", expected="version 3 or 4 by rows"
+            f"a server answered with version {version} of Pinot's DataTable",
+            expected="version 3 or 4, row-based",
         )
     exceptions, dictionary, schema, fixed, variable = ((places[2 * n], places[2 * n + 1]) for n in range(5))
     types = _schema(payload, *schema) if schema[1] else []
@@ -142,7 +143,7 @@ class _Columns:
         if kind == "BIG_DECIMAL":
             parts = self._binary(cells).to_pylist()
             return pa.array([_decimal_text(part) for part in parts], pa.string())
-        raise ValueError(f"column {name} is of the type {kind}")
+        raise ValueError(f"column {name} has the unknown type {kind}")
 
     def _arrays(self, cells: Any, name: str, kind: str) -> pa.Array:
         lengths = _native(cells["length"])
@@ -150,7 +151,7 @@ class _Columns:
         stored = _STORED.get(kind, kind)
         number = _NUMBERS.get(stored, ">i4")  # a string is an id of the dictionary
         width = int(number[-1])
-        # The byte where each element begins, then the bytes of all elements at once.
+        # First the start of each element, then the bytes of all elements at once.
         begins = np.repeat(_native(cells["at"]).astype(np.int64) - offsets[:-1] * width, lengths)
         begins += np.arange(int(offsets[-1]), dtype=np.int64) * width
         flat = _native(self._variable[begins[:, None] + np.arange(width)].view(number).reshape(-1))
@@ -161,7 +162,7 @@ class _Columns:
         elif stored == "STRING":
             values = self._texts(name, flat)
         else:
-            raise ValueError(f"column {name} is of the type {kind}_ARRAY")
+            raise ValueError(f"column {name} has the unknown type {kind}_ARRAY")
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
     def _binary(self, cells: Any) -> pa.Array:
@@ -223,7 +224,7 @@ def _decimal_text(data: bytes) -> str:
 
 
 def plain_decimal(unscaled: int, scale: int) -> str:
-    """Write a decimal without an exponent, as BigDecimal.toPlainString; of any length."""
+    """Format a decimal without an exponent, like BigDecimal.toPlainString; of any length."""
     sign, digits = ("-" if unscaled < 0 else ""), str(abs(unscaled))
     if scale <= 0:
         return sign + (digits + "0" * -scale if unscaled else "0")
@@ -232,7 +233,7 @@ def plain_decimal(unscaled: int, scale: int) -> str:
 
 
 class _Cursor:
-    """Reads ints and texts one after the other."""
+    """Reads consecutive ints and texts."""
 
     def __init__(self, payload: bytes, at: int) -> None:
         self._payload = payload
@@ -256,7 +257,7 @@ class _Cursor:
         return self._payload[self._at - length : self._at]
 
     def words(self) -> pa.Array:
-        """Read ids and texts; here are most of a string column's Python steps."""
+        """Read ids and texts; most of the Python steps for a string column are here."""
         size = self.number()
         words: list[bytes | None] = [None] * size
         at, payload, pair = self._at, self._payload, _PAIR.unpack_from

@@ -1,7 +1,7 @@
-"""Unpacked segments read in this process' JVM by Pinot's own segment-level query operators.
+"""Reads unpacked segments in this process' JVM with Pinot's own segment-level query operators.
 
-The operators are those that servers use, so predicates and values are the same; what they give is encoded by
-Pinot as a DataTable, which crosses from Java as one array of bytes for each 10,000 rows.
+Servers use the same operators, so predicates and values are the same. Pinot encodes the results as
+DataTables, which are passed from Java as one byte array for each 10,000 rows.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PLAN = "makeStreamingSegmentPlanNode"
 
 
 class LocalSegment:
-    """A segment that is loaded; a context manager that lets go of its files.
+    """A loaded segment; a context manager that releases its files.
 
     Args:
         folder: The segment.
-        schema: The table's: columns that came after the segment have their default values.
+        schema: The table's schema; columns newer than the segment have their default values.
 
     Raises:
-        PartialResultError: The segment is not the one that the cluster has now.
+        PartialResultError: The cluster has replaced the segment.
         SetupError: This Pinot cannot load it.
     """
 
@@ -48,7 +48,7 @@ class LocalSegment:
         metadata = java_class("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(java_folder)
         if folder.crc is not None and str(metadata.getCrc()) != str(folder.crc):
             raise PartialResultError(
-                f"the segment {folder.path.name} was replaced while it was fetched",
+                f"segment {folder.path.name} was replaced while it was fetched",
                 expected=f"crc {folder.crc}, found {metadata.getCrc()}",
                 remedy="read the table again",
             )
@@ -59,11 +59,11 @@ class LocalSegment:
         except jpype.JException as error:
             jars = running_jars()
             raise SetupError(
-                f"{jars.origin if jars else 'this Pinot'} cannot load the segment {folder.path.name}:"
+                f"{jars.origin if jars else 'this Pinot'} cannot load segment {folder.path.name}:"
                 f" {root_causes(error)}",
-                expected="a segment that this version of Pinot wrote, or an older one",
+                expected="a segment written by this version of Pinot or an older one",
                 remedy="set PINOT_HOME to a Pinot distribution of the cluster's version on all machines that"
-                " run tasks, or use 'readFrom' servers",
+                " run tasks, or set 'readFrom' to servers",
             ) from error
 
     def __enter__(self) -> LocalSegment:
@@ -77,7 +77,7 @@ class LocalSegment:
         """Run a SELECT without aggregation, block by block.
 
         Raises:
-            QueryError: Pinot finds it wrong.
+            QueryError: Pinot rejects the query.
         """
         if self._segment is None:
             return
@@ -102,7 +102,7 @@ class LocalSegment:
 
 
 def _takes_schema() -> bool:
-    """Return whether a query gives columns that a segment lacks their default values (since 1.4)."""
+    """Return whether queries return default values for columns that a segment lacks (since 1.4)."""
     return has_method(java_class(f"{_QUERY_CONTEXT}.QueryContext"), "setSchema")
 
 

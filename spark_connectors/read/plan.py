@@ -1,4 +1,4 @@
-"""What a read is: the table's parts, the segments that queries see, and which task reads which of them."""
+"""Plans a read: the table's parts, the segments that queries see, and how tasks share them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _NAMES_IN_A_MESSAGE = 5
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """A server and where it answers.
+    """A server and its addresses.
 
     Attributes:
-        name: In the cluster.
-        host: As it advertises.
-        port: For gRPC; 0: none.
-        admin_port: For HTTP; 0: unknown.
+        name: Its instance name in the cluster.
+        host: The advertised host.
+        port: gRPC port; 0: none.
+        admin_port: HTTP port; 0: unknown.
     """
 
     name: str
@@ -59,12 +59,12 @@ class ServerAddress:
 
 @dataclass(frozen=True)
 class SegmentToRead:
-    """A segment and who serves it.
+    """A segment and its servers.
 
     Attributes:
-        name: Segment.
-        servers: All that serve it.
-        consuming: Whether it has no tar yet: it still takes rows, or is being built.
+        name: Segment name.
+        servers: All servers that serve it.
+        consuming: Whether it has no tar file yet, since it is still consuming or being built.
     """
 
     name: str
@@ -77,9 +77,9 @@ class SegmentGroup:
     """Segments of one table that are read together.
 
     Attributes:
-        table: Name with type.
-        where: Predicate, the time boundary of a hybrid table included.
-        segments: At least one.
+        table: Table name with type.
+        where: The predicate, including the time boundary of a hybrid table.
+        segments: At least one segment.
     """
 
     table: TableName
@@ -89,12 +89,12 @@ class SegmentGroup:
 
 @dataclass(frozen=True)
 class WholeTable:
-    """A table that a broker reads in one piece.
+    """A table that a broker reads as a whole.
 
     Attributes:
-        table: Name with type.
-        where: As of :class:`SegmentGroup`.
-        needed: Segments without which the broker's answer does not count.
+        table: Table name with type.
+        where: The predicate, as in :class:`SegmentGroup`.
+        needed: Segments that the broker's answer must cover.
     """
 
     table: TableName
@@ -104,12 +104,12 @@ class WholeTable:
 
 @dataclass(frozen=True)
 class TableToRead:
-    """A table, one or two parts of it.
+    """A table with one or two parts.
 
     Attributes:
-        name: Raw name.
-        configs: Of each part.
-        schema: Of both.
+        name: Raw table name.
+        configs: The config of each part.
+        schema: The schema of all parts.
     """
 
     name: str
@@ -118,21 +118,21 @@ class TableToRead:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Columns that are read only where they are named: those that an upsert table has beside its own."""
+        """Columns that are read only if they are named: the system columns of an upsert table."""
         return frozenset(SYSTEM_COLUMNS) if any(map(is_upsert, self.configs)) else frozenset()
 
     @property
     def keeps_nulls(self) -> bool:
-        """Whether segments of a part know which values are nulls."""
+        """Whether segments of a part record which values are null."""
         return any(config.table_index_config.get("nullHandlingEnabled") for config in self.configs)
 
 
 def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
-    """Look the table up.
+    """Find the table.
 
     Raises:
-        NotFoundError: There is no such table, or it has no part of that type.
-        ConfigError: The options cannot be used with it, or it is a logical table.
+        NotFoundError: There is no such table, or it has no part of the requested type.
+        ConfigError: The options do not fit the table, or it is a logical table.
     """
     raw, wanted = _wanted(options)
     configs = []
@@ -145,9 +145,9 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
         physical = client.tables.physical_tables(raw)
         if physical:
             raise ConfigError(
-                f"{raw} is a logical table: brokers alone know how its physical tables make one",
+                f"{raw} is a logical table, which only brokers can combine from its physical tables",
                 where=client.config.url,
-                remedy=f"use the option 'query', which a broker answers, or read {', '.join(physical)}",
+                remedy=f"use the option 'query', or read {', '.join(physical)}",
             )
         raise NotFoundError(
             f"there is no table {' or '.join(TableName.of(raw, each) for each in wanted)}",
@@ -156,17 +156,17 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
         )
     for config in configs:
         check_way(options, config)
-        # Which rows are the newest of their keys is known to servers alone.
+        # Only servers know which rows are the newest of their keys.
         if options.read_from is ReadFrom.SEGMENTS and config.pinots_upsert:
             raise ConfigError(
-                f"{config.name_with_type} is an upsert table: its segments hold rows that are replaced",
-                remedy="use 'readFrom' servers",
+                f"{config.name_with_type} is an upsert table, whose segments contain replaced rows",
+                remedy="set 'readFrom' to servers",
             )
     return TableToRead(raw, tuple(configs), client.schemas.of_table(configs[0]))
 
 
 def find_version(client: ControllerClient, options: ReadOptions, table: TableToRead) -> SeenVersion:
-    """Find the version of an upsert table that is read; before :func:`find_groups`, errors as of its own."""
+    """Find the version of an upsert table to read, before :func:`find_groups`; raises as `seen_version`."""
     seen = (seen_version(client, options, config) for config in table.configs)
     return next((each for each in seen if each is not ALL_ROWS), ALL_ROWS)
 
@@ -174,13 +174,13 @@ def find_version(client: ControllerClient, options: ReadOptions, table: TableToR
 def find_groups(
     client: ControllerClient, options: ReadOptions, table: TableToRead, seen: SeenVersion
 ) -> list[SegmentGroup]:
-    """Find the segments that queries see now, and group them for tasks.
+    """Find the segments that queries see now and group them for tasks.
 
-    What queries see is the ideal state without what the lineage hides. A broker that lost the last server of
-    a segment answers without it; here that is an error.
+    Queries see the segments in the ideal state that the lineage does not hide. If the last server of a
+    segment is down, a broker answers without the segment; here this is an error.
 
     Raises:
-        PartialResultError: No server has a segment.
+        PartialResultError: No server serves a segment.
         ConfigError: A server has no gRPC port.
     """
     boundaries = _boundaries(client, options, table)
@@ -202,11 +202,11 @@ def find_groups(
 
 
 def whole_tables(groups: Sequence[SegmentGroup], *, by_version: bool) -> tuple[WholeTable, ...]:
-    """Return the tables of groups.
+    """Return the tables of the groups.
 
     Args:
-        groups: Of all segments.
-        by_version: Whether an upsert table is read at a version: then all segments are needed.
+        groups: The groups of all segments.
+        by_version: Whether an upsert table is read at a version, which needs all segments.
     """
     found: dict[tuple[TableName, str | None], set[str]] = {}
     for group in groups:
@@ -216,7 +216,7 @@ def whole_tables(groups: Sequence[SegmentGroup], *, by_version: bool) -> tuple[W
 
 
 def split(segments: Sequence[SegmentToRead], per_group: int) -> list[list[SegmentToRead]]:
-    """Spread segments over their servers evenly, and cut each server's into groups."""
+    """Distribute segments evenly over their servers, and split those of each server into groups."""
     load: Counter[str] = Counter()
     by_server: dict[str, list[SegmentToRead]] = {}
     for segment in sorted(segments, key=lambda each: each.name):
@@ -242,7 +242,7 @@ def _wanted(options: ReadOptions) -> tuple[str, tuple[TableType, ...]]:
         return options.table, (options.table_type,) if options.table_type else tuple(TableType)
     if options.table_type not in (None, table.type):
         raise ConfigError(
-            f"'table' is {table}, and 'tableType' is {options.table_type}", remedy="leave 'tableType' out"
+            f"'table' is {table}, but 'tableType' is {options.table_type}", remedy="remove 'tableType'"
         )
     return table.raw, (table.type,)
 
@@ -250,7 +250,7 @@ def _wanted(options: ReadOptions) -> tuple[str, tuple[TableType, ...]]:
 def _boundaries(
     client: ControllerClient, options: ReadOptions, table: TableToRead
 ) -> Mapping[str, str | None]:
-    """Return the parts to read, and what keeps rows from being read from both."""
+    """Return the parts to read, each with a predicate that prevents rows from being read from both."""
     names = [config.name_with_type for config in table.configs]
     if len(names) == 1:
         return {names[0]: None}
@@ -260,8 +260,8 @@ def _boundaries(
     if boundary is None:
         if client.segments.list(offline, exclude_replaced=True):
             raise PartialResultError(
-                f"no broker reports the time boundary of {table.name}, though {offline} has segments",
-                remedy="wait until a broker knows both parts, or read one by 'tableType'",
+                f"no broker reports the time boundary of {table.name}, although {offline} has segments",
+                remedy="wait until a broker serves both parts, or read one part with 'tableType'",
             )
         return {realtime: None}  # as brokers do
     column, value = quoted(boundary["timeColumn"]), str(boundary["timeValue"]).replace("'", "''")
@@ -294,7 +294,7 @@ def _segments(
     for name in client.segments.list(table, exclude_replaced=True):
         wanted = ideal.get(name, {})
         if not _SERVING.intersection(wanted.values()):
-            continue  # taken off line
+            continue  # taken offline
         serving = {server: state for server, state in external.get(name, {}).items() if state in _SERVING}
         consuming = has_no_tar(wanted, serving)
         has_tar = read_from is ReadFrom.SEGMENTS and not consuming
@@ -308,21 +308,21 @@ def _segments(
     if missing:
         shown = "; ".join(missing[:_NAMES_IN_A_MESSAGE])
         raise PartialResultError(
-            f"{len(missing)} segments of {table} are served by no server: {shown}",
+            f"{len(missing)} segments of {table} are not served by any server: {shown}",
             where=client.config.url,
-            remedy="start the servers that are named, or use 'readFrom' segments",
+            remedy="start the named servers, or set 'readFrom' to segments",
         )
     return found
 
 
 def has_no_tar(wanted: Mapping[str, str], serving: Mapping[str, str]) -> bool:
-    """Return whether a segment still takes rows, or is being built of those that it took.
+    """Return whether a segment is still consuming, or is being built.
 
-    The ideal state has a segment of a pauseless table (Pinot 1.4 and later) ONLINE before it is a file.
+    In a pauseless table (Pinot 1.4 and later), a segment is ONLINE in the ideal state before its file exists.
 
     Args:
-        wanted: States by the ideal state.
-        serving: States of the servers that serve it.
+        wanted: Its states in the ideal state.
+        serving: The states on the servers that serve it.
     """
     return "CONSUMING" in wanted.values() or set(serving.values()) == {"CONSUMING"}
 
@@ -332,12 +332,12 @@ def _check_grpc(servers: Sequence[ServerAddress]) -> None:
     if without:
         raise ConfigError(
             f"{', '.join(without)} report no gRPC port",
-            remedy="set pinot.server.grpc.enable=true there, or use 'readFrom' segments or broker",
+            remedy="set pinot.server.grpc.enable=true there, or set 'readFrom' to segments or broker",
         )
 
 
 class _Addresses:
-    """Servers' addresses, each asked once."""
+    """Addresses of servers, each read once."""
 
     def __init__(self, client: ControllerClient) -> None:
         self._client = client

@@ -1,9 +1,9 @@
-"""Row-level security (Pinot 1.4 and later), which reads from servers and from segments would by-pass.
+"""Row-level security (Pinot 1.4 and later), which reads from servers and segments would bypass.
 
-It is the broker's: its access control has filters for a user and a table, which it adds to each query. Where
-they come from is the broker's own affair (its configuration, or a class of the installation), so nothing in
-the cluster's state shows them. But each answer of a broker says whether it has filtered the user's rows, so
-one is asked for a row of the table, with the read's own credentials.
+Brokers enforce it: their access control adds filters for the user and the table to each query. The filters
+come from the broker's configuration or from a custom class, so the cluster's state does not show them. But
+each answer of a broker reports whether it filtered rows, so the check queries one row of the table with the
+credentials of the read.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from spark_connectors.read.sql import quoted
 __all__ = ["check_row_security"]
 
 _REMEDY = (
-    "use 'readFrom' broker, or the option 'query'; a job that may see all rows says so by 'bypassRowFilters' "
-    "true"
+    "set 'readFrom' to broker, or use the option 'query'; if the job may see all rows, "
+    "set 'bypassRowFilters' to true"
 )
 
 
 def check_row_security(client: ControllerClient, options: ReadOptions, table: str) -> None:
-    """Check that no broker keeps rows of a table from this user; before a read that by-passes brokers.
+    """Check that brokers hide no rows of a table from this user, before a read that bypasses brokers.
 
     Args:
-        client: Of the cluster.
-        options: The read's.
+        client: The controller client.
+        options: The options of the read.
         table: Raw name of a table that has segments.
 
     Raises:
-        ConfigError: A broker filters the user's rows, or none says whether it does.
-        QueryError: A broker refuses the query.
-        AuthError: A broker refuses the credentials, or the user may not see the table.
+        ConfigError: A broker filters the user's rows, or no broker reports whether it does.
+        QueryError: A broker rejects the query.
+        AuthError: A broker rejects the credentials, or the user may not read the table.
     """
     if options.bypass_row_filters or options.read_from is ReadFrom.BROKER:
         return
@@ -46,27 +46,26 @@ def check_row_security(client: ControllerClient, options: ReadOptions, table: st
         raise
     except NotAppliedError as error:
         raise ConfigError(
-            f"no broker says whether it keeps rows of {table} from this user, and 'readFrom' "
+            f"no broker reports whether it hides rows of {table} from this user, and 'readFrom' "
             f"{options.read_from} would read them: {error.message}",
             expected="a broker that answers",
             remedy=_REMEDY,
         ) from error
     if answer.stats.row_filters_applied:
         raise ConfigError(
-            f"a broker keeps rows of {table} from this user, and 'readFrom' {options.read_from} would read "
-            f"them",
+            f"a broker hides rows of {table} from this user, which 'readFrom' {options.read_from} would read",
             expected="a user without row filters",
             where=answer.broker_url,
             remedy=_REMEDY,
         )
     if not answer.stats.servers_queried:
-        # It does not say whether it filters when its filters leave no segment, or when it knows of none yet.
+        # A broker does not report filters if they leave no segment, or if it does not know any segment yet.
         raise ConfigError(
-            f"a broker answers for {table} without asking a server, so it does not say whether it keeps rows "
-            f"from this user",
+            f"a broker answered for {table} without querying a server, so it does not report whether "
+            "it hides rows from this user",
             expected="an answer from servers",
             where=answer.broker_url,
-            remedy=f"read again when brokers know the table's segments; else {_REMEDY}",
+            remedy=f"read again once brokers serve the table's segments; otherwise {_REMEDY}",
         )
 
 
@@ -74,7 +73,7 @@ def _one_row(client: ControllerClient, options: ReadOptions, table: str) -> Quer
     found = () if options.brokers else tuple(client.cluster.broker_urls())
     if not (found or options.brokers):
         raise NotAppliedError("no broker is online")
-    # A query of literals alone is answered before the access control is asked.
+    # A query with literals only is answered before access control is applied.
     sql = f"SELECT $docId FROM {quoted(table)} LIMIT 1"  # noqa: S608 - the name is quoted
     with BrokerClient(options.broker_config(found)) as broker:
         return broker.query(

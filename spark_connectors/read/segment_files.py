@@ -1,4 +1,4 @@
-"""Segments' tars fetched to a task's folder: from where Pinot keeps them, else from a server."""
+"""Fetches segments' tar files to a task's folder, from the deep store or from a server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SegmentFolder:
 
     Attributes:
         path: Its folder.
-        crc: That of the cluster, which the segment's own should equal; None: only their data crcs are equal.
+        crc: The CRC in the cluster, which the segment's own must equal; None: only their data CRCs are equal.
     """
 
     path: Path
@@ -38,9 +38,9 @@ class SegmentFiles:
     """Fetches segments of a table.
 
     Args:
-        client: Reaches the controller, which knows where the tars are.
-        fetcher: Fetches the tars.
-        table: Name with type.
+        client: The controller client, used to find the tar files.
+        fetcher: Fetches the tar files.
+        table: Table name with type.
         folder: An empty folder of the task.
     """
 
@@ -56,12 +56,12 @@ class SegmentFiles:
         """Fetch and unpack a segment.
 
         Args:
-            segment: Not a consuming one.
+            segment: A segment that is not consuming.
 
         Raises:
-            PartialResultError: Neither the store nor a server gives a copy that is proven to be the segment;
-                names each with its reason.
-            SetupError: This machine's disk is full, or cannot be written.
+            PartialResultError: Neither the store nor a server returns a verified copy of the segment; the
+                error names each source and its reason.
+            SetupError: The disk of this machine is full or not writable.
         """
         metadata = self._client.segments.metadata(self._table, segment.name)
         expected = ExpectedSegment(segment.name, metadata.crc, metadata.data_crc, metadata.use_data_crc)
@@ -72,9 +72,9 @@ class SegmentFiles:
             found = self._fetcher.fetch_wanted(wanted, servers, tar)
         except NotFoundError as error:
             raise PartialResultError(
-                f"the segment {wanted} cannot be fetched: {error.message}",
-                expected="its tar from the deep store, or from a server that has it",
-                remedy="give the deep store's properties by 'fs.prop.*', or use 'readFrom' servers",
+                f"segment {wanted} cannot be fetched: {error.message}",
+                expected="its tar file in the deep store or on a server",
+                remedy="set the deep store's properties in 'fs.prop.*', or set 'readFrom' to servers",
             ) from error
         limits = TarLimits().for_size(metadata.size_bytes)
         folder = unpack_tar(tar, self._folder, segment.name, limits)
@@ -86,15 +86,16 @@ class SegmentFiles:
 def open_segment_files(
     client: ControllerClient, options: ReadOptions, group: SegmentGroup, folder: Path
 ) -> Iterator[SegmentFiles]:
-    """Open the files of a group of segments: one connection to each server, however many are fetched.
+    """Open the files of a group of segments, with one connection per server.
 
     Args:
-        client: Reaches the controller.
-        options: The read's.
-        group: Segments, none of them consuming.
+        client: The controller client.
+        options: The options of the read.
+        group: Segments, none of which is consuming.
         folder: An empty folder of the task.
     """
-    # The controller's scheme: credentials that go to it by TLS go to no server without.
+    # Uses the controller's scheme, so that credentials sent to it over TLS are not sent to servers without
+    # TLS.
     scheme = client.config.scheme
     addresses = {
         server.name: f"{scheme}://{server.host}:{server.admin_port}"

@@ -1,7 +1,7 @@
-"""One query of one server over gRPC (``PinotQueryServer.Submit`` of Pinot's server.proto).
+"""Queries a server over gRPC (``PinotQueryServer.Submit`` in Pinot's server.proto).
 
-The two messages are described here in code: they are four fields and two, and generated files would bind to
-one version of protobuf.
+The two messages, with four and two fields, are described in code, since generated files would depend on one
+version of protobuf.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from controller_client.broker.client import without_java
+from controller_client.common.counted_text import counted_text
 from controller_client.common.redaction import mask_text
 from controller_client.config import Auth, Tls
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
@@ -31,22 +32,22 @@ _IN_MEMORY_BYTES = 64 * 2**20
 _LENGTH_BYTES = 8
 _EXTRA_TIMEOUT_S = 30.0
 _LONGEST_TEXT = 500
-# Of org.apache.pinot.common.exception.QueryException: the server is going or too busy, lacks the table or
-# segments, or took too long. Another one may do better.
+# From org.apache.pinot.common.exception.QueryException: the server is shutting down or too busy, lacks the
+# table or segments, or took too long. Another server may succeed.
 _LACKING_CODES = frozenset({210, 211, 215, 230, 235, 240, 250})
 _UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.enable_http_proxy", 0)]
 
 
 @dataclass(frozen=True)
 class ServerQuery:
-    """How servers are asked.
+    """Settings for queries of servers.
 
     Attributes:
-        timeout_ms: Milliseconds that a server may take for a query.
-        auth: Sent as metadata, for servers with access control.
-        tls: None: plain text.
-        options: Pinot's query options.
-        work_dir: Where large answers are kept; None: the system's folder.
+        timeout_ms: Time-out for a query in milliseconds.
+        auth: Credentials sent as metadata, for servers with access control.
+        tls: TLS settings; None: plain text.
+        options: Pinot query options.
+        work_dir: Folder for large answers; None: the system's temporary folder.
     """
 
     timeout_ms: int
@@ -57,14 +58,14 @@ class ServerQuery:
 
     @classmethod
     def of(cls, options: ReadOptions) -> ServerQuery:
-        """Take what concerns servers from the options."""
+        """Take the settings from the options of a read."""
         config = options.controller_config()
         tls = None if options.grpc_plain_text else config.tls
         return cls(options.server_timeout_ms, config.auth, tls, options.query_options, options.work_dir)
 
     @contextmanager
     def connect(self, server: ServerAddress) -> Iterator[ServerConnection]:
-        """Open a connection for some queries."""
+        """Open a connection for several queries."""
         with _channel(server, self.tls) as channel:
             yield ServerConnection(self, server, channel)
 
@@ -82,18 +83,18 @@ class ServerConnection:
         )
 
     def ask(self, sql: str, segments: Sequence[str], *, limit: int | None = None) -> ServerAnswer:
-        """Ask about segments, and return when the whole answer is here and was checked.
+        """Query segments; return once the complete answer was received and checked.
 
         Args:
-            sql: One SELECT without aggregation, with a LIMIT; the table's name has a type.
-            segments: Of that table.
-            limit: That of the query, if it has one that may leave rows out.
+            sql: A SELECT without aggregation, with a LIMIT and a table name with type.
+            segments: Segments of that table.
+            limit: The query's limit, if it may exclude rows.
 
         Raises:
-            NotAppliedError: The server cannot be reached, broke off or took too long.
-            AuthError: It refuses the credentials.
-            PartialResultError: It lacks segments.
-            QueryError: It finds the query wrong.
+            NotAppliedError: The server is unreachable, dropped the connection or took too long.
+            AuthError: The server rejects the credentials.
+            PartialResultError: The server lacks segments.
+            QueryError: The server rejects the query.
         """
         answer = ServerAnswer(self._query.work_dir)
         timeout_s = self._query.timeout_ms / 1000 + _EXTRA_TIMEOUT_S
@@ -120,7 +121,7 @@ class ServerConnection:
 
 
 class ServerAnswer:
-    """A server's whole answer, kept on disk when it is large; read it once, then it is closed."""
+    """A server's complete answer, stored on disk if it is large; can be read once."""
 
     def __init__(self, work_dir: str | None) -> None:
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - close() does
@@ -132,11 +133,11 @@ class ServerAnswer:
 
     @property
     def consuming(self) -> int:
-        """How many of the segments were still consuming."""
+        """Number of segments that were still consuming."""
         return self._last.metadata.get("numConsumingSegmentsQueried", 0)
 
     def add(self, payload: bytes) -> None:
-        """Keep a part; the last one is the metadata."""
+        """Store a part; the last part is the metadata."""
         rows = int.from_bytes(payload[4:8], "big")
         if rows:
             self.rows += rows
@@ -147,7 +148,7 @@ class ServerAnswer:
             self._problems.update(self._last.exceptions)
 
     def check(self, server: ServerAddress, segments: Sequence[str], limit: int | None) -> None:
-        """Compare what came with what was asked; errors as of :meth:`ServerConnection.ask`."""
+        """Check the answer against the request; raises errors as :meth:`ServerConnection.ask` does."""
         metadata = self._last.metadata
         if self._problems:
             text = "; ".join(f"{code} {_shown(message)}" for code, message in self._problems.items())
@@ -167,29 +168,29 @@ class ServerAnswer:
             )
 
     def tables(self) -> Iterator[DataTable]:
-        """Decode part by part."""
+        """Decode the answer part by part."""
         with self._file as file:
             file.seek(0)
             while head := file.read(_LENGTH_BYTES):
                 yield decode(file.read(int.from_bytes(head, "big")))
 
     def close(self) -> None:
-        """Give up what is kept."""
+        """Discard the stored parts."""
         self._file.close()
 
 
 def _check_columns(invalid_segments: int, where: str) -> None:
-    """Refuse an answer from which segments were left out since they lack a column: Pinot calls that no error.
+    """Reject an answer without the segments that lack a column, which Pinot does not treat as an error.
 
     Raises:
-        QueryError: Some were left out.
+        QueryError: The answer lacks such segments.
     """
     if invalid_segments:
         raise QueryError(
-            f"{invalid_segments} segments lack a column that is read, and would be left out",
+            f"the server skipped {counted_text(invalid_segments, 'segment')} for lack of a selected column",
             expected="segments with all columns of the schema",
             where=where,
-            remedy="reload the table's segments, leave the column out, or use 'readFrom' segments",
+            remedy="reload the table's segments, do not select the column, or set 'readFrom' to segments",
         )
 
 
@@ -221,7 +222,7 @@ def _file(path: str | None) -> bytes | None:
 
 
 def _translated(error: grpc.RpcError, server: ServerAddress) -> NotAppliedError:
-    # The error of a call that was made is also the call, though its type hides it.
+    # The error of a call is also the call itself, although its type does not show that.
     call: Any = error
     code: grpc.StatusCode = call.code()
     text = f"{server} failed: {code.name} {(call.details() or '')[:_LONGEST_TEXT]}".rstrip()
@@ -232,7 +233,7 @@ def _translated(error: grpc.RpcError, server: ServerAddress) -> NotAppliedError:
 
 @functools.cache
 def messages() -> tuple[Any, Any]:
-    """Make the classes of ServerRequest and ServerResponse."""
+    """Create the classes ServerRequest and ServerResponse."""
     file = descriptor_pb2.FileDescriptorProto(
         name="pinot_plugins/server.proto", package="org.apache.pinot.common.proto", syntax="proto3"
     )

@@ -1,4 +1,4 @@
-"""Groups of segments read from servers, with the next replica where one fails."""
+"""Reads groups of segments from servers, using another replica if one fails."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _ATTEMPTS_WHEN_SEALED = 3
 
 @dataclass(frozen=True)
 class ServedRows:
-    """Rows of some segments of one server, whole and checked.
+    """Rows of some segments from one server, complete and checked.
 
     Attributes:
         answer: The rows.
-        nulls: Where their nulls are.
+        nulls: The positions of nulls.
     """
 
     answer: ServerAnswer
     nulls: Nulls
 
     def tables(self) -> Iterator[DataTable]:
-        """Decode part by part, once."""
+        """Decode the answer part by part; can be called once."""
         return self.answer.tables()
 
 
@@ -45,18 +45,19 @@ def read_from_servers(
     nullable: Sequence[ReadColumn],
     limit: int | None,
 ) -> Iterator[ServedRows]:
-    """Read a group; a server's rows come when all of them are here, so none comes twice.
+    """Read a group; the rows of a server are yielded only once all were received, so none is yielded twice.
 
     Args:
-        query: How servers are asked.
-        group: What to read.
-        columns: What to select.
-        nullable: Those of them whose nulls are asked for.
-        limit: Most rows that are of use.
+        query: Settings for queries of servers.
+        group: The segments to read.
+        columns: The columns to select.
+        nullable: Those of the columns whose nulls are requested.
+        limit: Maximum number of rows needed.
 
     Raises:
-        PartialResultError: No server that has a segment gives its rows; names segments, servers and reasons.
-        QueryError: Pinot finds the query wrong.
+        PartialResultError: No server returns the rows of a segment; the error names segment, servers and
+            reasons.
+        QueryError: Pinot rejects the query.
     """
     waiting = list(group.segments)
     failed: dict[ServerAddress, str] = {}
@@ -65,7 +66,7 @@ def read_from_servers(
         for segment in waiting:
             server = next((each for each in segment.servers if each not in failed), None)
             if server is None:
-                raise _given_up(group, segment, failed)
+                raise _no_server(group, segment, failed)
             by_server.setdefault(server, []).append(segment)
         waiting = []
         for server, segments in by_server.items():
@@ -100,17 +101,17 @@ def _ask(
             except BaseException:
                 answer.close()
                 raise
-            # A consuming segment that is sealed meanwhile may be sorted: then rows have other numbers.
+            # If a consuming segment is sealed meanwhile, it may be sorted, which changes its row numbers.
             if consuming <= {answer.consuming}:
                 return ServedRows(answer, nulls)
             answer.close()
-    raise PartialResultError(f"{server}: segments kept being sealed while they were read")
+    raise PartialResultError(f"{server}: segments kept being sealed during the read")
 
 
 def _nulls(
     connection: ServerConnection, group: SegmentGroup, names: Sequence[str], nullable: Sequence[ReadColumn]
 ) -> tuple[Nulls, set[int]]:
-    """Return where the nulls are, and how many segments were still consuming."""
+    """Return the positions of nulls, and how many segments were still consuming."""
     nulls, consuming = {}, set()
     for column in nullable:
         found = connection.ask(select_nulls(group.table, column, group.where), names)
@@ -119,12 +120,12 @@ def _nulls(
     return nulls, consuming
 
 
-def _given_up(
+def _no_server(
     group: SegmentGroup, segment: SegmentToRead, failed: dict[ServerAddress, str]
 ) -> PartialResultError:
     reasons = "; ".join(failed[server] for server in segment.servers)
     return PartialResultError(
-        f"no server returned the segment {segment.name} of {group.table}: {reasons}",
-        expected=f"an answer of {' or '.join(str(server) for server in segment.servers)}",
-        remedy="start these servers; when the table was overwritten while it was read, read it again",
+        f"no server returned segment {segment.name} of {group.table}: {reasons}",
+        expected=f"an answer from {' or '.join(str(server) for server in segment.servers)}",
+        remedy="start these servers; if the table was overwritten during the read, read it again",
     )

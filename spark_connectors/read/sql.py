@@ -1,4 +1,4 @@
-"""The queries that read rows, in Pinot's SQL."""
+"""Builds the SQL queries that read rows."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = [
 ]
 
 NO_LIMIT = 2**31 - 1
-"""Without a LIMIT, Pinot returns 10 rows."""
+"""Used because Pinot returns 10 rows without a LIMIT."""
 
 SEGMENT = '"$segmentName"'
 DOC_ID = '"$docId"'
 
 
 def quoted(name: str) -> str:
-    """Quote a name of a table or column."""
+    """Quote the name of a table or column."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def all_of(*predicates: str | None) -> str | None:
-    """Join predicates; a comment at the end of one does not swallow the rest."""
+    """Join predicates with AND, so that a comment at the end of one does not hide the rest."""
     given = [f"({predicate}\n)" for predicate in predicates if predicate]
     return " AND ".join(given) or None
 
@@ -44,15 +44,16 @@ def select_rows(
     with_position: bool,
     times_as_long: bool = False,
 ) -> str:
-    """Select the columns' values.
+    """Return a query for the values of columns.
 
     Args:
-        table: Name with type, or the raw name for a broker.
-        columns: What to select.
-        where: Predicate.
-        limit: Most rows; None: all.
-        with_position: Segment name and row number in it come after the columns.
-        times_as_long: Brokers write timestamps in their own time zone, but not numbers.
+        table: Table name with type, or the raw name for a broker.
+        columns: The columns to select.
+        where: The predicate.
+        limit: Maximum number of rows; None: all.
+        with_position: Whether to select segment name and row number after the columns.
+        times_as_long: Whether to select timestamps as numbers, since brokers format timestamps in their own
+            time zone.
     """
     selected = [
         f"CAST({quoted(each.name)} AS LONG)"
@@ -66,16 +67,16 @@ def select_rows(
 
 
 def select_nulls(table: str, column: ReadColumn, where: str | None) -> str:
-    """Select where the nulls of a column are.
+    """Return a query for the positions of a column's nulls.
 
-    ``is_null(column)`` in the list of what is selected would return it with the rows, but in 0.11.0 it misses
-    the first null after each 10,000 rows; the predicate does not.
+    Selecting ``is_null(column)`` would return them with the rows, but in 0.11.0 it misses the first null
+    after each 10,000 rows. The predicate does not.
     """
     return _select([SEGMENT, DOC_ID], table, all_of(where, f"{quoted(column.name)} IS NULL"), None)
 
 
 def count_by_segment(table: str, where: str | None) -> str:
-    """Count rows by segment."""
+    """Return a query for the number of rows by segment."""
     rest = f" WHERE {where}" if where else ""
     return (
         f"SELECT {SEGMENT}, COUNT(*) FROM {quoted(table)}{rest}"  # noqa: S608 - see _select

@@ -1,4 +1,4 @@
-"""A task's side of a read, in a Python worker of an executor."""
+"""The task of a read, in a Python worker of an executor."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["ReadTask"]
 
 @dataclass(frozen=True)
 class ReadTask:
-    """Reads groups of segments, or whole tables through a broker, into record batches.
+    """Reads groups of segments, or entire tables through a broker, into record batches.
 
     Attributes:
-        options: The read's.
-        schema: The table's, as the controller gives it.
-        columns: What the DataFrame has.
-        nullable: Those of them whose nulls come as nulls.
+        options: The options of the read.
+        schema: The table's schema as returned by the controller.
+        columns: The columns of the DataFrame.
+        nullable: Those of the columns whose nulls are returned as nulls.
     """
 
     options: ReadOptions
@@ -44,7 +44,7 @@ class ReadTask:
         return self._limited(part for group in groups for part in self._group(group))
 
     def tables(self, tables: Sequence[WholeTable]) -> Iterator[pa.RecordBatch]:
-        """Yield tables' rows as a broker gives them."""
+        """Yield the rows of tables as returned by a broker."""
         return self._limited(self._brokered(tables))
 
     def _brokered(self, tables: Sequence[WholeTable]) -> Iterator[tuple[DataTable, Nulls]]:
@@ -84,7 +84,7 @@ class ReadTask:
                 yield table, served.nulls
 
     def _fetched(self, group: SegmentGroup) -> Iterator[tuple[DataTable, Nulls]]:
-        # They need Java, which other ways of reading do not.
+        # Imported here, since only this way of reading needs Java.
         from spark_connectors.read.local_segments import LocalSegment
         from spark_connectors.read.segment_files import open_segment_files
 

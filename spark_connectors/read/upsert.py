@@ -1,7 +1,7 @@
-"""At which version a read sees an upsert table: found once, when Spark plans the job.
+"""Determines the version at which an upsert table is read, once, when Spark plans the job.
 
-Servers and brokers are told it as any query tells it: by a condition of Pinot 0.11, by a query option later.
-Segments in the deep store know no versions: these are in the servers' copies alone.
+Servers and brokers receive the version as in any query: as a predicate in Pinot 0.11, as a query option in
+later versions. Segments in the deep store have no versions, which only the servers' copies contain.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _SKIPPED = (("skipUpsert", "true"),)
 
 @dataclass(frozen=True)
 class SeenVersion:
-    """How servers and brokers are told which rows of a table to give.
+    """The version as passed to servers and brokers.
 
     Attributes:
-        where: A condition; None: none.
+        where: A predicate; None: none.
         options: Query options.
-        by_version: Whether there is a version: then brokers must not leave out segments.
+        by_version: Whether there is a version, in which case brokers must not omit segments.
     """
 
     where: str | None = None
@@ -47,49 +47,49 @@ class SeenVersion:
     by_version: bool = False
 
     def added_to(self, options: ReadOptions) -> ReadOptions:
-        """Return a read's options with these query options."""
+        """Return the options of a read with these query options added."""
         return replace(options, query_options=(*options.query_options, *self.options))
 
 
 ALL_ROWS = SeenVersion()
-"""Of a table that is no upsert table."""
+"""Used for tables that are not upsert tables."""
 
 
 def check_way(options: ReadOptions, config: TableConfig) -> None:
-    """Check that an upsert table can be read in the way that is asked for.
+    """Check that an upsert table can be read as requested.
 
     Raises:
-        ConfigError: Segments are asked for, which lack what servers have written into theirs.
+        ConfigError: ``readFrom`` is segments, whose files lack what servers have written into their copies.
     """
     if options.read_from is not ReadFrom.SEGMENTS or not is_upsert(config):
         return
     if not VersionOptions.of(options.version_options()).skip:
         raise ConfigError(
-            f"{config.name_with_type} is an upsert table: its segments in the deep store do not know which "
-            f"rows are replaced",
-            remedy="use 'readFrom' servers; 'skipUpsert' true reads all rows of the segments",
+            f"{config.name_with_type} is an upsert table, whose segments in the deep store do not record "
+            "which rows are replaced",
+            remedy="set 'readFrom' to servers, or set 'skipUpsert' to true to read all rows of the segments",
         )
     named = {VALID_FROM, VALID_UNTIL}.intersection(options.columns)
     if named:
         raise ConfigError(
-            f"{' and '.join(sorted(named))} of the segments of {config.name_with_type} in the deep store "
-            f"are not those that servers have",
-            remedy="use 'readFrom' servers, or leave these columns out",
+            f"{' and '.join(sorted(named))} in the segments of {config.name_with_type} in the deep store "
+            "differ from the servers' values",
+            remedy="set 'readFrom' to servers, or do not select these columns",
         )
 
 
 def seen_version(client: ControllerClient, options: ReadOptions, config: TableConfig) -> SeenVersion:
-    """Find the version at which a read sees a table; before its segments are looked up.
+    """Find the version at which a table is read; to be called before finding its segments.
 
     Args:
-        client: Of the cluster.
-        options: The read's.
-        config: The table's.
+        client: The controller client.
+        options: The options of the read.
+        config: The table's config.
 
     Raises:
-        RefusedQueryError: The table cannot be seen at one version, or not at that one.
+        RefusedQueryError: The table cannot be read at one version, or not at the requested one.
         NoMarkError: No version is complete on all servers.
-        SourceError: Kafka does not answer about an earlier version.
+        SourceError: Kafka does not answer, which is needed for an earlier version.
     """
     if not is_upsert(config):
         return ALL_ROWS
@@ -120,10 +120,10 @@ def seen_version(client: ControllerClient, options: ReadOptions, config: TableCo
 
 
 def versioned_query(client: ControllerClient, options: ReadOptions, query: str) -> VersionedQuery:
-    """Return the option ``query`` as it is sent: at one version of each upsert table that it names.
+    """Return the option ``query`` as sent to brokers: at one version of each upsert table that it names.
 
     Raises:
-        RefusedQueryError: It cannot be answered at one version, or not at that one.
+        RefusedQueryError: The query cannot be answered at one version, or not at the requested one.
         NoMarkError: No version is complete on all servers, or a broker does not query all segments yet.
     """
     given = options.version_options()
@@ -139,7 +139,7 @@ def versioned_query(client: ControllerClient, options: ReadOptions, query: str) 
 
 
 def _names_upsert_table(client: ControllerClient, query: str) -> bool:
-    """Whether a query may read one; asks the controller alone, as ZooKeeper may be out of reach here."""
+    """Whether a query may read an upsert table; asks only the controller, as ZooKeeper may be unreachable."""
     tables = TableNames(client.tables.list(TableType.REALTIME))
     named = {table for word in queried_words(query) for table in tables.alike(word)}
     return any(is_upsert(client.tables.get(table)) for table in sorted(named))

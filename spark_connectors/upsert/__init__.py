@@ -1,1 +1,1 @@
-"""The key coordinator of upsert tables: a Spark query from a table's input topic to its updates topic."""
+"""The key coordinator of upsert tables as a Spark query from a table's input topic to its updates topic."""

@@ -1,10 +1,11 @@
-"""The state of one bucket of keys: a base that is seldom written, and what came since, batch by batch.
+"""The state of one bucket of keys: a base that is rarely written, and newer entries batch by batch.
 
-A batch has few of a bucket's keys. If the bucket were one value, each batch would read and write all of its
-keys; so a batch appends what it changed, and the base is written anew when that has grown to more than it is
-worth. A worker keeps bases, and what came since, by their fingerprints, which stand in the bucket's head:
-what is not the state of this batch (a retried task, another worker before) is not taken, but read. So a batch
-mostly reads the head alone: all state goes through a socket to Spark's JVM, byte by byte.
+A batch contains few of a bucket's keys. If the bucket were one value, each batch would read and write all of
+its keys. Instead, a batch appends its changes, and the base is rewritten once the changes have grown too
+large. A worker caches bases and newer entries by their fingerprints, which are stored in the bucket's head.
+Cached state that does not belong to this batch (after a retried task, or a change of worker) is not used but
+read again. So a batch usually reads only the head; all state passes through a socket to Spark's JVM, byte by
+byte.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _SMALLEST_BASE = 512
 
 
 class Value(Protocol):
-    """Spark's state variable of one column of bytes."""
+    """Spark's state variable with one column of bytes."""
 
     def get(self) -> tuple[bytes] | None:
-        """Return the value, if there is one."""
+        """Return the value; None if it is not set."""
         ...
 
     def update(self, newValue: tuple[bytes]) -> None:  # noqa: N803  # Spark's name
@@ -40,10 +41,10 @@ class Value(Protocol):
 
 
 class Log(Protocol):
-    """Spark's state variable of a list of such."""
+    """Spark's state variable with a list of such values."""
 
     def get(self) -> Iterator[tuple[bytes]]:
-        """Return the values, in the order in which they were appended."""
+        """Return the values in the order in which they were appended."""
         ...
 
     def appendValue(self, newState: tuple[bytes]) -> None:  # noqa: N802, N803  # Spark's names
@@ -60,8 +61,8 @@ class BucketState:
     """The state variables of a bucket.
 
     Attributes:
-        head: The fingerprints of the base and of what came since.
-        newer: What came since: the present records of the keys that each batch had.
+        head: The fingerprints of the base and of the newer entries.
+        newer: The newer entries: for each batch, the current records of its keys.
         base: The base.
     """
 
@@ -71,10 +72,10 @@ class BucketState:
 
 
 class EntriesCache:
-    """Bases, and what came since, that a worker has seen last, by fingerprint.
+    """The most recently used bases and newer entries of a worker, by fingerprint.
 
     Args:
-        most_entries: How many entries it holds at most, of all together; 37 bytes each.
+        most_entries: Maximum total number of entries; 37 bytes each.
     """
 
     def __init__(self, most_entries: int) -> None:
@@ -83,14 +84,14 @@ class EntriesCache:
         self._entries = 0
 
     def get(self, fingerprint: bytes) -> Entries | None:
-        """Return what is known by it."""
+        """Return the entries with a fingerprint; None if they are not cached."""
         found = self._known.get(fingerprint)
         if found is not None:
             self._known.move_to_end(fingerprint)
         return found
 
     def put(self, fingerprint: bytes, entries: Entries) -> None:
-        """Remember entries; those unused for longest go."""
+        """Cache entries, evicting the least recently used ones."""
         self.drop(fingerprint)
         self._known[fingerprint] = entries
         self._entries += len(entries)
@@ -98,7 +99,7 @@ class EntriesCache:
             self.drop(next(iter(self._known)))
 
     def drop(self, fingerprint: bytes) -> None:
-        """Forget entries, if they are there."""
+        """Remove entries from the cache, if present."""
         gone = self._known.pop(fingerprint, None)
         self._entries -= len(gone) if gone is not None else 0
 
@@ -106,20 +107,20 @@ class EntriesCache:
 def advance(
     state: BucketState, cache: EntriesCache, records: Entries, floors: Sequence[int]
 ) -> tuple[Resolution, int]:
-    """Bring a bucket over one batch of its records.
+    """Apply one batch of records to a bucket.
 
-    The same state and the same records give the same result and the same state, in whatever order the records
-    come: a batch that is run again does what it did.
+    The same state and the same records, in any order, result in the same new state and the same resolution: a
+    repeated batch has the same effect.
 
     Args:
-        state: The bucket's.
-        cache: The worker's.
-        records: Of the batch; at least one.
-        floors: As of :func:`controller_client.coordinator.rules.live`; the same whenever the batch is run.
+        state: The bucket's state.
+        cache: The worker's cache.
+        records: The records of the batch; at least one.
+        floors: As for :func:`controller_client.coordinator.rules.live`; the same each time the batch runs.
 
     Returns:
-        What the batch does, and by how many keys the bucket has grown; a key that is not known any more
-        counts until the base is written.
+        The resolution of the batch, and by how many keys the bucket has grown. A forgotten key counts until
+        the base is rewritten.
     """
     found = state.head.get()
     head = found[0] if found is not None else _NOTHING * 2
@@ -135,9 +136,9 @@ def advance(
     growth = len(result.entries) - len(known)
     newer = newer.merged(result.entries)
     cache.drop(newer_mark)
-    # With n newer entries at the most, a base of b and r records a batch, a batch merges n / 2 entries and
-    # writes, each n / r batches, the base: least where n² = 2 b r. Spread, so that not all buckets do it at
-    # once.
+    # With at most n newer entries, a base of b entries and r records per batch, a batch merges n / 2 entries
+    # on average and rewrites the base every n / r batches. The cost is least if n² = 2 b r. The spread keeps
+    # buckets from rewriting their bases all at once.
     spread = 0.5 + base_mark[0] / 255
     if len(newer) > _SMALLEST_BASE and len(newer) ** 2 > 2 * len(base) * len(records) * spread:
         whole = base.merged(newer)

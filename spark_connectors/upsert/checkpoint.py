@@ -1,6 +1,6 @@
-"""What Spark's checkpoint of a query shows: which offsets of the input each batch has.
+"""Reads from Spark's checkpoint of a query which input offsets each batch covers.
 
-It is read through Spark's own file systems, so it may be wherever Spark can write it.
+The checkpoint is read through Spark's own file systems, so it may be anywhere that Spark can write.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from spark_connectors.faults import in_short
 __all__ = ["Checkpoint"]
 
 _OFFSETS_LINE = 2
-"""Of a batch: the format's version, the batch's settings, then a line for each source: there is one."""
+"""In a batch's file, after the format version and the batch's settings: one line per source, here one."""
 
 
 class Checkpoint:
     """A query's checkpoint; used by the driver.
 
     Args:
-        spark: Its session.
-        uri: The checkpoint's location.
+        spark: The Spark session.
+        uri: Location of the checkpoint.
     """
 
     def __init__(self, spark: SparkSession, uri: str) -> None:
         self.uri = uri
-        jvm: Any = spark._jvm  # noqa: SLF001  # Spark's file systems have no other way in
+        jvm: Any = spark._jvm  # noqa: SLF001  # the only access to Spark's file systems
         context: Any = spark.sparkContext._jsc  # noqa: SLF001
         try:
             self._path = jvm.org.apache.hadoop.fs.Path
             self._files = self._path(uri).getFileSystem(context.hadoopConfiguration())
         except Py4JError as error:
             raise SourceError(
-                f"Spark does not accept the checkpoint's location: {in_short(error)}", where=uri
+                f"Spark cannot access the location of the checkpoint: {in_short(error)}", where=uri
             ) from error
 
     def newest_batch(self) -> int | None:
-        """The newest batch that was begun; None before the first."""
+        """Return the newest batch that was started; None before the first."""
         folder = self._path(f"{self.uri}/offsets")
         if not self._files.exists(folder):
             return None
@@ -50,22 +50,22 @@ class Checkpoint:
         return max((int(name) for name in names if name.isdecimal()), default=None)
 
     def is_committed(self, batch: int) -> bool:
-        """Whether a batch is done, so that it is not run again."""
+        """Return whether a batch is done, so that it will not run again."""
         return bool(self._files.exists(self._path(f"{self.uri}/commits/{batch}")))
 
     def ends(self, batch: int) -> Mapping[int, int]:
-        """The offset after the last one of a batch, by partition."""
+        """Return the offset after the last one of a batch, by partition."""
         return _offsets(self._read(f"offsets/{batch}").splitlines()[_OFFSETS_LINE])
 
     def begins(self, batch: int) -> Mapping[int, int]:
-        """The first offset of a batch, by partition; one that came with the batch is not in it."""
+        """Return the first offset of a batch, by partition, without partitions that are new in the batch."""
         if batch > 0:
             return self.ends(batch - 1)
-        # Spark's Kafka source writes where the query began, after a zero byte and the format's version.
+        # Spark's Kafka source records the start of the query after a zero byte and the format version.
         return _offsets(self._read("sources/0/0").splitlines()[1])
 
     def remove(self) -> None:
-        """Delete the checkpoint, and the state with it."""
+        """Delete the checkpoint, including the state."""
         self._files.delete(self._path(self.uri), True)  # recursive
 
     def _read(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The key coordinator: one Spark query for one table, and what goes around it."""
+"""The key coordinator of a table: one Spark query, its supervision and its recovery."""
 
 from __future__ import annotations
 
@@ -50,32 +50,32 @@ logger = logging.getLogger(__name__)
 ENGINE = "spark"
 _CHECK_EVERY_S = 1
 _NEW_FLOORS_S = 6 * 3600.0
-"""So often the query is started again, to forget keys whose rows are gone."""
+"""Interval at which the query is restarted, to forget keys whose rows no longer exist."""
 _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # A batch writes what it changed, not all files of the store.
+    # A batch writes its changes instead of all files of the store.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    # Columns "k" and "K" are two in Pinot.
+    # "k" and "K" are different columns in Pinot.
     "spark.sql.caseSensitive": "true",
 }
 
 
 @dataclass(frozen=True)
 class CoordinatorOptions:
-    """How a coordinator runs.
+    """The options of a coordinator.
 
     Attributes:
-        checkpoint: Where its generations' checkpoints are: a location that driver and executors reach.
-        partitions: Parts of the state in a new generation.
-        buckets: Buckets of keys in a new generation.
-        trigger_interval_s: At least so long from the start of one version to that of the next.
-        most_rows: Of one version.
-        replication: Of a new updates topic.
-        once: End when all that is there is done.
-        fail_on_data_loss: Whether rows that Kafka has deleted before they were read are an error.
+        checkpoint: Location of the generations' checkpoints, reachable by driver and executors.
+        partitions: Number of state partitions in a new generation.
+        buckets: Number of key buckets in a new generation.
+        trigger_interval_s: Minimum time from the start of one version to the start of the next.
+        most_rows: Maximum number of rows in a version.
+        replication: Replication of a new updates topic.
+        once: End once all available rows are processed.
+        fail_on_data_loss: Whether it is an error if Kafka has deleted rows that were not read yet.
     """
 
     checkpoint: str
@@ -89,19 +89,19 @@ class CoordinatorOptions:
 
 
 class Coordinator:
-    """Runs the query until it is asked to stop, through failures and rebuilds.
+    """Runs the query until it is told to stop, recovering from failures and handling rebuilds.
 
     Args:
-        spark: Where it runs; not a session of Spark Connect.
+        spark: The session that runs it; not a Spark Connect session.
         store: The cluster's ZooKeeper.
         plan: The table.
-        options: See there.
-        clock: Time.
-        lock: The table's, held.
-        on_version: Called after each version, in a thread of Spark's.
-        note: Called with lines for people.
-        on_check: See :class:`~controller_client.coordinator.engines.CoordinatorRun`.
-        on_failure: Likewise.
+        options: The coordinator's options.
+        clock: The clock.
+        lock: The table's lock, acquired.
+        on_version: Called after each version, in a thread of Spark.
+        note: Prints a line for the operator.
+        on_check: As in :class:`~controller_client.coordinator.engines.CoordinatorRun`.
+        on_failure: As in :class:`~controller_client.coordinator.engines.CoordinatorRun`.
     """
 
     def __init__(
@@ -133,19 +133,19 @@ class Coordinator:
             spark.conf.set(key, value)
 
     def run(self, stop: threading.Event) -> None:
-        """Run until ``stop`` is set or, with ``once``, all is done.
+        """Run until ``stop`` is set or, with ``once``, until all available rows are processed.
 
         Raises:
             ConflictError: The lock was lost.
-            FormatVersionError: A later release has led the table: its state is not for this one.
-            SourceError: The query failed ten times without a version between, or Kafka did not answer.
-            UnreachableError: Likewise, as ZooKeeper did not answer.
-            OutcomeUnknownError: Likewise, as its answers were lost.
+            FormatVersionError: A later release has coordinated the table; this one cannot read its state.
+            SourceError: The query failed ten times in a row without a version, or Kafka did not answer.
+            UnreachableError: The same, because ZooKeeper did not answer.
+            OutcomeUnknownError: The same, because its answers were lost.
         """
         self._retries.run(lambda: self._run_query(stop), stop)
 
     def _run_query(self, stop: threading.Event) -> bool:
-        """Run the query once; whether all is done."""
+        """Run the query once; return whether all is done."""
         self._refuse_without_lock()
         try:
             return self._watch_query(stop)
@@ -153,8 +153,8 @@ class Coordinator:
             raise SourceError(
                 f"the query failed: {in_short(error)}",
                 where=self._plan.table,
-                remedy="see the lines that Spark wrote to stderr; where they report that data was lost "
-                "in the topic, begin again with --allow-data-loss",
+                remedy="see Spark's output on stderr; if it reports data loss in the topic, start again with "
+                "--allow-data-loss",
             ) from error
 
     def _watch_query(self, stop: threading.Event) -> bool:
@@ -193,7 +193,7 @@ class Coordinator:
             raise ConflictError(
                 "the table's lock was lost",
                 where=self._lock.path,
-                remedy="start the coordinator again, unless another one runs by now",
+                remedy="start the coordinator again, unless another one is running by now",
             )
 
     def _start(self, generation: Generation, delivery: Delivery) -> StreamingQuery:
@@ -216,9 +216,9 @@ class Coordinator:
             return writer.start()
         except (PySparkException, Py4JError) as error:
             raise SetupError(
-                f"the query does not start: {in_short(error)}",
+                f"the query failed to start: {in_short(error)}",
                 where=self._plan.table,
-                remedy="see the lines that Spark wrote to stderr",
+                remedy="see Spark's output on stderr",
             ) from error
 
     def _delivery(self, generation: Generation, sink: _Sink) -> Delivery:
@@ -242,7 +242,7 @@ class Coordinator:
         )
 
     def _generation(self, sent: SentVersions) -> Generation:
-        """The present generation, or a new one where that is asked for, or where it cannot go on."""
+        """Return the current generation, or a new one if requested or if the current one cannot continue."""
         plan = self._plan
         now = read_generation(self._store, plan.table)
         present = incarnation_of(self._store, plan)
@@ -257,7 +257,7 @@ class Coordinator:
             checkpoint = Checkpoint(self._spark, self._uri(now))
             batch = checkpoint.newest_batch()
             if not now.has_sent(newest, batch):
-                reason = f"the checkpoint {self._uri(now)} is not that of version {newest}, which was sent"
+                reason = f"the checkpoint {self._uri(now)} does not match version {newest}, which was sent"
             elif recorded > sent.newest():
                 reason = f"the updates topic has lost version {recorded}"
             elif batch is None or checkpoint.is_committed(batch):
@@ -280,13 +280,13 @@ class Coordinator:
         if now is not None and now.engine == ENGINE:
             Checkpoint(self._spark, self._uri(now)).remove()
         self._note(
-            f"generation {new.number} begins at version {new.base}, in {new.partitions} partitions and "
+            f"generation {new.number} starts at version {new.base} with {new.partitions} partitions and "
             f"{new.buckets} buckets: {reason}"
         )
         return new
 
     def _with_floors(self, generation: Generation) -> Generation:
-        """The generation with the floors of now; no batch of it is under way."""
+        """Return the generation with the current floors; must not be called during a batch."""
         raised = self._floors.after(generation.floors)
         if raised == generation.floors:
             return generation
@@ -310,7 +310,7 @@ def _lag(query: StreamingQuery) -> int | None:
 
 
 class _Sink:
-    """The updates topic, with what a new one is made with."""
+    """The updates topic, with the settings for a new one."""
 
     def __init__(self, topic: UpdatesTopic, retention_ms: int, replication: int) -> None:
         self._topic = topic
@@ -320,5 +320,5 @@ class _Sink:
         self.send_ends = topic.send_ends
 
     def ensure(self, partitions: int) -> int:
-        """Have at least this many partitions; returns how many there are."""
+        """Ensure at least this many partitions; return the actual number."""
         return self._topic.ensure(partitions, retention_ms=self._retention_ms, replication=self._replication)

@@ -1,7 +1,7 @@
-"""What is done with each batch on the driver: its events, then its end, then the coordinator's record.
+"""Delivers each batch on the driver: sends its events, then its end, then writes the coordinator's record.
 
-A batch that failed, or whose driver was killed, is run again by Spark with the same input and the same state:
-it has the same version and the same events, and what was sent of it is sent again.
+If a batch failed or its driver was killed, Spark runs it again with the same input and the same state. It has
+the same version and the same events, which are sent again.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ __all__ = ["Batches", "Delivery", "Sink"]
 
 
 class Batches(Protocol):
-    """Reads which offsets of the input a batch has; see ``Checkpoint``."""
+    """Returns the input offsets of a batch; see ``Checkpoint``."""
 
     def begins(self, batch: int) -> Mapping[int, int]:
-        """The first offset, by partition."""
+        """Return the first offset, by partition."""
         ...
 
     def ends(self, batch: int) -> Mapping[int, int]:
-        """The offset after the last, by partition."""
+        """Return the offset after the last, by partition."""
         ...
 
 
 class Sink(Protocol):
-    """Takes messages; see ``UpdatesTopic``. A call returns when they are safe."""
+    """Accepts messages; see ``UpdatesTopic``. A call returns once the messages are durable."""
 
     def ensure(self, partitions: int) -> int:
-        """Have at least this many partitions; returns how many there are."""
+        """Ensure at least this many partitions; return the actual number."""
         ...
 
     def send_events(self, events: Mapping[int, Events]) -> None:
@@ -58,15 +58,15 @@ class Delivery:
     """Spark's ``foreachBatch`` function of one run of the query.
 
     Args:
-        generation: The present one.
-        batches: Of its checkpoint.
+        generation: The current generation.
+        batches: The batches of its checkpoint.
         sink: The updates topic.
-        record: The coordinator's record as it is.
+        record: The coordinator's current record.
         write: Writes that record.
         on_version: Called after each batch.
-        may_send: False once somebody else may hold the table's lock.
-        lag: As of ``VersionReport``.
-        clock: For the time of ends.
+        may_send: Returns False once somebody else may hold the table's lock.
+        lag: Returns the lag, as in ``VersionReport``.
+        clock: The clock, for the time of ends.
     """
 
     def __init__(
@@ -95,16 +95,16 @@ class Delivery:
         self._closed = False
 
     def close(self) -> None:
-        """Send nothing any more; waits for the batch that is being sent."""
+        """Stop sending, after waiting for the batch that is being sent."""
         with self._one_at_a_time:
             self._closed = True
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        """Deliver a batch; runs in a thread of the driver that Spark's JVM calls into."""
-        table = frame.toArrow()  # the one action on it: each would run the batch
+        """Deliver a batch; called by Spark's JVM in a thread of the driver."""
+        table = frame.toArrow()  # the only action, since each one would run the batch
         with self._one_at_a_time:
             if self._closed or not self._may_send():
-                raise ConflictError("this coordinator is stopping: the batch is left to the next one")
+                raise ConflictError("this coordinator is stopping; the next one delivers the batch")
             self._deliver(table, batch)
 
     def _deliver(self, table: pa.Table, batch: int) -> None:
@@ -130,7 +130,7 @@ class Delivery:
     def _record_batch(self, table: pa.Table, batch: int, events: int, held_back: bool, now_ms: int) -> None:
         old, version = self._record, self._generation.base + batch
         rows, unread, growth = (sum(table.column(name).to_pylist()) for name in ("rows", "unread", "growth"))
-        # A batch that is run again after its record was written is counted already.
+        # A batch that runs again after its record was written is already counted.
         again = old.generation == self._generation.number and int(old.details.get("sent", -1)) >= version
         keys = old.keys if again else (old.keys if batch else 0) + growth
         unread_before = int(old.details.get("unread", 0)) if again or batch else 0
@@ -174,5 +174,5 @@ def _events(table: pa.Table, version: int) -> dict[int, Events]:
 
 
 def _sorted(parts: list[bytes]) -> NDArray[np.int64]:
-    # Sorted, so that a batch that is sent again is sent as it was.
+    # Sorted, so that a repeated batch sends identical messages.
     return np.sort(np.frombuffer(b"".join(parts), "<i8").astype(np.int64))

@@ -1,4 +1,4 @@
-"""The engine ``spark`` of key coordinators: a Spark query, for what outgrows one machine."""
+"""The engine ``spark`` of key coordinators: a Spark query, for tables that outgrow one machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["run_on_spark"]
 
 _INTERVAL_S = 1.0
 _MOST_ROWS = 200_000
-"""A batch costs about a second, however few rows it has."""
+"""A batch takes about a second, however few rows it has."""
 
 
 def run_on_spark(run: CoordinatorRun) -> None:
@@ -22,15 +22,15 @@ def run_on_spark(run: CoordinatorRun) -> None:
 
     Raises:
         SetupError: Spark does not start, or has no Kafka source.
-        ConflictError: As :meth:`Coordinator.run`.
-        SourceError: Likewise.
+        ConflictError: As for :meth:`Coordinator.run`.
+        SourceError: As for :meth:`Coordinator.run`.
     """
     if run.standby:
         raise ConfigError(
-            "the engine spark has no standby: its state is where every driver reaches it",
+            "the engine spark needs no standby: its state is stored where every driver can reach it",
             expected="--engine local",
             where="--standby",
-            remedy="start it again, or have the cluster manager do so",
+            remedy="remove the option; after a failure, restart it or let the cluster manager do so",
         )
     settings = run.settings
     spark = start_spark_with_kafka(
@@ -58,5 +58,5 @@ def run_on_spark(run: CoordinatorRun) -> None:
     try:
         coordinator.run(stop)
     finally:
-        with suppress(Exception):  # the signal may have ended Spark's JVM, too
+        with suppress(Exception):  # the signal may have ended Spark's JVM as well
             spark.stop()

@@ -1,4 +1,4 @@
-"""How Spark's Kafka source reads a table's input."""
+"""Options of Spark's Kafka source for a table's input topic."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _ACCESS = ("security.", "sasl.", "ssl.")
 
 
 def source_options(stream: StreamConfig, most_rows: int, *, fail_on_data_loss: bool) -> dict[str, str]:
-    """Return the options of Spark's Kafka source; they may hold credentials.
+    """Return the options of Spark's Kafka source, which may contain credentials.
 
     Args:
-        stream: The table's.
-        most_rows: Of a batch.
-        fail_on_data_loss: Whether rows that Kafka has deleted before they were read are an error.
+        stream: The table's stream config.
+        most_rows: Maximum number of rows in a batch.
+        fail_on_data_loss: Whether it is an error if Kafka has deleted rows that were not read yet.
     """
     access = {f"kafka.{key}": value for key, value in stream.values.items() if key.startswith(_ACCESS)}
     return {

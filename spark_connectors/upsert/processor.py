@@ -15,18 +15,18 @@ from spark_connectors.upsert.bucket_state import BucketState, EntriesCache, adva
 __all__ = ["COUNTS", "NO_BUCKET", "RESULT_SCHEMA", "BucketProcessor"]
 
 NO_BUCKET = -1
-"""The bucket of records that have no key: they are counted."""
+"""The bucket of records without a key, which are only counted."""
 
 COUNTS = -1
-"""In place of a partition: the row of a bucket's counts."""
+"""Used instead of a partition in the row with a bucket's counts."""
 
 RESULT_SCHEMA = "partition int, inserted binary, deleted binary, rows long, unread long, growth long"
-"""``inserted``, ``deleted``: offsets of one partition, each 8 bytes, little-endian. ``rows``, ``unread`` and
-``growth`` stand in the row of counts: records, records without a key, and keys that were added."""
+"""``inserted``, ``deleted``: offsets of one partition, 8 bytes each, little-endian. The row of counts has
+``rows``, ``unread`` and ``growth``: the number of records, of records without a key, and of added keys."""
 
 _STATE_SCHEMA = "value binary"
 _KEYS_IN_MEMORY = 10_000_000
-"""Of one Python worker, of which Spark has one for each task that runs at once: 450 MB."""
+"""Per Python worker, of which Spark has one for each concurrent task: 450 MB."""
 
 _cache = EntriesCache(_KEYS_IN_MEMORY)
 
@@ -42,7 +42,7 @@ class BucketProcessor(StatefulProcessor):
         self._floors = tuple(floors)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Spark's call at the start of each task; runs in its Python worker."""
+        """Initialize the state; called by Spark at the start of each task, in its Python worker."""
         self._state = BucketState(
             handle.getValueState("head", _STATE_SCHEMA),
             handle.getListState("newer", _STATE_SCHEMA),
@@ -55,7 +55,7 @@ class BucketProcessor(StatefulProcessor):
         rows: Iterator[Any],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        """Spark's call for each bucket that a batch has records of; runs in the task's Python worker."""
+        """Resolve a bucket's records of a batch; called by Spark in the task's Python worker."""
         frames: list[pd.DataFrame] = list(rows)
         if key[0] == NO_BUCKET:
             unread = sum(len(frame) for frame in frames)

@@ -1,6 +1,6 @@
-"""From Kafka's messages to records of keys, in Spark: whole columns, by the same code as everywhere.
+"""Converts Kafka messages to key records in Spark, column by column, with the code that all engines share.
 
-A batch's messages go to the Python workers as Arrow and come back as records; what they are is decided by
+The Python workers receive a batch's messages as Arrow data and return records, read by
 :mod:`controller_client.coordinator.reading`.
 """
 
@@ -20,7 +20,7 @@ from spark_connectors.upsert.processor import NO_BUCKET
 __all__ = ["RECORD_SCHEMA", "records_of"]
 
 RECORD_SCHEMA = "bucket int, high long, low long, partition int, offset long, `order` long, tombstone boolean"
-"""``high`` and ``low`` are the bits of unsigned numbers. A message without a key has its bucket alone."""
+"""``high`` and ``low`` are the bits of unsigned numbers. Messages without a key only have a bucket."""
 
 _TYPES = [
     ("bucket", pa.int32()),
@@ -34,15 +34,15 @@ _TYPES = [
 
 
 def records_of(messages: DataFrame, recipe: Recipe, buckets: int) -> DataFrame:
-    """Read Kafka's messages.
+    """Read Kafka messages.
 
     Args:
-        messages: As Spark's Kafka source gives them.
-        recipe: How they are read.
-        buckets: How many buckets of keys there are.
+        messages: As returned by Spark's Kafka source.
+        recipe: How to read them.
+        buckets: Number of key buckets.
 
     Returns:
-        Columns as :data:`RECORD_SCHEMA`; the bucket is ``NO_BUCKET`` of messages without a key.
+        Columns as in :data:`RECORD_SCHEMA`; messages without a key have the bucket ``NO_BUCKET``.
     """
     columns = messages.select(
         "partition", "offset", fn.unix_millis("timestamp").alias("time_ms"), "key", "value"
@@ -52,7 +52,7 @@ def records_of(messages: DataFrame, recipe: Recipe, buckets: int) -> DataFrame:
 
 def _reads(recipe: Recipe, buckets: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Spark's call for a part of a batch, in a task's Python worker."""
+        """Read a part of a batch; called by Spark in a task's Python worker."""
         reader = RecordReader(recipe)
         for batch in batches:
             yield _records(reader, batch, buckets)
@@ -72,7 +72,7 @@ def _records(reader: RecordReader, batch: pa.RecordBatch, buckets: int) -> pa.Re
         )
     )
     records, none = found.records, np.zeros(found.refused, np.int64)
-    # The upper bits of the hash are the places within a bucket.
+    # The upper bits of the hash determine the position within a bucket.
     bucket = (records.low % np.uint64(buckets)).astype(np.int32)
     columns = [
         np.concatenate([bucket, np.full(found.refused, NO_BUCKET, np.int32)]),

@@ -1,4 +1,4 @@
-"""Spark with its Kafka source and its Avro functions."""
+"""Starts Spark with its Kafka source."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ __all__ = ["start_spark_with_kafka"]
 PINS = "spark-kafka-4.2.0"
 _JARS, _PACKAGES = "spark.jars", "spark.jars.packages"
 _DRIVER_OPTIONS, _FAST_START = "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1"
-"""The driver that does all the work sends its first version in 17 s then, not in 21, and takes a quarter less
-of the processor in its first minute; in the third minute the two are alike."""
+"""With this, a driver that does all the work sends its first version after 17 s instead of 21 s and uses a
+quarter less CPU in its first minute. From the third minute on, there is no difference."""
 _SOURCE = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 
 def start_spark_with_kafka(
     conf: Mapping[str, str], packages: str | None = None, progress: Progress | None = None
 ) -> SparkSession:
-    """Start Spark, or take the session that is there.
+    """Start Spark, or return the active session.
 
     Args:
-        conf: Spark's settings.
-        packages: Maven coordinates of Spark's Kafka source, and of what else is needed, which Spark itself
-            fetches; None: the pinned jars, unless ``conf`` names jars or packages.
+        conf: Spark settings.
+        packages: Maven coordinates of Spark's Kafka source and other jars, which Spark itself fetches; None:
+            the pinned jars, unless ``conf`` names jars or packages.
         progress: Updated while jars are fetched.
 
     Raises:
-        SetupError: Spark does not start, a jar cannot be had, or Spark has no Kafka source then.
+        SetupError: Spark does not start, a jar cannot be fetched, or Spark has no Kafka source.
     """
-    # Spark warns of each batch that takes longer than the trigger's interval.
+    # Suppresses Spark's warnings about batches that take longer than the trigger interval.
     settings = {"spark.log.level": "ERROR", **conf}
     if settings.get("spark.master", "").startswith("local"):
         settings.setdefault(_DRIVER_OPTIONS, _FAST_START)
@@ -44,14 +44,14 @@ def start_spark_with_kafka(
     elif _JARS not in settings and _PACKAGES not in settings:
         settings[_JARS] = ",".join(str(jar) for jar in pinned_jars(PINS, progress).class_path)
     spark = start_spark("pinotctl upsert coordinate", settings)
-    jvm: Any = spark._jvm  # noqa: SLF001  # the class loader that Spark loads sources with
+    jvm: Any = spark._jvm  # noqa: SLF001  # the class loader with which Spark loads sources
     try:
         jvm.org.apache.spark.util.Utils.classForName(_SOURCE, True, False)
     except Exception as error:
         raise SetupError(
             f"Spark {spark.version} has no Kafka source",
             expected=_SOURCE,
-            remedy="pass --kafka-package org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION, or --jars of "
+            remedy="pass --kafka-package org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION, or --jars to "
             "spark-submit",
         ) from error
     return spark

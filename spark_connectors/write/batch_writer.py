@@ -1,4 +1,4 @@
-"""The class that Spark knows: what it calls where."""
+"""The batch writer class that Spark calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["PinotBatchWriter"]
 
 
 class PinotBatchWriter(DataSourceArrowWriter):
-    """Writes a DataFrame; made on the driver, pickled into the tasks and into the commit."""
+    """Writes a DataFrame; created on the driver, pickled into the tasks and the commit."""
 
     def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
@@ -32,17 +32,17 @@ class PinotBatchWriter(DataSourceArrowWriter):
         return stage(self._plan, iterator, context.partitionId() if context is not None else 0)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Bring all to the table; runs in a Python process of the driver when all tasks have ended well."""
+        """Publish the segments; runs in a Python process of the driver once all tasks have succeeded."""
         from spark_connectors.write.commit import commit
 
         commit(self._plan, _staged(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Leave nothing; runs like the commit, after failed tasks or a failed commit."""
+        """Clean up; runs like the commit, after failed tasks or a failed commit."""
         from spark_connectors.write.commit import abort
 
         abort(self._plan)
 
 
 def _staged(messages: list[WriterCommitMessage | None]) -> list[StagedByTask | None]:
-    return messages  # type: ignore[return-value]  # Spark hands out what write() returned
+    return messages  # type: ignore[return-value]  # Spark passes what write() returned

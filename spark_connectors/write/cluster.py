@@ -1,4 +1,4 @@
-"""The lock that writes of a table share."""
+"""The lock shared by all writes of a table."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LOCK_WAIT_S = 600.0
 
 @contextmanager
 def locked(options: WriteOptions, client: ControllerClient, table: TableName) -> Iterator[PropertyStore]:
-    """Hold the lock of a table's writes, waiting up to 600 s while others do; gives ZooKeeper.
+    """Hold the lock of a table's writes, waiting up to 600 s for others; yield ZooKeeper.
 
     Raises:
-        LockHeldError: Somebody else still holds it.
+        LockHeldError: Somebody else still holds the lock.
     """
     with open_zookeeper(options, client) as store, TableLock(store, table, _LOCK, process_name()) as lock:
         lock.acquire(_LOCK_WAIT_S)

@@ -1,7 +1,7 @@
-"""The driver's side of a write, in a Python process of the driver: one replacement of segments, or nothing.
+"""The commit of a write, in a Python process of the driver: one replacement of segments, or nothing.
 
-A commit holds the table's lock, so a lineage entry of a write that is still in progress when it gets the lock
-belongs to one that was killed, and is reverted.
+A commit holds the table's lock. A lineage entry of another write that is still in progress at that time
+belongs to a killed write and is reverted.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ logger = logging.getLogger(__name__)
 
 
 def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Clock | None = None) -> None:
-    """Bring what the tasks staged to the table in one step; a query made afterwards sees it.
+    """Publish the staged segments in one step; queries that start afterwards see them.
 
     Args:
         plan: The write.
-        messages: Of the tasks; None of one that ended without.
-        clock: Time.
+        messages: The messages of the tasks; None for a task that ended without one.
+        clock: The clock.
 
     Raises:
-        NotAppliedError: The table is as it was.
-        OutcomeUnknownError: The controller's last word is not known: write again with the same ``writeId``.
+        NotAppliedError: The table is unchanged.
+        OutcomeUnknownError: It is unknown whether the write was applied; repeat it with the same ``writeId``.
     """
     clock = clock or SystemClock()
     started = clock.monotonic()
@@ -57,11 +57,11 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Cloc
 
 
 def abort(plan: WritePlan) -> None:
-    """Take back what a failed job or commit left; what was applied stays.
+    """Clean up after a failed job or commit; a commit that was applied stays.
 
-    Spark calls it after a failed commit too, whose last call may have been applied all the same.
+    Spark also calls this after a failed commit, whose last call may have been applied nevertheless.
     """
-    # First, since it can be done when the controller cannot be reached. No later attempt needs it.
+    # First, since this works even if the controller is unreachable. No later attempt needs the folder.
     delete_folder(plan, plan.staging_uri)
     with plan.options.client() as client, locked(plan.options, client, plan.table):
         for entry in client.lineage.list(plan.table):
@@ -77,11 +77,11 @@ def _commit(
     with locked(plan.options, client, plan.table) as store:
         if was_committed(client, plan.table, plan.names_prefix):
             return Written.BEFORE, Switched(0)
-        _take_back_killed(plan, client)
+        _revert_killed_writes(plan, client)
         replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
         if not segments and not replaced:
             return Written.NOTHING, Switched(0)
-        segments = segments or _without_rows(plan, client)
+        segments = segments or _empty_segment(plan, client)
         check_quota(client, plan.table, segments)
         switched = switch(
             client,
@@ -97,11 +97,11 @@ def _commit(
     return Written.NOW, switched
 
 
-def _without_rows(plan: WritePlan, client: ControllerClient) -> Sequence[StagedSegment]:
-    # Seldom, and the imports of a segment builder would be a third of a second in each commit.
-    from spark_connectors.write.staging_task import stage_without_rows
+def _empty_segment(plan: WritePlan, client: ControllerClient) -> Sequence[StagedSegment]:
+    # Imported here, since it is rarely needed and would add a third of a second to each commit.
+    from spark_connectors.write.staging_task import stage_empty_segment
 
-    return stage_without_rows(plan, client.clock).segments
+    return stage_empty_segment(plan, client.clock).segments
 
 
 def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:
@@ -109,16 +109,16 @@ def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:
     return any(name.startswith(begin) for name in entry.segments_to)
 
 
-def _take_back_killed(plan: WritePlan, client: ControllerClient) -> None:
+def _revert_killed_writes(plan: WritePlan, client: ControllerClient) -> None:
     there = set(client.segments.list(plan.table, exclude_replaced=False))
     for entry in client.lineage.list(plan.table):
         if not any(map(plan.nonce_of, entry.segments_to)):
             continue
         if entry.state is LineageState.IN_PROGRESS:
-            logger.warning("%s: entry %s of a killed write is reverted", plan.table, entry.entry_id)
+            logger.warning("%s: reverting lineage entry %s of a killed write", plan.table, entry.entry_id)
             _revert(client, plan.table, entry)
         elif entry.state is LineageState.REVERTED and not there.isdisjoint(entry.segments_to):
-            # Who reverted it was killed before the end. Queries do not see them, so nobody waits for it.
+            # The process that reverted it was killed before the end. Queries do not see the segments.
             client.segments.delete(plan.table, there.intersection(entry.segments_to))
 
 

@@ -1,4 +1,4 @@
-"""Cuts a task's stream of record batches into the rows of one segment after the other."""
+"""Splits a task's stream of record batches into the rows of consecutive segments."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["cut"]
 def cut(
     batches: Iterator[pa.RecordBatch], *, max_rows: int, max_bytes: int
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """Yield the batches of each segment; take one segment's wholly before the next.
+    """Yield the batches of each segment; consume one segment completely before the next.
 
-    Nothing is kept but the batch at the cut. A segment ends at ``max_rows`` exactly, and with the batch that
-    reaches ``max_bytes``. Batches without rows are dropped, so no segment is empty.
+    Only the batch at a boundary is kept in memory. A segment ends exactly at ``max_rows``, or with the batch
+    that reaches ``max_bytes``. Empty batches are dropped, so no segment is empty.
     """
     rest: list[pa.RecordBatch] = []
 

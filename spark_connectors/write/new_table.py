@@ -1,4 +1,4 @@
-"""``createTable``: a schema and a table made of a DataFrame.
+"""``createTable``: creates a schema and a table from a DataFrame.
 
 =====================================================  =================================================
 Spark                                                  Pinot
@@ -11,7 +11,7 @@ array of byte ... double or string                     multi-value dimension INT
 other arrays, map, struct                              dimension JSON
 =====================================================  =================================================
 
-Whole numbers are dimensions since they often are keys; a table made by hand may have them as metrics.
+Whole numbers are dimensions, since they are often keys. To have them as metrics, create the table yourself.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ _NO_MULTI_VALUE = ("BOOLEAN", "BYTES", "BIG_DECIMAL")
 def create_table(
     client: ControllerClient, table: TableName, frame: spark.StructType, options: WriteOptions
 ) -> TableConfig:
-    """Make a table and, where there is none of its name, a schema; of two writes at once, one makes them.
+    """Create a table and, if it does not exist, its schema; of two concurrent writes, one creates them.
 
-    The lock is for Pinot 0.11: of two calls that make the same table at once, the one that fails cleans up by
-    deleting the other's table.
+    The lock is needed for Pinot 0.11: if two calls create the same table at the same time, the one that fails
+    deletes the other's table when it cleans up.
 
     Args:
         client: The controller.
         table: Table name with type.
         frame: The DataFrame's schema.
-        options: Of the write.
+        options: The options of the write.
 
     Returns:
-        The table's config as the controller has it.
+        The table's config as returned by the controller.
 
     Raises:
-        ConfigError: A column has a type without a counterpart, or an option names a column that is not there.
-        RejectedError: Pinot finds the table wrong.
+        ConfigError: The type of a column has no counterpart, or an option names a missing column.
+        RejectedError: Pinot rejects the table.
     """
     schema = schema_of(frame, table.raw)
     config = _config(table.raw, frame, options)
@@ -79,10 +79,10 @@ def create_table(
 
 
 def schema_of(frame: spark.StructType, name: str) -> Schema:
-    """Make a schema by the module's table.
+    """Create a schema according to the table above.
 
     Raises:
-        ConfigError: A column has a type without a counterpart.
+        ConfigError: The type of a column has no counterpart.
     """
     dimensions: list[dict[str, Any]] = []
     metrics: list[dict[str, Any]] = []
@@ -124,7 +124,7 @@ def _dimension(name: str, kind: spark.DataType) -> dict[str, Any]:
     if isinstance(kind, (spark.ArrayType, spark.MapType, spark.StructType)):
         return {"name": name, "dataType": "JSON"}
     raise ConfigError(
-        f"column {name}: {kind.simpleString()} has no counterpart in Pinot", remedy="cast or drop the column"
+        f"column {name}: Pinot has no type for {kind.simpleString()}", remedy="cast or drop the column"
     )
 
 
@@ -139,10 +139,10 @@ def _config(raw_table: str, frame: spark.StructType, options: WriteOptions) -> T
         _check_columns("timeColumnName", (options.time_column,), frame)
         if not isinstance(frame[options.time_column].dataType, _TIMES):
             raise ConfigError(
-                f"'timeColumnName' {options.time_column} is"
+                f"'timeColumnName' {options.time_column} has the type"
                 f" {frame[options.time_column].dataType.simpleString()}",
                 expected="a date or timestamp column",
-                remedy="cast it, or make the table with the format that its numbers have",
+                remedy="cast it, or create the table yourself with the format of its numbers",
             )
         segments["timeColumnName"] = options.time_column
     for option, key, columns in (
@@ -173,7 +173,7 @@ def _check_columns(option: str, columns: tuple[str, ...], frame: spark.StructTyp
         if column not in names:
             near = difflib.get_close_matches(column, names, n=1)
             raise ConfigError(
-                f"{option!r} names {column!r}, which the DataFrame does not have"
+                f"{option!r} names the column {column!r}, which the DataFrame does not have"
                 + (f", did you mean {near[0]!r}?" if near else ""),
                 expected=", ".join(names),
             )

@@ -1,4 +1,4 @@
-"""A table's ``segmentPartitionConfig``: which partition a value belongs to, by Pinot's own function."""
+"""A table's ``segmentPartitionConfig``: computes the partition of values with Pinot's own functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_connectors.types import stored_numbers
 
 __all__ = ["PartitionIds", "Partitioning"]
 
-# Pinot's functions take the text of a value; of these types it is the same here as in Java.
+# Pinot's functions take a value as text, which for these types is the same in Python and Java.
 _TYPES = ("INT", "LONG", "STRING", "BOOLEAN", "TIMESTAMP")
 _DEFAULT_MAX_LENGTH = 512
 _LARGEST_CACHE = 1_000_000
@@ -27,11 +27,11 @@ class Partitioning:
     """How a table is partitioned.
 
     Attributes:
-        column: Single-value column.
+        column: The partition column, which is single-value.
         data_type: Its type.
-        max_length: Characters of a text that Pinot keeps.
-        function: Pinot's name of the function, e.g. ``Murmur``.
-        count: How many partitions there are.
+        max_length: Length to which Pinot truncates strings.
+        function: Pinot's name for the function, e.g. ``Murmur``.
+        count: Number of partitions.
         function_config: Further arguments of the function.
     """
 
@@ -44,11 +44,11 @@ class Partitioning:
 
     @classmethod
     def of(cls, config: TableConfig, schema: Schema) -> Partitioning | None:
-        """Read it out of a table's config.
+        """Read the partitioning from a table's config.
 
         Returns:
-            None for a table without partitions, one with several partition columns (brokers make no use of
-            these) or with a column of a type whose rows are not split.
+            The partitioning; None if the table has no partitions, several partition columns (which brokers do
+            not use), or a column of an unsupported type.
         """
         columns: Mapping[str, Mapping[str, Any]] = (
             config.table_index_config.get("segmentPartitionConfig") or {}
@@ -72,14 +72,15 @@ class Partitioning:
 
 
 class PartitionIds:
-    """Partitions of values; needs the JVM of this process.
+    """Computes partitions of values; needs the JVM of this process.
 
     Args:
-        partitioning: Of the table.
-        schema: The table's, as the controller gives it: a null belongs where its default value does.
+        partitioning: The table's partitioning.
+        schema: The table's schema as returned by the controller: a null has the partition of the default
+            value.
 
     Raises:
-        ConfigError: Pinot does not take the function or its config.
+        ConfigError: Pinot rejects the function or its config.
     """
 
     def __init__(self, partitioning: Partitioning, schema: Mapping[str, Any]) -> None:
@@ -96,7 +97,7 @@ class PartitionIds:
             self._function = factory.getPartitionFunction(partitioning.function, partitioning.count, config)
         except jpype.JException as error:
             raise ConfigError(
-                f"Pinot does not partition {partitioning.column} by {partitioning.function}: "
+                f"Pinot cannot partition {partitioning.column} by {partitioning.function}: "
                 + root_causes(error)
             ) from error
         field = parse_schema(schema).getFieldSpecFor(partitioning.column)
@@ -104,7 +105,7 @@ class PartitionIds:
         self._known: dict[str, int] = {}
 
     def __call__(self, column: Any) -> npt.NDArray[np.int32]:
-        """Return the partition of each value of an Arrow array, as :func:`cast_batch` makes it."""
+        """Return the partition of each value of an Arrow array as returned by :func:`cast_batch`."""
         encoded = _plain(column, self._partitioning.data_type).dictionary_encode()
         ids = np.array(
             [*self._all(_texts(encoded.dictionary, self._partitioning)), self._of_null], dtype=np.int32
@@ -135,5 +136,5 @@ def _texts(values: Any, partitioning: Partitioning) -> list[str]:
     texts = [str(value) for value in values.to_pylist()]
     if partitioning.data_type != "STRING":
         return texts
-    # As Pinot stores them.
+    # Truncated as Pinot stores them.
     return [text.partition("\0")[0][: partitioning.max_length] for text in texts]

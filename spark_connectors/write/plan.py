@@ -1,4 +1,4 @@
-"""What one write is, as driver, tasks and commit share it: it is pickled into each of them."""
+"""The plan of one write, shared by driver, tasks and commit by pickling."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from spark_connectors.zookeeper import open_zookeeper
 __all__ = ["WRITE_ID_KEY", "WritePlan"]
 
 WRITE_ID_KEY = "pinotPlugins.writeId"
-"""Key in a segment's custom metadata: the write that made it, as a digest."""
+"""Key in a segment's custom metadata: a digest of the id of the write that created it."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,14 @@ class WritePlan:
 
     Attributes:
         frame: The DataFrame's schema.
-        overwrite: Whether something is replaced.
-        config_document: The table's config as the controller gives it, without tasks: these hold
+        overwrite: Whether segments are replaced.
+        config_document: The table's config as returned by the controller, without tasks, which may contain
             credentials.
-        schema_document: As the controller gives it.
-        write_id: The user's, or one of this write alone.
-        nonce: Of this attempt at the write: segments of an attempt that was reverted have used their names
-            up.
-        staging_uri: The folder where this attempt's segments wait.
-        committed_before: A write of the user's id was committed: nothing is to do.
+        schema_document: The table's schema as returned by the controller.
+        write_id: The user's id, or a unique one.
+        nonce: Identifies this attempt at the write, since names of reverted segments cannot be used again.
+        staging_uri: The folder in which this attempt stages its segments.
+        committed_before: Whether a write with the user's id was already committed, so nothing is left to do.
     """
 
     options: WriteOptions
@@ -64,18 +63,18 @@ class WritePlan:
     def make(
         cls, options: WriteOptions, frame: StructType, *, overwrite: bool, staging_key: str | None = None
     ) -> WritePlan:
-        """Look at the table and check everything that can be checked before the job starts.
+        """Check the table and everything else that can be checked before the job starts.
 
         Args:
-            options: Of the write.
+            options: The options of the write.
             frame: The DataFrame's schema.
-            overwrite: Whether something is replaced.
-            staging_key: Names the staging folder; default: a new name.
+            overwrite: Whether segments are replaced.
+            staging_key: Name of the staging folder; default: a new name.
 
         Raises:
-            ConfigError: The DataFrame does not fit the table, or the table is not one to write to.
-            ConflictError: A segment lies across the border of what is to be overwritten.
-            LineageFullError: The table's lineage has no room for what is to be replaced.
+            ConfigError: The DataFrame does not fit the table, or the table cannot be written to.
+            ConflictError: A segment is only partly inside the scope of the overwrite.
+            LineageFullError: The table's lineage has no room for the replacement.
             NotFoundError: There is no such table.
         """
         _check_report_path(options)
@@ -94,19 +93,19 @@ class WritePlan:
                 staging_uri=f"{staging}/{staging_key or nonce}",
             )
             plan.casts()
-            plan.staging_store  # noqa: B018 - a store that cannot be opened is reported now
+            plan.staging_store  # noqa: B018 - reports a store that cannot be opened now
             if options.write_id is not None and was_committed(client, plan.table, plan.names_prefix):
                 return replace(plan, committed_before=True)
             scope = plan.scope()
             if overwrite:
                 with open_zookeeper(options, client) as store:
                     replaced = segments_to_replace(client, store, plan.table, scope)
-                    # With one new segment at least; all of them are counted before the first is pushed.
+                    # Assumes one new segment; the check is repeated with all of them before the first push.
                     check_lineage_size(store, plan.table, replaced, [plan.segment_name(0, 0)])
         return plan
 
     def __getstate__(self) -> dict[str, Any]:
-        """Give tasks only the fields: what this process has opened or read stays here."""
+        """Pickle only the fields, not what this process has opened or read."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
@@ -126,27 +125,27 @@ class WritePlan:
 
     @property
     def write_digest(self) -> str:
-        """The write's id as it stands in segment names and metadata."""
+        """The write's id as used in segment names and metadata."""
         return write_digest(self.write_id)
 
     @property
     def names_prefix(self) -> str:
-        """How the names of all segments of this write begin, whatever the attempt."""
+        """The prefix of all segment names of this write, whatever the attempt."""
         return names_prefix(self.table_config.raw_name, self.write_id)
 
     def segment_name(self, partition: int, number: int) -> str:
-        """Name a segment by the Spark partition and its number among that partition's."""
+        """Return the name of a segment, given its Spark partition and its number within that partition."""
         return f"{self.names_prefix}{self.nonce}_{partition:05d}_{number:03d}"
 
     def nonce_of(self, segment_name: str) -> str | None:
-        """Return the nonce in a segment's name; None for one that no write has made."""
+        """Return the nonce in a segment's name; None if no write created the segment."""
         begin = re.escape(f"{self.table_config.raw_name}_spark_")
         match = re.fullmatch(rf"{begin}[0-9a-f]{{16}}_([0-9a-f]{{8}})_\d+_\d+", segment_name)
         return match[1] if match else None
 
     @property
     def staging_root(self) -> str:
-        """The folder of all writes of the table, which holds one for each attempt."""
+        """The folder of all writes of the table, with a subfolder for each attempt."""
         return self.staging_uri.rpartition("/")[0]
 
     def staging_uri_of(self, nonce: str) -> str:
@@ -154,11 +153,11 @@ class WritePlan:
         return f"{self.staging_root}/{nonce}"
 
     def custom_metadata(self) -> dict[str, str]:
-        """What each segment records of itself."""
+        """The custom metadata of each segment."""
         return {WRITE_ID_KEY: self.write_digest}
 
     def casts(self) -> tuple[ColumnCast, ...]:
-        """How the columns get into the table."""
+        """Return the conversions of the columns."""
         ingestion = self.config_document.get("ingestionConfig") or {}
         return plan_casts(
             self.frame,
@@ -168,19 +167,19 @@ class WritePlan:
         )
 
     def scope(self) -> Scope | None:
-        """What is overwritten; None for the whole table, and for an append."""
+        """Return the scope of the overwrite; None for the whole table, and for an append."""
         if not self.overwrite:
             return None
         return scope_of(self.options, self.table_config, self.schema, self.frame.fieldNames())
 
     def partitioning(self) -> Partitioning | None:
-        """How rows are split; None when they are not."""
+        """Return how rows are split into partitions; None if they are not."""
         found = Partitioning.of(self.table_config, self.schema)
         return found if found is not None and found.column in self.frame.fieldNames() else None
 
     @cached_property
     def staging_store(self) -> FileStore:
-        """The store of the staging folder, opened at the first use in each process."""
+        """The store of the staging folder, opened on first use in each process."""
         return open_store(self.staging_uri, self.options.resolved_fs_properties(), key="stagingUri")
 
 
@@ -188,8 +187,8 @@ def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -
     table = TableName.parse(options.table) or TableName.of(options.table, TableType.OFFLINE)
     if table.type is TableType.REALTIME:
         raise ConfigError(
-            f"{options.table} is a REALTIME table: it gets rows only from its stream",
-            expected="the name of an OFFLINE table, or of a hybrid one without the type",
+            f"{options.table} is a REALTIME table, which gets rows only from its stream",
+            expected="the name of an OFFLINE table, or of a hybrid table without the type",
         )
     realtime = table.as_type(TableType.REALTIME)
     try:
@@ -197,15 +196,15 @@ def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -
     except NotFoundError as error:
         if client.tables.exists(realtime):
             raise ConfigError(
-                f"there is only {realtime}, which gets rows only from its stream",
-                expected=f"an OFFLINE table {table} beside it",
-                remedy="make the OFFLINE table first",
+                f"table {table.raw} has only a REALTIME part, which gets rows only from its stream",
+                expected=f"an OFFLINE table {table}",
+                remedy="create the OFFLINE table first",
             ) from error
         logical = client.tables.logical_error(table.raw)
         if logical is not None:
             raise logical from error
         if not options.create_table:
-            error.remedy = "make the table, or set 'createTable'"
+            error.remedy = "create the table, or set 'createTable'"
             raise
         config = create_table(client, table, frame, options)
     return config, client.schemas.of_table(config)
@@ -214,8 +213,8 @@ def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -
 def _check_report_path(options: WriteOptions) -> None:
     if options.report_path is not None and not Path(options.report_path).absolute().parent.is_dir():
         raise ConfigError(
-            f"'reportPath' is in a folder that does not exist: {options.report_path}",
-            expected="a path in a folder of the driver's machine",
+            f"the folder of 'reportPath' does not exist: {options.report_path}",
+            expected="a path in an existing folder on the driver's machine",
         )
 
 
@@ -223,9 +222,9 @@ def _staging_root(options: WriteOptions, client: ControllerClient) -> str:
     place = options.staging_uri or client.cluster.deep_store_uri()
     if place is None:
         raise ConfigError(
-            "there is no folder to stage segments in: 'stagingUri' is not set, and the controller does not "
+            "no folder to stage segments in: 'stagingUri' is not set, and the controller does not "
             "report its data directory",
             remedy="set 'stagingUri' to a folder that executors, driver and controller can reach",
         )
-    # Beside the folders that FileIngestionTask sweeps, which are tables' names with type.
+    # Next to the folders that FileIngestionTask cleans, which are named after tables with type.
     return f"{place.rstrip('/')}/{STAGING_FOLDER}/spark-writes"

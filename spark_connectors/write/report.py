@@ -26,17 +26,17 @@ class Written(WordEnum):
     NOW = "written"
     NOTHING = "nothing_to_write"
     BEFORE = "committed_before"
-    """By an earlier write of the same id."""
+    """An earlier write with the same id has published them."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a commit that went well.
+    """The result of a successful commit.
 
     Attributes:
         what: Whether segments were published.
-        switched: What went, and which servers are behind.
-        commit_s: Seconds of the commit, the wait for the brokers' new routing among them.
+        switched: The number of replaced segments, and the servers that are behind.
+        commit_s: Seconds of the commit, including the wait for the brokers' new routing.
     """
 
     what: Written
@@ -45,7 +45,7 @@ class Outcome:
 
 
 def report_commit(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> None:
-    """Log one line and write the report; a report that cannot be written is no error: the rows are there."""
+    """Log one line and write the report; a report that cannot be written is not an error."""
     report = _report(plan, tasks, outcome)
     logger.info(
         "%s: write %s: %s, added %d rows in %d segments (%d bytes), replaced %d segments; built %.1f s, "

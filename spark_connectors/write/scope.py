@@ -1,13 +1,13 @@
-"""Which segments an overwrite replaces, and which rows may come instead.
+"""Which segments an overwrite replaces, and which rows may replace them.
 
 =============== ================================================================================
 whole table     every segment that queries see
-``timeRange``   segments that lie wholly in [from, to); one that lies across the border is refused
-``partitions``  segments that hold rows of these partitions alone; one that holds others, too, or
-                whose partitions are unknown, is refused
+``timeRange``   segments entirely within [from, to); a segment that crosses a boundary is an error
+``partitions``  segments with rows of these partitions only; a segment that also has rows of other
+                partitions, or whose partitions are unknown, is an error
 =============== ================================================================================
 
-Segments without rows are replaced along. What is refused is refused before anything was written.
+Empty segments are replaced as well. Errors are reported before anything is written.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class TimeScope:
     end: int
 
     def place(self, segment: SegmentMetadata) -> _Place:
-        """Return where a segment lies."""
+        """Return whether a segment is inside, outside or across the boundary."""
         if segment.start_time is None or segment.end_time is None:
             return _Place.ACROSS
-        # Pinot 0.11 records the column's own numbers, 1.x milliseconds: of a finer column, cut towards 1970.
+        # Pinot 0.11 records the column's own numbers. Pinot 1.x records milliseconds, truncated towards 1970.
         if segment.time_unit not in {self.unit, "MILLISECONDS"}:
             return _Place.ACROSS
         recorded, own = UNIT_NS[segment.time_unit], UNIT_NS[self.unit]
@@ -69,7 +69,7 @@ class TimeScope:
         return _Place.INSIDE if first <= start and last < end else _Place.ACROSS
 
     def describe(self, segment: SegmentMetadata) -> str:
-        """Return a segment's times, in the column's unit where the record's is known."""
+        """Return a segment's times, in the column's unit if the recorded unit is known."""
         if segment.start_time is None or segment.end_time is None:
             return "times unknown"
         start, last, unit = segment.start_time, segment.end_time, segment.time_unit or "?"
@@ -79,10 +79,10 @@ class TimeScope:
         return f"{start} to {last} {unit}"
 
     def check_rows(self, batch: pa.RecordBatch) -> None:
-        """Refuse rows outside.
+        """Reject rows outside of the range.
 
         Raises:
-            DataError: There are some, or rows without a time.
+            DataError: Some rows are outside or have no time.
         """
         times = stored_numbers(batch.column(self.column), self.data_type)
         if times.null_count:
@@ -94,7 +94,7 @@ class TimeScope:
         ends = pc.min_max(times).as_py()
         if batch.num_rows and not (self.first <= ends["min"] and ends["max"] < self.end):
             raise DataError(
-                f"column {self.column}: rows from {ends['min']} to {ends['max']} are outside what is"
+                f"column {self.column}: rows from {ends['min']} to {ends['max']} are outside the range to be"
                 " overwritten",
                 expected=f"times in {self}",
                 remedy="filter the DataFrame, or widen 'overwriteFrom' and 'overwriteTo'",
@@ -112,7 +112,7 @@ class PartitionScope:
     ids: tuple[int, ...]
 
     def place(self, segment: SegmentMetadata) -> _Place:
-        """Return where a segment lies."""
+        """Return whether a segment is inside, outside or across the boundary."""
         found = _partitions(segment, self.partitioning)
         if found is None:
             return _Place.ACROSS
@@ -121,19 +121,19 @@ class PartitionScope:
         return _Place.INSIDE if found <= set(self.ids) else _Place.ACROSS
 
     def describe(self, segment: SegmentMetadata) -> str:
-        """Return what Pinot knows of a segment's partitions."""
+        """Return the recorded partitions of a segment."""
         return f"partitions {segment.partition_metadata or 'unknown'}"
 
     def check_partition(self, partition: int) -> None:
-        """Refuse rows of another partition.
+        """Reject rows of other partitions.
 
         Raises:
-            DataError: It is another.
+            DataError: The partition is not to be overwritten.
         """
         if partition not in self.ids:
             raise DataError(
-                f"column {self.partitioning.column}: there are rows of partition {partition}, outside what is"
-                " overwritten",
+                f"column {self.partitioning.column}: rows of partition {partition}, which is not one of the"
+                " partitions to be overwritten",
                 expected=str(self),
                 remedy="filter the DataFrame, or add the partition to 'overwritePartitions'",
             )
@@ -151,13 +151,13 @@ def scope_of(
     """Return the scope of an overwrite; None for the whole table.
 
     Args:
-        options: Of the write.
-        config: The table's.
-        schema: The table's.
-        columns: The DataFrame's.
+        options: The options of the write.
+        config: The table's config.
+        schema: The table's schema.
+        columns: The DataFrame's columns.
 
     Raises:
-        ConfigError: The table has no time column, or no partitions, that could be overwritten so.
+        ConfigError: The table has no suitable time column or partitions.
     """
     if options.overwrite_range is not None:
         return _time_scope(options.overwrite_range, config, schema, columns)
@@ -169,10 +169,10 @@ def scope_of(
 def segments_to_replace(
     client: ControllerClient, store: PropertyStore, table: TableName, scope: Scope | None
 ) -> Sequence[str]:
-    """Return the segments that queries see and that the scope holds.
+    """Return the segments that queries see and that are inside the scope.
 
     Raises:
-        ConflictError: A segment lies across the scope's border; nothing was changed.
+        ConflictError: A segment crosses the boundary of the scope; nothing was changed.
     """
     names = client.segments.list(table, exclude_replaced=True)
     if scope is None:
@@ -181,7 +181,7 @@ def segments_to_replace(
     inside, across = [], []
     for name, found in zip(names, records, strict=True):
         if found is None:
-            continue  # deleted meanwhile
+            continue  # deleted after it was listed
         segment = SegmentMetadata.from_json(found.record.simple_fields)
         place = _Place.INSIDE if segment.total_docs == 0 else scope.place(segment)
         if place is _Place.INSIDE:
@@ -190,11 +190,11 @@ def segments_to_replace(
             across.append(f"{name} ({scope.describe(segment)})")
     if across:
         raise ConflictError(
-            f"{len(across)} segments hold, or may hold, rows inside and outside of {scope}: "
+            f"{len(across)} segments contain, or may contain, rows both inside and outside of {scope}: "
             + "; ".join(across[:_NAMES_IN_A_MESSAGE]),
-            expected="segments wholly inside or wholly outside",
+            expected="segments entirely inside or entirely outside",
             where=table,
-            remedy="choose a scope along the segments' borders, or overwrite the whole table",
+            remedy="choose a scope along segment boundaries, or overwrite the whole table",
         )
     return inside
 
@@ -204,16 +204,16 @@ def _time_scope(
 ) -> TimeScope:
     field = schema.field(config.time_column) if config.time_column else None
     if field is None:
-        raise ConfigError(f"{config.name_with_type} has no time column: 'overwriteScope' cannot be timeRange")
+        raise ConfigError(f"'overwriteScope' timeRange: {config.name_with_type} has no time column")
     unit = epoch_unit(field)
     if unit is None:
         raise ConfigError(
-            f"the time column {field.name} of {config.name_with_type} is not a time: {field.data_type} of"
-            f" format {field.format}",
-            expected="TIMESTAMP, or INT or LONG of an EPOCH format, for 'overwriteScope' timeRange",
+            f"'overwriteScope' timeRange: the time column {field.name} of {config.name_with_type} is"
+            f" {field.data_type} with the format {field.format}",
+            expected="TIMESTAMP, or INT or LONG with an EPOCH format",
         )
     if field.name not in columns:
-        raise ConfigError(f"'overwriteScope' timeRange needs the time column {field.name} in the DataFrame")
+        raise ConfigError(f"'overwriteScope' timeRange: the DataFrame lacks the time column {field.name}")
     return TimeScope(field.name, field.data_type, unit, *bounds)
 
 
@@ -223,12 +223,12 @@ def _partition_scope(
     partitioning = Partitioning.of(config, schema)
     if partitioning is None:
         raise ConfigError(
-            f"{config.name_with_type} is not partitioned: 'overwriteScope' cannot be partitions",
+            f"'overwriteScope' partitions: {config.name_with_type} is not partitioned",
             expected="one column of type INT, LONG, STRING, BOOLEAN or TIMESTAMP in segmentPartitionConfig",
         )
     if partitioning.column not in columns:
         raise ConfigError(
-            f"'overwriteScope' partitions needs the column {partitioning.column} in the DataFrame"
+            f"'overwriteScope' partitions: the DataFrame lacks the column {partitioning.column}"
         )
     unknown = [each for each in options.overwrite_partitions if each >= partitioning.count]
     if unknown:
@@ -239,7 +239,7 @@ def _partition_scope(
 
 
 def _partitions(segment: SegmentMetadata, partitioning: Partitioning) -> set[int] | None:
-    """Return the partitions that a segment's metadata names; None when it does not, or counts otherwise."""
+    """Return a segment's recorded partitions; None if there are none, or the partitioning differs."""
     document: Mapping[str, Any] = json.loads(segment.partition_metadata or "{}")
     column = (document.get("columnPartitionMap") or {}).get(partitioning.column) or {}
     same = (

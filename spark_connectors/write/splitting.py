@@ -1,4 +1,4 @@
-"""Splits a task's rows by partition, by way of files: memory holds one batch."""
+"""Splits a task's rows by partition through files, so that only one batch is in memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ def split(
     ids_of: Callable[[pa.RecordBatch], npt.NDArray[np.int32]],
     folder: Path,
 ) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
-    """Yield each partition that occurs, with its batches; take one partition's wholly before the next.
+    """Yield each occurring partition with its batches; consume one partition completely before the next.
 
     The rows of a partition keep their order.
 
     Args:
-        batches: All of one schema.
-        ids_of: Batch -> the partition of each row; raises to refuse rows, before anything is yielded.
-        folder: For the rows; about as large as they are in memory. A partition's file goes when it was read.
+        batches: Batches with the same schema.
+        ids_of: Returns the partition of each row of a batch; may reject rows by raising an error, before
+            anything is yielded.
+        folder: Stores the rows, at about their size in memory. A partition's file is deleted after reading.
     """
     paths: dict[int, Path] = {}
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What a task hands to the commit: unpickled by a process of the driver that builds nothing."""
+"""The message of a task to the commit, kept free of imports for building segments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ COMMIT_FORMAT = Format("the commit message of a task")
 
 @dataclass
 class StagedByTask(WriterCommitMessage):
-    """What a task that ended well has staged; Spark hands it to the commit.
+    """The staged segments of a successful task, which Spark passes to the commit.
 
     Attributes:
-        partition: Spark's number of the task's partition.
-        segments: In the order of their rows.
+        partition: Number of the task's Spark partition.
+        segments: The segments, in the order of their rows.
         build_s: Seconds in Pinot's segment builder.
         upload_s: Seconds of the uploads to the staging folder.
-        format: Version of this message: executors may have another release than the driver.
+        format: Format version of this message, since executors may run another release than the driver.
     """
 
     partition: int
@@ -36,7 +36,7 @@ class StagedByTask(WriterCommitMessage):
         """Return the message itself.
 
         Raises:
-            FormatVersionError: The executor has another release than the driver, with another message.
+            FormatVersionError: The executor runs a release whose messages this driver cannot read.
         """
         COMMIT_FORMAT.check_number(self.format, where)
         return self

@@ -1,4 +1,4 @@
-"""A task's side of a write, in a Python worker of an executor: record batches in, staged segments out."""
+"""The task of a write, in a Python worker of an executor: builds record batches into staged segments."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from spark_connectors.write.scope import PartitionScope, TimeScope
 from spark_connectors.write.splitting import split
 from spark_connectors.write.staged import StagedByTask
 
-__all__ = ["stage", "stage_without_rows"]
+__all__ = ["stage", "stage_empty_segment"]
 
 
 def stage(
     plan: WritePlan, batches: Iterator[pa.RecordBatch], partition: int, clock: Clock | None = None
 ) -> StagedByTask:
-    """Build the segments of a task's rows and put them into the staging folder.
+    """Build segments from a task's rows and upload them to the staging folder.
 
-    Two attempts at the same partition write files of different names; the table gets those of the attempt
-    whose message reaches the commit. Nothing is read for a write that was committed before.
+    Two attempts at the same partition write files with different names; only those of the attempt whose
+    message reaches the commit are published. If the write was already committed, no rows are read.
 
     Args:
         plan: The write.
         batches: The task's rows.
-        partition: Spark's number of it.
-        clock: Time.
+        partition: Number of the task's Spark partition.
+        clock: The clock.
 
     Raises:
-        DataError: A value has no place in the table; names the column.
+        DataError: A value cannot be stored; the error names the column.
     """
     if plan.committed_before:
         return StagedByTask(partition, (), 0.0, 0.0)
@@ -53,7 +53,7 @@ def stage(
     sort_by = _sorted_column(plan)
     fitting: Iterator[pa.RecordBatch] = (cast_batch(each, casts) for each in batches if each.num_rows)
     first = next(fitting, None)
-    if first is None:  # nothing of this is worth a JVM
+    if first is None:  # without rows, no JVM is needed
         return StagedByTask(partition, (), 0.0, 0.0)
     fitting = chain([first], fitting)
     with _stager(plan, partition, clock or SystemClock()) as stager:
@@ -66,7 +66,7 @@ def stage(
 def _parts(
     plan: WritePlan, batches: Iterator[pa.RecordBatch], folder: Path
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """Yield the rows that may share segments, one set after the other; rows outside the scope are refused."""
+    """Yield sets of rows that may share segments; rows outside the scope are rejected."""
     scope, partitioning = plan.scope(), plan.partitioning()
     if isinstance(scope, TimeScope):
         batches = _checked(batches, scope)
@@ -93,8 +93,8 @@ def _checked(batches: Iterator[pa.RecordBatch], scope: TimeScope) -> Iterator[pa
         yield batch
 
 
-def stage_without_rows(plan: WritePlan, clock: Clock) -> StagedByTask:
-    """Stage a segment without rows: Pinot replaces segments by at least one, also when nothing comes."""
+def stage_empty_segment(plan: WritePlan, clock: Clock) -> StagedByTask:
+    """Stage an empty segment, since Pinot replaces segments with at least one."""
     schema = to_arrow_schema(plan.frame, timezone="UTC")
     columns = [pa.array([], field.type) for field in schema]
     rows = cast_batch(pa.RecordBatch.from_arrays(columns, schema=schema), plan.casts())
@@ -104,7 +104,7 @@ def stage_without_rows(plan: WritePlan, clock: Clock) -> StagedByTask:
 
 
 class _Stager:
-    """Builds one segment after the other in a folder, and uploads each."""
+    """Builds segments in a folder one after the other, and uploads each."""
 
     def __init__(self, plan: WritePlan, partition: int, folder: Path, clock: Clock) -> None:
         self.folder = folder
@@ -142,6 +142,6 @@ def _stager(plan: WritePlan, partition: int, clock: Clock) -> Iterator[_Stager]:
 
 
 def _sorted_column(plan: WritePlan) -> str | None:
-    """The column that the table's segments are sorted by; Pinot's builder takes the rows as they come."""
+    """Return the column by which segments are sorted, which Pinot's builder does not do itself."""
     columns = plan.table_config.table_index_config.get("sortedColumn") or []
     return columns[0] if columns and columns[0] in plan.frame.fieldNames() else None

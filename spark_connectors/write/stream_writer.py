@@ -1,8 +1,9 @@
-"""The sink of ``df.writeStream``: each epoch is one commit, exactly once.
+"""The sink of ``df.writeStream``: each epoch is committed exactly once.
 
-An epoch's write id is the streaming query's id, which the checkpoint keeps, and the epoch's number. After a
-failure Spark writes the same epoch again with the same rows; one that was committed is then a no-op. Spark
-makes a new writer for the tasks and for the commit of each epoch, so what they share goes with the messages.
+An epoch's write id consists of the streaming query's id, which the checkpoint preserves, and the epoch's
+number. After a failure Spark writes the same epoch again with the same rows, which is a no-op if it was
+committed. Spark creates a new writer for the tasks and for the commit of each epoch, so they share data only
+through messages.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = ["PinotStreamWriter", "stream_plan"]
 
 @dataclass
 class StagedInEpoch(WriterCommitMessage):
-    """What a task of an epoch has staged, and as part of which write."""
+    """The staged segments of a task of an epoch, and the write that they belong to."""
 
     staged: StagedByTask
     write_id: str
@@ -37,7 +38,7 @@ class StagedInEpoch(WriterCommitMessage):
 
 
 class PinotStreamWriter(DataSourceStreamArrowWriter):
-    """Writes a stream's epochs; made anew on the driver for each epoch's tasks and for its commit."""
+    """Writes a stream's epochs; created on the driver for each epoch's tasks and again for its commit."""
 
     def __init__(self, plan: WritePlan) -> None:
         self._plan = plan
@@ -51,20 +52,20 @@ class PinotStreamWriter(DataSourceStreamArrowWriter):
         epoch = context.getLocalProperty("streaming.sql.batchId") if context is not None else None
         if context is None or query_id is None or epoch is None:
             raise ConfigError(
-                "Spark does not pass the task its query and epoch",
-                expected="a micro-batch query of writeStream",
+                "Spark did not pass the query id and epoch to the task",
+                expected="a micro-batch query with writeStream",
             )
         plan = replace(self._plan, write_id=f"{query_id}-{epoch}")
         return StagedInEpoch(stage(plan, iterator, context.partitionId()), plan.write_id, plan.nonce)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Bring an epoch to the table; runs in a Python process of the driver."""
+        """Publish an epoch; runs in a Python process of the driver."""
         from spark_connectors.write.commit import commit
 
         commit(_plan_of(self._plan, messages), [each.staged for each in _staged(messages)])
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Leave nothing of an epoch; runs like the commit, after failed tasks or a failed commit."""
+        """Clean up an epoch; runs like the commit, after failed tasks or a failed commit."""
         from spark_connectors.write.commit import abort
 
         abort(_plan_of(self._plan, messages))
@@ -73,23 +74,25 @@ class PinotStreamWriter(DataSourceStreamArrowWriter):
 def stream_plan(
     options: WriteOptions, frame: StructType, *, overwrite: bool, checkpoint: str | None
 ) -> WritePlan:
-    """Plan an epoch's write.
+    """Plan the write of an epoch.
 
     Args:
-        options: Of the write.
+        options: The options of the write.
         frame: The stream's schema.
         overwrite: Whether the output mode is ``complete``.
-        checkpoint: The query's checkpoint location. All its epochs stage in one folder, named by it: an epoch
-            whose tasks all failed gives its commit nothing else to clean up by.
+        checkpoint: The query's checkpoint location. It determines the staging folder of all its epochs, since
+            an epoch whose tasks all failed gives its commit no other information for the cleanup.
 
     Raises:
-        ConfigError: The options, the table or the columns do not fit, or the output mode is not ``append``.
+        ConfigError: The options, table or columns do not match, or the output mode is not ``append``.
     """
     if overwrite:
-        raise ConfigError("a stream is written in output mode append", remedy="outputMode('append')")
+        raise ConfigError(
+            "streams can only be written in output mode append", remedy="set outputMode('append')"
+        )
     if options.write_id is not None:
         raise ConfigError(
-            "'writeId' is not for streams: each epoch has an id of its own", remedy="leave it out"
+            "'writeId' cannot be set for streams, since each epoch has its own id", remedy="remove it"
         )
     key = hashlib.sha256(checkpoint.encode()).hexdigest()[:16] if checkpoint else None
     return WritePlan.make(
@@ -102,7 +105,7 @@ def _staged(messages: Sequence[WriterCommitMessage | None]) -> list[StagedInEpoc
 
 
 def _plan_of(plan: WritePlan, messages: Sequence[WriterCommitMessage | None]) -> WritePlan:
-    """Return the plan of the epoch's tasks; the names of their segments are in it."""
+    """Return the plan of the epoch's tasks, which contains the names of their segments."""
     for message in _staged(messages):
         return replace(plan, write_id=message.write_id, nonce=message.nonce)
     return plan

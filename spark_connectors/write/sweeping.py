@@ -1,11 +1,12 @@
-"""Deletes what a write has staged, and what writes that ended without a word have left.
+"""Deletes the staged files of a write, and those left behind by dead writes.
 
-A driver that was killed leaves its segments, and so does a task that outlives its job: a second attempt whose
-upload was on its way. Each attempt at a write has a folder of its own below the table's. Another's is deleted
+A killed driver leaves its staged segments behind, and so does a task that outlives its job, such as a second
+attempt in the middle of an upload. Each attempt at a write has its own folder in the table's folder. The
+folder of another attempt is deleted
 
-* when the lineage shows that its segments were published or taken back: nothing reads them any more;
-* when nothing was put into it for ``stagingTtl``. Should its write be alive all the same, it fails in its
-  commit, and the table is as it was.
+* if the lineage shows that its segments were published or reverted, so nothing reads them any more;
+* if it has had no new file for ``stagingTtl``. If its write is alive nevertheless, its commit fails and the
+  table is unchanged.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _MILLIS = 1000
 
 
 def sweep(plan: WritePlan, client: ControllerClient) -> None:
-    """Delete what dead writes of the table have staged; what cannot be deleted now is left to a later write.
+    """Delete staged files of dead writes of the table; if that fails, a later write deletes them.
 
     Args:
-        plan: A write that has staged something itself, or was made before.
+        plan: A write that has staged files itself, or that was committed before.
         client: The controller; its clock determines how old files are.
     """
     try:
@@ -43,22 +44,22 @@ def sweep(plan: WritePlan, client: ControllerClient) -> None:
         }
         files = list(plan.staging_store.list(plan.staging_root))
     except PinotPluginError as error:
-        logger.info("%s was not searched for what dead writes have left: %s", plan.staging_root, error)
+        logger.info("could not search %s for files of dead writes: %s", plan.staging_root, error)
         return
     ttl_ms = plan.options.staging_ttl_s * _MILLIS
     for name in dead_folders(files, over, now_ms=int(client.clock.now() * _MILLIS), ttl_ms=ttl_ms):
-        logger.warning("%s: what a dead write has staged in %s is deleted", plan.table, name)
+        logger.warning("%s: deleting the staged files of a dead write in %s", plan.table, name)
         delete_folder(plan, plan.staging_uri_of(name))
 
 
 def dead_folders(files: Iterable[FileInfo], over: Collection[str], *, now_ms: int, ttl_ms: int) -> list[str]:
-    """Return the names of attempts' folders that belong to nobody any more.
+    """Return the names of folders whose write is dead or has ended.
 
     Args:
-        files: All below the table's folder; each lies in an attempt's.
-        over: Folders whose write is over for certain.
+        files: All files in the table's folder, each in the folder of an attempt.
+        over: Folders whose write has certainly ended.
         now_ms: Epoch milliseconds.
-        ttl_ms: Age of a folder's newest file from which on its write is dead.
+        ttl_ms: Age of a folder's newest file after which its write is considered dead.
     """
     newest: dict[str, int] = {}
     for file in files:
@@ -68,8 +69,8 @@ def dead_folders(files: Iterable[FileInfo], over: Collection[str], *, now_ms: in
 
 
 def delete_folder(plan: WritePlan, uri: str) -> None:
-    """Delete a staging folder; if that fails, a later write does it."""
+    """Delete a staging folder; if that fails, a later write deletes it."""
     try:
         plan.staging_store.delete_tree(uri)
     except PinotPluginError as error:
-        logger.warning("%s stays: %s", uri, error)
+        logger.warning("the staging folder %s could not be deleted: %s", uri, error)

@@ -42,12 +42,12 @@ def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> AirflowEnvi
         without(str(error))
 
 
-# Not to the end of the session: it is busy while it waits, too.
+# Not for the whole test session, since Airflow uses CPU while idle too.
 @pytest.fixture(scope="package")
 def airflow(
     airflow_environment: AirflowEnvironment, pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Airflow]:
-    """A running Airflow with the DAGs of this folder, and a connection to the session's cluster."""
+    """A running Airflow with the DAGs of this folder and a connection to the session's cluster."""
     parts = urlsplit(pinot.controller_url)
     connection = {"conn_type": "pinot_plugins", "host": parts.hostname, "port": parts.port, "schema": "http"}
     home = tmp_path_factory.mktemp("airflow")

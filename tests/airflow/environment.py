@@ -1,8 +1,7 @@
-"""Airflow in an environment of its own: it brings other versions of packages than this project is tested by.
+"""Airflow in its own environment, since it requires other package versions than the tests of this project.
 
-The environment and a migrated database are made once (half a minute) and kept in the cache, by the hash of
-what is in it. This project comes to it by a folder on ``PYTHONPATH``, installed from the wheel that is built
-here.
+The environment and a migrated database are created once (half a minute) and cached by a hash of their
+content. This project is added by a folder on ``PYTHONPATH``, into which its wheel is installed.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ _ROOT = Path(__file__).parents[2]
 _REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _INSTALL_TIMEOUT_S = 900
 _LAYOUT = "1"
-"""Changes when the environment is made in another way."""
+"""To be changed whenever the environment is built differently."""
 
 
 class AirflowUnavailableError(Exception):
-    """Airflow cannot be installed; the text says why."""
+    """Airflow cannot be installed, for the reason in the message."""
 
 
 @dataclass(frozen=True)
 class AirflowEnvironment:
-    """Where Airflow is.
+    """An installation of Airflow.
 
     Attributes:
-        folder: Of the environment.
+        folder: Folder of the environment.
         project: The folder that this project is installed in.
     """
 
@@ -46,13 +45,13 @@ class AirflowEnvironment:
 
     @classmethod
     def make(cls, project: Path) -> AirflowEnvironment:
-        """Make what is not there yet.
+        """Create what does not exist yet.
 
         Args:
-            project: A folder to install this project in.
+            project: Folder to install this project in.
 
         Raises:
-            AirflowUnavailableError: No package index answers.
+            AirflowUnavailableError: The installation failed, such as without a package index.
         """
         text = _REQUIREMENTS.read_text(encoding="utf-8")
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -79,14 +78,14 @@ class AirflowEnvironment:
         return self.folder / "bin" / "python"
 
     def run(self, variables: dict[str, str], program: str, *words: str) -> str:
-        """Run a program of it; returns what it writes."""
+        """Run a program in it; returns its output."""
         command = [str(self.folder / "bin" / program), *words]
         done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def variables(self) -> dict[str, str]:
-        """The environment of a program in it; nothing of the one that runs the tests is found."""
+        """The environment variables for a program in it, without access to the tests' own environment."""
         hidden = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME")
         return {
             **{name: value for name, value in os.environ.items() if name not in hidden},
@@ -98,7 +97,7 @@ class AirflowEnvironment:
 def _build(folder: Path, requirements: str) -> None:
     venv.create(folder, with_pip=False, symlinks=True)
     python = str(folder / "bin" / "python")
-    # pip takes four times as long for a hundred packages.
+    # pip would take four times as long for a hundred packages.
     (uv,) = (line for line in requirements.splitlines() if line.startswith("uv=="))
     _run([sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", uv])
     _run(

@@ -1,4 +1,4 @@
-"""A running Airflow: API server, scheduler with its workers, DAG processor, triggerer; and its REST API."""
+"""A running Airflow (API server, scheduler with workers, DAG processor, triggerer) and its REST API."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _OVER = frozenset({"success", "failed"})
 
 
 class Airflow:
-    """Airflow, in a folder of its own.
+    """Airflow with its own home folder.
 
     Args:
-        environment: Where it is installed.
-        folder: For its home.
-        connections: By their ids, as JSON.
+        environment: The installation.
+        folder: Its home folder.
+        connections: Connections as JSON documents, by id.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Airflow:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
-        """Start all and wait until each reports that it is well."""
+        """Start all components and wait until each reports that it is healthy."""
         add_describer(self.describe)
         for name in _COMPONENTS:
             self.launch(name)
-        wait_for(self._is_well, "Airflow to be well")
+        wait_for(self._is_healthy, "Airflow to be healthy")
 
     def launch(self, name: str) -> None:
         """Start a component."""
@@ -101,7 +101,7 @@ class Airflow:
             )
 
     def close(self) -> None:
-        """End all that was started."""
+        """Stop everything that was started."""
         remove_describer(self.describe)
         for process in self._running.values():
             _signal(process, signal.SIGTERM)
@@ -111,10 +111,10 @@ class Airflow:
             except subprocess.TimeoutExpired:
                 _signal(process, signal.SIGKILL)
                 process.wait(10)
-            _signal(process, signal.SIGKILL)  # what it has started
+            _signal(process, signal.SIGKILL)  # its child processes
 
     def run(self, dag_id: str, *, logical_date: str | None = None, **params: Any) -> DagRun:
-        """Begin a run of a DAG, which is read first."""
+        """Start a run of a DAG once Airflow has parsed it."""
         wait_for(lambda: self._dag_is_known(dag_id), f"the DAG {dag_id} to be read")
         self.call("PATCH", f"dags/{dag_id}", {"is_paused": False})
         answer = self.call("POST", f"dags/{dag_id}/dagRuns", {"logical_date": logical_date, "conf": params})
@@ -127,7 +127,7 @@ class Airflow:
         return answer.json()
 
     def describe(self) -> str:
-        """The ends of the logs."""
+        """Return the ends of the logs."""
         return "\n".join(
             f"--- airflow {name}, end of its log:\n"
             + "\n".join(self._log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:])
@@ -135,7 +135,7 @@ class Airflow:
         )
 
     def log_text(self) -> str:
-        """All that was logged: by the components, by tasks and by triggers."""
+        """Return all log lines of the components, tasks and triggers."""
         files = [*self.home.glob("*.log"), *self.home.glob("logs/**/*.log*")]
         return "\n".join(file.read_text(errors="replace") for file in files)
 
@@ -147,9 +147,9 @@ class Airflow:
         assert not errors, errors[0]["stack_trace"]
         return requests.get(f"{self.url}/api/v2/dags/{dag_id}", timeout=_REST_TIMEOUT_S).ok
 
-    def _is_well(self) -> bool:
+    def _is_healthy(self) -> bool:
         for name, process in self._running.items():
-            assert process.poll() is None, f"{name} ended: {self.describe()}"
+            assert process.poll() is None, f"{name} exited: {self.describe()}"
         parts = requests.get(f"{self.url}/api/v2/monitor/health", timeout=_REST_TIMEOUT_S).json()
         return all(part["status"] == "healthy" for part in parts.values())
 
@@ -164,12 +164,12 @@ class DagRun:
         self._path = f"dags/{dag_id}/dagRuns/{run_id}"
 
     def task(self, task_id: str) -> dict[str, Any]:
-        """How a task is now."""
+        """Return the current state of a task instance."""
         found: dict[str, Any] = self.airflow.call("GET", f"{self._path}/taskInstances/{task_id}")
         return found
 
     def wait(self) -> str:
-        """Wait for the end of the run; returns its state."""
+        """Wait for the end of the run and return its state."""
 
         def ended() -> str | None:
             state = self.airflow.call("GET", self._path)["state"]
@@ -178,7 +178,7 @@ class DagRun:
         return str(wait_for(ended, f"the end of {self.dag_id} {self.run_id}", _TIMEOUT_S, interval_s=0.3))
 
     def wait_for_task(self, task_id: str, *states: str) -> dict[str, Any]:
-        """Wait until a task is in one of some states."""
+        """Wait until a task is in one of these states."""
 
         def there() -> dict[str, Any] | None:
             found = self.task(task_id)
@@ -187,13 +187,13 @@ class DagRun:
         return wait_for(there, f"{task_id} of {self.dag_id} to be {states}", _TIMEOUT_S) or {}
 
     def returned(self, task_id: str) -> Any:
-        """What a task has returned."""
+        """Return the value that a task returned."""
         return self.airflow.call("GET", f"{self._path}/taskInstances/{task_id}/xcomEntries/return_value")[
             "value"
         ]
 
     def clear(self, *task_ids: str) -> None:
-        """Clear tasks, as the user interface does: they run again."""
+        """Clear tasks as the user interface does, so that they run again."""
         self.airflow.call(
             "POST",
             f"dags/{self.dag_id}/clearTaskInstances",
@@ -207,7 +207,7 @@ class DagRun:
         )
 
     def fail(self, task_id: str) -> None:
-        """Mark a task as failed, as the user interface does: whatever it does is ended."""
+        """Mark a task as failed as the user interface does, which stops it."""
         self.airflow.call("PATCH", f"{self._path}/taskInstances/{task_id}", {"new_state": "failed"})
 
     def states(self) -> dict[str, str]:
@@ -216,7 +216,7 @@ class DagRun:
         return {each["task_id"]: each["state"] for each in found}
 
     def logs(self, task_id: str) -> str:
-        """What all tries of a task and its triggers have logged."""
+        """Return the logs of all tries of a task and its triggers."""
         folder = self.airflow.home / "logs" / f"dag_id={self.dag_id}" / f"run_id={self.run_id}"
         files = sorted((folder / f"task_id={task_id}").rglob("*.log*"))
         return "\n".join(file.read_text(errors="replace") for file in files)

@@ -1,4 +1,4 @@
-"""The cluster as code, by a task of a real Airflow."""
+"""The cluster as code, applied by a task of a real Airflow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.cluster import PinotCluster
 pytestmark = pytest.mark.cluster
 
 
-def test_an_apply_that_was_killed_is_finished_by_the_next_try(
+def test_a_killed_apply_is_completed_by_the_next_try(
     airflow: Airflow, pinot: PinotCluster, unique_table: str, tmp_path: Path
 ) -> None:
     config, schema = table_documents(unique_table)

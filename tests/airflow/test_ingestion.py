@@ -1,4 +1,4 @@
-"""A run of FileIngestionTask in a task of a real Airflow: waited for, killed, cleared."""
+"""Runs of FileIngestionTask in tasks of a real Airflow: waiting, killed, cleared."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.wait import wait_for
 pytestmark = [pytest.mark.cluster]
 
 
-# The latter where Airflow itself has taken a try for lost.
+# The latter if Airflow itself considered a try lost.
 _ENDS = {"switched", "done_before"}
 
 
@@ -40,7 +40,7 @@ def put_numbers(source: Source) -> None:
 
 
 def submitted(sessions: SessionStore, retry: int = 0) -> Session:
-    """The session of a table, when its subtasks are submitted, for the first time or again."""
+    """Wait until the subtasks of a table's session are submitted, first or again; return the session."""
 
     def found() -> Session | None:
         latest = sessions.latest()
@@ -65,13 +65,13 @@ def is_gone(client: ControllerClient, task_name: str | None) -> bool:
 
 
 def assert_serves(table: IngestionTable, rows: int) -> None:
-    """Ids from 0 on, each once."""
+    """Check that queries see the ids from 0, each once."""
     wanted = (rows, rows * (rows - 1) / 2)
     sql = f"select count(*), sum(id) from {table.name}"
     wait_for(lambda: tuple(table.broker.query(sql).rows[0]) == wanted, f"{wanted} of {table.name}")
 
 
-def test_a_run_that_waits_in_the_triggerer_is_found_again_when_it_is_cleared(
+def test_a_run_waiting_in_the_triggerer_is_found_again_after_clearing_the_task(
     airflow: Airflow, store: PropertyStore, ingestion_table: IngestionTable, source: Source
 ) -> None:
     table = register(ingestion_table.create(), source)
@@ -91,12 +91,12 @@ def test_a_run_that_waits_in_the_triggerer_is_found_again_when_it_is_cleared(
     returned = run.returned("ingest")
     assert returned["outcome"] in _ENDS
     assert (returned["rows"], returned["session"]) == (300, session)
-    assert returned["retry_count"] == 0, "with no retries of its own, it was the same run all along"
+    assert returned["retry_count"] == 0, "the same run throughout, without own retries"
     assert f"session {session} is IN_PROGRESS" in run.logs("ingest")
     assert source.proxy.access.secret_key not in airflow.log_text()
     assert_serves(table, 300)
 
-    # Cleared after its end, it looks at the source again.
+    # Cleared after its end, the task checks the source again.
     tries = run.task("ingest")["try_number"]
     run.clear("ingest")
     wait_for(lambda: run.task("ingest")["try_number"] > tries, "another try")
@@ -118,7 +118,7 @@ def tables_by_task(ingestion_table: IngestionTable) -> Iterator[dict[str, Ingest
         table.client.tables.delete(table.with_type)
 
 
-def test_what_a_user_ends_is_taken_back_and_can_be_taken_up(
+def test_a_run_stopped_by_a_user_is_cancelled_and_can_be_resumed(
     airflow: Airflow, store: PropertyStore, tables_by_task: dict[str, IngestionTable], source: Source
 ) -> None:
     sessions = {}
@@ -126,13 +126,13 @@ def test_what_a_user_ends_is_taken_back_and_can_be_taken_up(
         register(table.create(), source, consistentPushMaxRetries="1")
         sessions[task_id] = SessionStore(store, table.with_type)
     put_numbers(source)
-    # What is submitted does not end by itself.
+    # Submitted subtasks do not end by themselves.
     held = source.proxy.hold("GET", source.of("F1"), times=None)
     run = airflow.run("ingest_stopped", table=tables_by_task["waits"].name.removesuffix("_waits"))
     begun = {task_id: submitted(each) for task_id, each in sessions.items()}
-    # Airflow asks nothing of a trigger that the triggerer has not taken yet.
+    # Airflow does not notify a trigger that the triggerer has not started yet.
     for task_id in ("waits", "works"):
-        wait_for(partial(has_logged, run, task_id, "is IN_PROGRESS"), f"{task_id} to look")
+        wait_for(partial(has_logged, run, task_id, "is IN_PROGRESS"), f"a check by {task_id}")
     run.fail("waits")
     run.fail("works")
     assert run.wait() == "failed"
@@ -142,10 +142,10 @@ def test_what_a_user_ends_is_taken_back_and_can_be_taken_up(
         assert sessions[task_id].load(session.session_id) == session
         assert table.segments() == []
         if task_id != "waits":
-            ended = partial(has_logged, run, task_id, "the task was ended from outside")
+            ended = partial(has_logged, run, task_id, "the task was stopped from outside")
             wait_for(ended, f"the log of {task_id}")
 
-    # One of them stands for all: their sessions are in the same state.
+    # One of them represents all: their sessions are in the same state.
     run.clear("works")
     submitted(sessions["works"], retry=1)
     held.lift()

@@ -1,4 +1,4 @@
-"""A pause around tasks of a real Airflow, and what waits for streams and data."""
+"""Pauses around tasks of a real Airflow."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def assert_consumes(table: StreamTable) -> None:
     assert read_record(table.store, table.table) is None
 
 
-def test_a_table_is_resumed_whatever_comes_of_the_tasks_between(
+def test_a_table_is_resumed_whatever_the_result_of_the_tasks_in_between(
     airflow: Airflow, make_stream_table: MakeTable
 ) -> None:
     failing, killed = make_stream_table(partitions=1), make_stream_table(partitions=1)
     runs = airflow.run("paused", table=failing.name), airflow.run("pause_killed", table=killed.name)
     assert [run.wait() for run in runs] == ["failed", "failed"]
     assert runs[0].states() == {
-        "quiet.hold": "success",
+        "quiet.begin": "success",
         "quiet.pause": "success",
         "quiet.work": "failed",
         "quiet.resume": "success",
@@ -38,7 +38,7 @@ def test_a_table_is_resumed_whatever_comes_of_the_tasks_between(
         "still_held_by": [],
     }
     assert runs[1].states() == {
-        "quiet.hold": "success",
+        "quiet.begin": "success",
         "quiet.pause": "failed",
         "quiet.work": "upstream_failed",
         "quiet.resume": "success",
@@ -46,7 +46,7 @@ def test_a_table_is_resumed_whatever_comes_of_the_tasks_between(
     for table in (failing, killed):
         assert_consumes(table)
 
-    # Once more: the block and what is around it.
+    # Once more: the task, its setups and its teardown.
     runs[0].clear("quiet.work")
     runs[0].wait_for_task("quiet.work", "running", "failed")
     assert runs[0].wait() == "failed"

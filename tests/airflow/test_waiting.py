@@ -1,4 +1,4 @@
-"""Sensors of a real Airflow, and the DAG of docs/airflow.md."""
+"""Sensors in a real Airflow, and the DAG of docs/airflow.md."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _NOON = 1_794_312_000  # 2026-11-10T12:00:00Z
 
 
 def create(table: IngestionTable, folder: Path) -> None:
-    """A table with two columns of time, not filled yet."""
+    """Create an empty table with two time columns, and its source."""
     segments = {"replication": "1", "schemaName": table.name, "timeColumnName": "at"}
     table.create(_SCHEMA, segmentsConfig={**segments, "segmentPushType": "APPEND"})
     table.register(folder, "csv")
     (folder / "a.csv").write_text(f"id,at,day\n1,{_NOON},2026-11-10\n2,{_NOON - 9},2026-11-09\n")
 
 
-def test_sensors_wait_until_what_they_wait_for_is_there(
+def test_sensors_wait_until_their_condition_is_met(
     airflow: Airflow, make_stream_table: MakeTable, ingestion_table: IngestionTable, shared_folder: Path
 ) -> None:
     stream = make_stream_table(partitions=2)
@@ -54,7 +54,7 @@ def test_sensors_wait_until_what_they_wait_for_is_there(
     run.wait_for_task("data", "deferred")
     run.wait_for_task("data_in_worker", "up_for_reschedule")
     assert ingestion_table.run().report["rows"] == 2
-    # What else comes to the table is not the write.
+    # Other segments in the table are not the write.
     run.wait_for_task("data", "success")
     run.wait_for_task("names", "success")
     assert run.task("written")["state"] == "deferred"
@@ -75,14 +75,14 @@ def test_sensors_wait_until_what_they_wait_for_is_there(
     assert f"{table} has no row" in run.logs("data")
 
 
-@FULL  # The servers that keep versions start for it alone.
-def test_upsert_sensors_wait_until_the_mark_is_there(
+@FULL  # Starts servers with versions for this test only.
+def test_upsert_sensors_wait_until_the_mark_is_reached(
     airflow: Airflow, make_upsert_table: MakeUpsertTable
 ) -> None:
     table = make_upsert_table()
     table.produce(0, ["a", "b"])
     table.wait_mark(table.model.coordinate())
-    # The model says that its versions are a second apart.
+    # Versions of the model are a second apart.
     run = airflow.run("upsert", table=table.name, version="1", at="1970-01-01T00:00:01+00:00")
     run.wait_for_task("version", "deferred")
     run.wait_for_task("at", "up_for_reschedule")
@@ -102,7 +102,7 @@ def test_the_dag_of_the_page_runs(
     create(ingestion_table, shared_folder)
     text = dag.text.replace('"flights"', f'"{ingestion_table.name}"').replace('"clicks"', f'"{clicks.name}"')
     text = re.sub(r"FROM flights\b", f"FROM {ingestion_table.name}", text)
-    # Else Airflow would make a run of its own.
+    # Otherwise Airflow would start its own run.
     text = text.replace('schedule="@daily"', "schedule=None")
     (airflow.dags / "flights.py").write_text(text)
     run = airflow.run("flights_of_a_day", logical_date="2026-11-10T00:00:00Z")
@@ -112,7 +112,7 @@ def test_the_dag_of_the_page_runs(
     assert run.returned("quiet.resume")["resumed"] is True
 
 
-def test_airflow_knows_the_package(airflow: Airflow, airflow_environment: AirflowEnvironment) -> None:
+def test_airflow_finds_the_package(airflow: Airflow, airflow_environment: AirflowEnvironment) -> None:
     tried = airflow_environment.run(airflow.variables, "python", "-c", _IMPORTS)
     assert tried.splitlines()[-1].split() == ["pinot_airflow.hook.PinotHook", "True"]
 

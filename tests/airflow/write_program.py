@@ -1,6 +1,6 @@
-"""Writes a row to a table as a Spark job does, without Spark: by what Spark calls of the format ``pinot``.
+"""Writes a row to a table as a Spark job would, but without Spark, with the methods that Spark calls.
 
-Reads the options of the write from stdin. It is a program since a segment is built in a JVM.
+Reads the options of the write from stdin. It is a separate program since segments are built in a JVM.
 """
 
 from __future__ import annotations

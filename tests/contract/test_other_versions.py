@@ -76,5 +76,5 @@ def test_raw_columns_have_another_format_in_newer_versions(
     refused = select(child, built_by(newer, tmp_path, "raw"), SQL)
     assert refused["error"] == "SetupError"
     assert "pins pinot-0.11.0" in refused["message"]
-    assert "cannot load the segment raw: IllegalArgumentException: newPosition > limit" in refused["message"]
+    assert "cannot load segment raw: IllegalArgumentException: newPosition > limit" in refused["message"]
     assert "set PINOT_HOME to a Pinot distribution of the cluster's version" in refused["message"]

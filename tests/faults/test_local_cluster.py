@@ -1,4 +1,4 @@
-"""The local cluster through its command: started, looked at, killed, stopped."""
+"""The local cluster through its command: started, inspected, killed, stopped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGEST_MEMORY_MIB = 2560
 
 
 class Cluster:
-    """A local cluster and the command that handles it."""
+    """A local cluster and its command."""
 
     def __init__(self, folder: Path, base: int) -> None:
         self.folder, self.base = folder, base
@@ -42,7 +42,7 @@ class Cluster:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, *words: str) -> tuple[int, str, str]:
-        """Run it to its end: exit code, stdout, stderr."""
+        """Run it to its end; return exit code, stdout and stderr."""
         process = self.start(*words)
         output, errors = process.communicate(timeout=TIMEOUT_S)
         return process.returncode, output, errors
@@ -71,8 +71,8 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         psutil.Process(pid).kill()
 
 
-def test_a_whole_life(cluster: Cluster) -> None:
-    # Two at once start one cluster.
+def test_the_life_of_a_local_cluster(cluster: Cluster) -> None:
+    # Two concurrent commands start one cluster.
     codes = []
     for process in [cluster.start("up", "--port-base", str(cluster.base)) for _ in range(2)]:
         _, errors = process.communicate(timeout=TIMEOUT_S)
@@ -95,7 +95,7 @@ def test_a_whole_life(cluster: Cluster) -> None:
     assert console.ok
     assert "text/html" in console.headers["Content-Type"]
 
-    # Again: nothing happens.
+    # Once more: nothing happens.
     code, _, errors = cluster.run("up")
     assert (code, cluster.pids()) == (0, first)
     assert "runs already" in errors
@@ -115,7 +115,7 @@ def test_a_whole_life(cluster: Cluster) -> None:
     assert code == 2
     assert "expected" in errors.lower()
 
-    # Data survive.
+    # Data survives.
     schema = {"schemaName": "kept", "dimensionFieldSpecs": [{"name": "a", "dataType": "STRING"}]}
     cluster.rest("POST", "schemas", json=schema)
     code, _, errors = cluster.run("down")
@@ -136,7 +136,7 @@ def test_a_whole_life(cluster: Cluster) -> None:
     code, output, _ = cluster.run("logs", "kafka", "--tail", "1", "--output", "json")
     assert (code, json.loads(output)["role"]) == (0, "kafka")
 
-    # Other ports than the data's are refused.
+    # Ports other than those of the existing data are rejected.
     code, _, errors = cluster.run("up", "--port-base", str(cluster.base + 100))
     assert code == 2
     assert "other ports" in errors
@@ -151,7 +151,7 @@ def test_a_whole_life(cluster: Cluster) -> None:
 
 
 @FULL
-def test_a_killed_launcher_is_continued(cluster: Cluster) -> None:
+def test_a_killed_launcher_can_be_continued(cluster: Cluster) -> None:
     launcher = cluster.start("up", "--port-base", str(cluster.base))
     wait_for(lambda: "controller" in cluster.pids(), "the controller's process")
     launcher.send_signal(signal.SIGKILL)
@@ -163,7 +163,7 @@ def test_a_killed_launcher_is_continued(cluster: Cluster) -> None:
     assert sorted(after) == sorted(ROLES)
     assert before.items() <= after.items()
 
-    # A role that was killed comes back alone.
+    # Only the killed role is restarted.
     os.kill(after["server-1"], signal.SIGKILL)
     wait_for(lambda: "server-1" not in cluster.pids(), "the server's end")
     code, output, _ = cluster.run("status", "--output", "json")
@@ -173,7 +173,7 @@ def test_a_killed_launcher_is_continued(cluster: Cluster) -> None:
     again = cluster.pids()
     assert {role for role in ROLES if again[role] != after[role]} == {"server-1"}
 
-    # Nothing is known but the marks on the processes: they are found and stopped.
+    # Only the marks on the processes are known: they are found and stopped.
     (cluster.folder / "cluster.json").unlink()
     code, _, errors = cluster.run("down")
     assert code == 1
@@ -191,13 +191,13 @@ def test_an_interrupted_start_leaves_nothing(cluster: Cluster, number: signal.Si
     launcher.send_signal(number)
     _, errors = launcher.communicate(timeout=300)
     assert launcher.returncode == 130
-    # It ends at once, and does not have to be killed after a while.
+    # It ends at once and does not have to be killed.
     assert "did not end within" not in errors
     assert cluster.pids() == {}
     assert all(is_free(port) for port in cluster.local.ports.named().values())
 
 
-def test_taken_ports_are_told_before_anything_starts(cluster: Cluster) -> None:
+def test_taken_ports_are_reported_before_anything_starts(cluster: Cluster) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((HOST, cluster.base + 2))

@@ -1,4 +1,4 @@
-"""What turns a session's file groups into staged segments: engines, subtasks, the builder they share."""
+"""Turns a session's file groups into staged segments: engines, subtasks and their shared builder."""
 
 from minion_tasks.file_ingestion.engine.minion import Engine, EngineContext, MinionEngine
 

@@ -1,4 +1,4 @@
-"""Finds the engine that a table's parameter ``engine`` names: minions, or one that a package registers."""
+"""Finds the engine named by a table's parameter ``engine``: minions, or one that a package registers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from minion_tasks.file_ingestion.session.model import Session
 __all__ = ["ENTRY_POINT_GROUP", "Engines"]
 
 ENTRY_POINT_GROUP = "pinot_plugins.engines"
-"""Each entry: ``name = "module:callable [extra]"``; the callable makes an `Engine` of an `EngineContext`."""
+"""Each entry: ``name = "module:callable [extra]"``; the callable maps an `EngineContext` to an `Engine`."""
 
 _MINION = "minion"
 
 
 class Engines:
-    """An engine that hands each table's subtasks to the one that its parameters name.
+    """Delegates each table's subtasks to the engine that its parameters name.
 
-    Engines are opened when they are first used, so nobody starts Spark for a table of engine ``minion``.
-    Threads may share it.
+    Engines are opened on first use, so a table with engine ``minion`` never starts Spark. Thread-safe.
 
     Args:
-        openers: By name, what opens an engine.
+        openers: Maps each engine's name to a function that opens it.
     """
 
     def __init__(self, openers: Mapping[str, Callable[[], Engine]]) -> None:
@@ -37,7 +36,7 @@ class Engines:
 
     @classmethod
     def installed(cls, context: EngineContext) -> Engines:
-        """Take all that there are; one that is not installed is an error when a table wants it."""
+        """Return all known engines; one that is not installed is an error only if a table uses it."""
         openers: dict[str, Callable[[], Engine]] = {
             name: functools.partial(_open, name, context) for name in ENGINES
         }
@@ -45,34 +44,34 @@ class Engines:
         return cls(openers)
 
     def slots(self, params: FileIngestionParams) -> int:
-        """Ask the table's engine; opens it."""
+        """Return the slots of the table's engine, which is opened if necessary."""
         return self._named(params.engine).slots(params)
 
     def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
-        """Let the table's engine start subtasks."""
+        """Start subtasks on the table's engine."""
         return self._named(params.engine).submit(session, tasks, params)
 
     def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
-        """Wait for subtasks, also of a run that was killed, or when the table had another engine."""
+        """Wait for subtasks, including those of a killed run or of the engine that the table used before."""
         engine = self._of(task_name)
         if engine is not None:
             engine.wait(task_name, params, on_poll)
 
     def explain(self, task_name: str) -> Mapping[int, str]:
-        """Ask the engine of the subtasks."""
+        """Return how the subtasks ended, as reported by their engine."""
         engine = self._of(task_name)
         return {} if engine is None else engine.explain(task_name)
 
     def cancel(self, task_name: str) -> None:
-        """Let the engine of the subtasks take them back."""
+        """Cancel subtasks on the engine that runs them."""
         engine = self._of(task_name)
         if engine is not None:
             engine.cancel(task_name)
 
     def _of(self, task_name: str) -> Engine | None:
-        """The engine of subtasks; None where they ended with the process that submitted them."""
+        """The engine of subtasks; None if they ended with the process that submitted them."""
         name, colon, _ = task_name.partition(":")
-        # Only Helix' jobs outlive whoever submitted them.
+        # Only Helix jobs outlive the process that submitted them.
         return self._opened.get(name) if colon else self._named(_MINION)
 
     def _named(self, name: str) -> Engine:

@@ -11,7 +11,7 @@ from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
 
 
 def create(context: MinionContext) -> FileIngestionExecutor:
-    """Make the executor of one subtask; called by the minion's Helix thread."""
+    """Create the executor of one subtask; called by the minion's Helix thread."""
     return FileIngestionExecutor(context)
 
 
@@ -23,11 +23,11 @@ class FileIngestionExecutor:
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Ask to stop after the present files; called by another Helix thread."""
+        """Request a stop after the current files; called by another Helix thread."""
         self._cancelled.set()
 
     def execute(self, task: MinionTask) -> None:
-        """Stage the files of the groups that the task's configs name.
+        """Stage the files of the groups named in the task's configs.
 
         Raises:
             SubtaskFailedError: At least one file failed.

@@ -1,4 +1,4 @@
-"""The files of subtasks, as metrics of the process that runs these."""
+"""Metrics of the files that subtasks process."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["FileMetrics"]
 
 
 class FileMetrics:
-    """Counts what becomes of files; used by the threads of subtasks.
+    """Counts the results of files; used by the threads of subtasks.
 
     Args:
-        monitoring: Of the process.
+        monitoring: The monitoring of this process.
     """
 
     def __init__(self, monitoring: Monitoring) -> None:
@@ -26,7 +26,7 @@ class FileMetrics:
         self._segment_bytes = monitoring.counter(catalogue.MINION_SEGMENT_BYTES)
 
     def built(self, entries: Sequence[FileEntry], built: BuiltUnit) -> None:
-        """Files were built together, the good ones among them."""
+        """Count files that were built together, good ones and failures."""
         staged = set(built.unit.files) if built.unit else set()
         segments = built.unit.segments if built.unit else ()
         self._staged.inc(len(staged))

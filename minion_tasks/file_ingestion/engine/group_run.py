@@ -1,4 +1,4 @@
-"""One group of a subtask: build what has no result yet, unit by unit, and write each result down."""
+"""Processes one group of a subtask: builds the files without a result, unit by unit, and saves results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAVE_INTERVAL_S = 2.0
 
 
 class SubtaskFailedError(PinotPluginError):
-    """Some files of the subtask could not be built; the ledger has the reasons."""
+    """Some files of the subtask could not be built; the session's ledger has the reasons."""
 
 
 class UnitBuilder(Protocol):
@@ -35,29 +35,29 @@ class UnitBuilder(Protocol):
         ...
 
     def empty(self, number: int) -> BuiltUnit:
-        """Build and stage a segment without rows."""
+        """Build and stage an empty segment."""
         ...
 
 
 OnBuilt = Callable[[Sequence[FileEntry], BuiltUnit], None]
-"""Told of files that were to be built together, and what became of them."""
+"""Receives files that were built together, and the result."""
 
 
 class GroupRun:
-    """Works through one group; in the subtask's thread.
+    """Processes one group in the subtask's thread.
 
-    Results are written at most every two seconds and at the end: the ledger's znode is small, but not free.
+    Results are saved at most every two seconds and at the end, since each save writes a znode.
 
     Args:
         sessions: The table's sessions.
         session_id: The session.
         number: The group.
-        attempt: The session's retry count when the subtask was submitted; a later one has other subtasks.
+        attempt: The session's retry count when the subtask was submitted; a later attempt has other subtasks.
         build: Builds and stages.
         params: The task's parameters.
-        is_cancelled: Whether Helix has asked for an end.
-        clock: Time.
-        on_built: Told what became of files.
+        is_cancelled: Whether Helix has requested a stop.
+        clock: The clock.
+        on_built: Called with the result of files.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class GroupRun:
         self._bytes_read = self._bytes_built = 0
 
     def run(self) -> None:
-        """Build all files of the group that have no result yet.
+        """Build all files of the group that do not have a result yet.
 
         Raises:
             SubtaskFailedError: At least one file failed.
@@ -95,7 +95,7 @@ class GroupRun:
         """
         group = self._sessions.group(self._session_id, self._number)
         try:
-            # Another run of the subtask may have been first with a file of a unit and left the others of it.
+            # Another run of this subtask may have saved a file of a unit first, leaving its other files open.
             while not _is_over(group) or not _is_over(group := self._flush()):
                 if self._is_cancelled():
                     raise NotAppliedError(
@@ -113,7 +113,7 @@ class GroupRun:
         failed = [entry for entry in group.entries if entry.status is FileStatus.FAILED]
         if failed:
             raise SubtaskFailedError(
-                f"{len(failed)} of {len(group.entries)} files failed; the first: {failed[0].error}",
+                f"{len(failed)} of {len(group.entries)} files failed; first error: {failed[0].error}",
                 where=failed[0].file.shown,
             )
 
@@ -124,8 +124,8 @@ class GroupRun:
         try:
             built = self._build(entries)
         except Exception as error:
-            # Not of one file: the staging folder, the disk. It is reported with each file that it kept.
-            logger.exception("the segments of %s could not be built", entries[0].file.shown)
+            # Not caused by one file but by the staging folder or the disk; reported with each affected file.
+            logger.exception("segments of %s could not be built", entries[0].file.shown)
             built = BuiltUnit(None, {entry.number: error for entry in entries})
         self._on_built(entries, built)
         if built.unit is not None:
@@ -135,7 +135,7 @@ class GroupRun:
         return built
 
     def _next_unit(self, pending: Sequence[FileEntry]) -> Sequence[FileEntry]:
-        """Take files for about one segment, by what files of this group have become so far."""
+        """Take files for about one segment, estimated from the files of this group built so far."""
         if self._params.one_to_one:
             return pending[:1]
         ratio = self._bytes_built / self._bytes_read if self._bytes_read else 1.0
@@ -156,7 +156,7 @@ class GroupRun:
         ):
             state = "abandoned" if session.abandoned else f"{session.state}, attempt {session.retry_count}"
             raise NotAppliedError(
-                f"session {self._session_id} of {session.table} is {state}: the subtask is no longer needed"
+                f"session {self._session_id} of {session.table} is {state}; this subtask is no longer needed"
             )
 
     def _merged(self, group: FileGroup) -> FileGroup:
@@ -167,7 +167,7 @@ class GroupRun:
 
     def _flush(self) -> FileGroup:
         def change(stored: FileGroup) -> FileGroup:
-            # Whoever takes the session up counts its attempt first and writes the groups then.
+            # A run that resumes the session first increments the attempt and then writes the groups.
             self._check_wanted()
             return self._merged(stored)
 
@@ -180,7 +180,7 @@ class GroupRun:
 
 
 def merge_result(group: FileGroup, built: BuiltUnit, now_ms: int, *, skip_unreadable: bool) -> FileGroup:
-    """Put a result into a group, unless another run of the same subtask was first with one of the files."""
+    """Merge a result into a group, unless another run of the same subtask saved one of the files first."""
     pending = {entry.number for entry in _pending(group)}
     unit = built.unit
     if group.empty_segment:
@@ -190,7 +190,9 @@ def merge_result(group: FileGroup, built: BuiltUnit, now_ms: int, *, skip_unread
     if unit is not None and not pending.issuperset(unit.files):
         unit = None
     elif unit is not None and any(segment.name in names for segment in unit.segments):
-        taken = ConflictError(f"another attempt built other files as {unit.segments[0].name}")
+        taken = ConflictError(
+            f"another attempt used the segment name {unit.segments[0].name} for other files"
+        )
         failures |= dict.fromkeys(unit.files, taken)
         unit = None
     done = set(unit.files) if unit is not None else set()

@@ -1,6 +1,6 @@
-"""Engines: what turns a session's file groups into staged segments. The minion engine uses Helix subtasks.
+"""The interface of engines, which turn file groups into staged segments, and the engine that uses minions.
 
-`engines` finds the engine that a table wants, also among those of other packages.
+`choose` finds a table's engine, including those of other packages.
 """
 
 from __future__ import annotations
@@ -24,83 +24,82 @@ from minion_tasks.file_ingestion.session.model import Session
 
 logger = logging.getLogger(__name__)
 
-MINION_LOOK_S = 10.0
-"""How often a wait looks whether a fitting minion lives: that reads the tags of all live instances."""
+MINION_CHECK_S = 10.0
+"""Seconds between checks for a live minion with the tag, which read the tags of all live instances."""
 
 _STALLED_S = 60.0
-"""After so long without a subtask that runs or will, a job that Helix leaves open is over."""
+"""A job that Helix leaves open is over after this long without a subtask that is or will be running."""
 
 _FIRST_PAUSE_S = 0.05
 _RUNNING = frozenset({"NOT_STARTED", "IN_PROGRESS"})
 _ENDED = frozenset({"COMPLETED", "DROPPED", "ERROR", "STOPPED", "TASK_ABORTED", "TASK_ERROR", "TIMED_OUT"})
 
-_ENDED_SINCE = {
+_END_REASONS = {
     "RUNNING": "it is still running",
-    "TIMED_OUT": "it took longer than taskTimeoutSeconds",
-    "DROPPED": "its minion has left the cluster",
-    "ERROR": "its minion cannot run this task type, or failed before it began: see its log",
+    "TIMED_OUT": "it exceeded taskTimeoutSeconds",
+    "DROPPED": "its minion left the cluster",
+    "ERROR": "its minion does not support this task type or failed before the subtask began; see its log",
 }
-"""Why a subtask is in a state of Helix, where its minion gave no reason."""
+"""Reasons for the Helix state of a subtask, used if its minion reported none."""
 
 
 class _Work(Enum):
-    """What Helix reports of a job.
+    """What Helix reports about a job.
 
-    RUNNING: a minion has a subtask of it. STALLED: it runs, but no subtask of it does or will. Helix leaves a
-    job so whose subtasks were dropped more often than they may be tried. For a moment it is so too, while a
-    subtask moves from a dead minion to another.
+    RUNNING: a minion is running one of its subtasks. STALLED: the job is open, but no subtask is or will be
+    running. Helix leaves a job in this condition if its subtasks were dropped more often than they may be
+    retried. It also occurs briefly while a subtask moves from a dead minion to another.
     """
 
-    GOING_ON = "going on"
+    ACTIVE = "active"
     RUNNING = "running"
     STALLED = "stalled"
     OVER = "over"
 
 
 class NoMinionError(NotAppliedError):
-    """No live minion has the tag that the subtasks are for."""
+    """No live minion has the tag that the subtasks require."""
 
 
 class Engine(Protocol):
-    """Runs the subtasks of a session; the results are in the session's ledger, not in what is returned."""
+    """Runs the subtasks of a session; results are in the session's ledger, not in return values."""
 
     def slots(self, params: FileIngestionParams) -> int:
-        """Return how many subtasks can run side by side now; at least 1."""
+        """Return how many subtasks can run in parallel now; at least 1."""
         ...
 
     def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
-        """Start a subtask for each sequence of groups; returns the name under which they are known.
+        """Start a subtask for each sequence of groups and return the name of the job.
 
-        But for Helix' own names, it begins with the engine's name and a colon.
+        The name starts with the engine's name and a colon, except for names assigned by Helix.
         """
         ...
 
     def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
-        """Wait until no subtask runs any more, whatever came of it, or `on_poll` reports that all is done.
+        """Wait until no subtask is running, whatever its result, or until `on_poll` reports that all is done.
 
-        Subtasks of a process that has ended may be waited for: where they ended with it, this returns at
-        once.
+        The subtasks may belong to a process that has ended. If they ended with it, this returns at once.
         """
         ...
 
     def explain(self, task_name: str) -> Mapping[int, str]:
-        """Report of each group's subtask how it ended, in the engine's words."""
+        """Return how each group's subtask ended, as described by the engine."""
         ...
 
     def cancel(self, task_name: str) -> None:
-        """Take back what was not started; what runs stops after its present file."""
+        """Cancel subtasks that have not started; running ones stop after their current file."""
         ...
 
 
 @dataclass(frozen=True)
 class EngineContext:
-    """What an engine is opened with.
+    """Everything needed to open an engine.
 
     Attributes:
         client: The controller.
         store: ZooKeeper.
-        clock: Time.
-        spark_conf: Spark's configuration, for engines that use it; it may hold secrets.
+        clock: The clock.
+        spark_conf: Spark configuration, for engines that use it; may contain secrets.
     """
 
     client: ControllerClient
@@ -110,13 +109,13 @@ class EngineContext:
 
 
 class MinionEngine:
-    """Subtasks on Python-hosted minions, in Helix' task queue: the controller's ``/tasks`` shows them.
+    """Runs subtasks on Python-hosted minions by Helix' task queue; the controller's ``/tasks`` shows them.
 
     Args:
         client: The controller.
-        store: ZooKeeper, for the minions that live.
-        clock: Time between polls.
-        poll_interval_s: How often the state is asked for, but for the first moments.
+        store: ZooKeeper, to find live minions.
+        clock: The clock, for pauses between polls.
+        poll_interval_s: Seconds between polls of the state; the first ones are shorter.
     """
 
     def __init__(
@@ -134,19 +133,19 @@ class MinionEngine:
         self._queues = TaskQueues(store, clock=clock)
 
     def slots(self, params: FileIngestionParams) -> int:
-        """Count the live minions of the tag, times what each of them runs side by side."""
+        """Return the number of live minions with the tag, times the subtasks that each runs in parallel."""
         return max(1, len(self._live_tags().get(params.minion_tag, ())) * params.concurrent_per_instance)
 
     def submit(self, session: Session, tasks: Sequence[Sequence[int]], params: FileIngestionParams) -> str:
         """Enqueue one Helix job.
 
-        A subtask's configuration names the table, the session with its attempt, and the groups, nothing more:
-        it is shown by the controller to everybody, so it holds no file system properties. Where no minion
-        lives it is enqueued all the same: what waits is what minions are scaled by.
+        A subtask's configuration contains only the table, the session with its attempt, and the groups: the
+        controller shows it to everybody, so it must not contain file system properties. The job is enqueued
+        even if no minion is live, since minions may be scaled by the length of the queue.
         """
         if params.minion_tag not in self._live_tags():
             logger.warning(
-                "no live minion has the tag %r: the subtasks wait up to %.0f s for one (minionWait)",
+                "no live minion has the tag %r; the subtasks wait up to %.0f s for one (minionWait)",
                 params.minion_tag,
                 params.minion_wait_s,
             )
@@ -162,10 +161,10 @@ class MinionEngine:
         return name
 
     def wait(self, task_name: str, params: FileIngestionParams, on_poll: Callable[[], bool]) -> None:
-        """Poll until the ledger or Helix reports that the job is over; Helix is the later of the two.
+        """Poll until the ledger or Helix reports that the job is over; Helix reports it later.
 
         Raises:
-            NoMinionError: No minion of the tag was live for as long as ``minionWait`` says.
+            NoMinionError: No minion with the tag was live for as long as ``minionWait``.
         """
         is_over = self.watch(task_name, params)
         pauses_s = growing_pauses(min(_FIRST_PAUSE_S, self._poll_interval_s), self._poll_interval_s)
@@ -173,30 +172,30 @@ class MinionEngine:
             self._clock.sleep(next(pauses_s))
 
     def watch(self, task_name: str, params: FileIngestionParams) -> Callable[[], bool]:
-        """Return what tells whether a job is over; it is asked again and again, and raises as :meth:`wait`.
+        """Return a function that checks whether a job is over, to be polled; it raises as :meth:`wait` does.
 
         Args:
             task_name: The job.
-            params: Of its table's task.
+            params: The parameters of its table's task.
         """
-        minion_seen_s = work_seen_s = look_at_s = self._clock.monotonic()
+        minion_seen_s = work_seen_s = next_check_s = self._clock.monotonic()
         tags: Mapping[str, list[str]] = {}
 
         def is_over() -> bool:
-            nonlocal minion_seen_s, work_seen_s, look_at_s, tags
+            nonlocal minion_seen_s, work_seen_s, next_check_s, tags
             work = self._work(task_name)
             if work is _Work.OVER:
                 return True
             now_s = self._clock.monotonic()
-            if now_s >= look_at_s:
-                look_at_s = now_s + min(MINION_LOOK_S, params.minion_wait_s / 4)
+            if now_s >= next_check_s:
+                next_check_s = now_s + min(MINION_CHECK_S, params.minion_wait_s / 4)
                 tags = self._live_tags()
-            # A drained minion ends what it runs, and gets nothing more.
+            # A drained minion finishes its running subtasks and gets no more.
             if params.minion_tag in tags or (work is _Work.RUNNING and DRAINED in tags):
                 minion_seen_s = now_s
             elif now_s - minion_seen_s > params.minion_wait_s:
                 raise _no_minion(params, task_name, tags.get(DRAINED, ()))
-            # What the last minion has left begins anew on the next one.
+            # Subtasks left by the last minion start over on the next one.
             if work is not _Work.STALLED or params.minion_tag not in tags:
                 work_seen_s = now_s
             return now_s - work_seen_s > _STALLED_S
@@ -204,36 +203,36 @@ class MinionEngine:
         return is_over
 
     def is_over(self, task_name: str) -> bool:
-        """Look once whether no subtask of a job runs or will."""
+        """Check once whether no subtask of a job is or will be running."""
         return self._work(task_name) in (_Work.OVER, _Work.STALLED)
 
     def explain(self, task_name: str) -> Mapping[int, str]:
-        """Read how the subtasks ended from the controller: minion, Helix' state, the minion's report."""
+        """Read from the controller how the subtasks ended: minion, Helix state, the minion's own report."""
         try:
             subtasks = self._client.tasks.debug(task_name).get("subtaskInfos") or ()
         except NotAppliedError as error:
-            logger.warning("the controller does not report how the subtasks ended: %s", error)
+            logger.warning("could not read from the controller how the subtasks ended: %s", error)
             return {}
         ends = {}
         for subtask in subtasks:
             state, minion = subtask.get("state"), subtask.get("participant")
-            reason = subtask.get("info") or _ENDED_SINCE.get(
-                state, "its minion reported no reason: see its log"
+            reason = subtask.get("info") or _END_REASONS.get(
+                state, "its minion reported no reason; see its log"
             )
-            end = f"{state or 'not begun'} on {minion}: {reason}" if minion else "no minion has accepted it"
+            end = f"{state or 'not begun'} on {minion}: {reason}" if minion else "no minion accepted it"
             for number in subtask["taskConfig"]["configs"]["groups"].split(","):
                 ends[int(number)] = end
         return ends
 
     def cancel(self, task_name: str) -> None:
-        """Delete the job from the queue; a subtask that runs finds its session abandoned."""
+        """Delete the job from the queue; a running subtask stops when it finds its session abandoned."""
         try:
             self._queues.delete(task_name)
         except NotFoundError:
             return
         except (NotAppliedError, OutcomeUnknownError) as error:
-            # Only a courtesy to the minions: what still runs ends by itself when it sees its session.
-            logger.warning("the task %s was not deleted: %s", task_name, error)
+            # Optional: a running subtask ends by itself once it reads its session.
+            logger.warning("Helix task %s could not be deleted: %s", task_name, error)
 
     def _work(self, task_name: str) -> _Work:
         try:
@@ -243,15 +242,15 @@ class MinionEngine:
         except NotFoundError:
             return _Work.OVER
         except NotAppliedError as error:
-            # The controller restarts; the job is in ZooKeeper and goes on without it.
-            logger.warning("the controller does not report the state of %s now: %s", task_name, error)
-            return _Work.GOING_ON
+            # The controller may be restarting; the job is in ZooKeeper and continues without it.
+            logger.warning("could not read the state of %s from the controller: %s", task_name, error)
+            return _Work.ACTIVE
         if "RUNNING" in states:
             return _Work.RUNNING
-        return _Work.STALLED if states and _ENDED.issuperset(states) else _Work.GOING_ON
+        return _Work.STALLED if states and _ENDED.issuperset(states) else _Work.ACTIVE
 
     def _live_tags(self) -> Mapping[str, list[str]]:
-        """Return the live instances by each of their tags."""
+        """Return the live instances by tag."""
         found: dict[str, list[str]] = {}
         for name, tags in self._store.live_instance_tags().items():
             for tag in tags:
@@ -267,5 +266,5 @@ def _no_minion(params: FileIngestionParams, task_name: str, drained: Sequence[st
         expected="at least one Python-hosted minion",
         remedy="start one with 'pinotctl serve minion'"
         + (", or enable a drained one (PUT /instances/NAME/state?state=ENABLE)" if drained else "")
-        + ", then run the task again; where minions are scaled from zero, set minionWait to what that takes",
+        + ", then run the task again; if minions are scaled from zero, increase minionWait to cover that",
     )

@@ -1,4 +1,4 @@
-"""Builds the segments of some files of a session and puts them into its staging folder."""
+"""Builds segments from files of a session and uploads them to its staging folder."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from minion_tasks.file_ingestion.session.model import (
 
 logger = logging.getLogger(__name__)
 
-_MAX_ROWS = 2**31 - 1  # what a segment can hold
+_MAX_ROWS = 2**31 - 1  # Pinot's limit per segment
 
 
 @dataclass(frozen=True)
 class BuiltUnit:
-    """What became of files that were to be built together.
+    """The result of files that were built together.
 
     Attributes:
-        unit: The good ones, staged; None when there was no good one.
-        failures: By file number, why it is in none of the segments.
+        unit: The good files, staged; None if there were none.
+        failures: Maps file numbers to the reason why the file is in none of the segments.
     """
 
     unit: StagedUnit | None
@@ -45,14 +45,14 @@ class BuiltUnit:
 
 
 class StagingBuilder:
-    """Builds and stages; used by one subtask, in its thread.
+    """Builds and stages segments; used by one subtask, in its thread.
 
     Args:
-        session: The session that the files are of.
+        session: The session of the files.
         params: The task's parameters.
         builder: Pinot's segment builder for the table.
-        work_dir: For local copies and tars; what is put there is deleted again.
-        clock: Time.
+        work_dir: For local copies and tars, which are deleted after use.
+        clock: The clock.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class StagingBuilder:
         self._attempt = uuid.uuid4().hex[:8]
 
     def __call__(self, entries: Sequence[FileEntry]) -> BuiltUnit:
-        """Build the segments of files, the bad ones among them left out, and stage them.
+        """Build and stage the segments of files, leaving out bad files.
 
         Raises:
-            DiskFullError: No room is left in the folder for local copies and tars, or in the staging folder.
+            DiskFullError: The disk of the working folder or of the staging folder is full.
         """
         with naming_full_disks(self._work_dir):
             return self._built(entries)
@@ -93,7 +93,7 @@ class StagingBuilder:
                 built, bad, columns = self._build(good, copies) if good else ((), {}, ())
                 failures |= bad
             finally:
-                # Only now it is certain that what was read was each file as it was listed.
+                # Only now is it certain that each file was read as listed.
                 changed = copies.close()
             failures |= changed
             if not changed.keys() & {entry.number for entry in good}:
@@ -107,7 +107,7 @@ class StagingBuilder:
         return BuiltUnit(None, failures)
 
     def empty(self, number: int) -> BuiltUnit:
-        """Build and stage a segment without rows, which stands for "nothing" in a replacement."""
+        """Build and stage an empty segment, which represents "nothing" in a replacement."""
         started = self._clock.monotonic()
         with naming_full_disks(self._work_dir), tempfile.TemporaryDirectory(dir=self._work_dir) as folder:
             path = Path(folder) / "empty.json"
@@ -153,7 +153,7 @@ class StagingBuilder:
         )
 
     def _round(self) -> str:
-        # A file that failed is built again under another name than the unit that went on without it.
+        # A file that failed gets another segment name than the unit that was built without it.
         retry = self._session.retry_count
         return self._session.session_id + (f"r{retry}" if retry else "")
 
@@ -177,7 +177,7 @@ LocalCopy = Callable[[FileInfo, Path], AbstractContextManager[Path]]
 
 
 class _Copies:
-    """Local copies of several files, each opened and closed by itself, so that a fault has a file."""
+    """Local copies of several files, opened and closed one by one, so that an error refers to one file."""
 
     def __init__(self, local_copy: LocalCopy, work_dir: Path) -> None:
         self._local_copy = local_copy
@@ -186,7 +186,7 @@ class _Copies:
         self.paths: dict[int, Path] = {}
 
     def open(self, entries: Sequence[FileEntry]) -> dict[int, Exception]:
-        """Open copies; returns why some could not be."""
+        """Open copies; return the errors by file number."""
         failures: dict[int, Exception] = {}
         for entry in entries:
             logger.info("reading %s (%d bytes)", entry.file.shown, entry.file.size_bytes)
@@ -202,7 +202,7 @@ class _Copies:
         return failures
 
     def close(self) -> dict[int, Exception]:
-        """Close all; returns which of the files changed while they were read."""
+        """Close all copies; return errors for files that changed while they were read."""
         failures: dict[int, Exception] = {}
         for number, (copy, folder) in self._open.items():
             try:

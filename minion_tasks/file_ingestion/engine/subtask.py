@@ -1,4 +1,4 @@
-"""A subtask as it is submitted: what a minion or a Spark worker has to know. No JVM here."""
+"""The configuration of a subtask, as submitted to a minion or a Spark worker. Needs no JVM."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ClusterAddress:
     """How the process of a subtask reaches the cluster.
 
     Attributes:
-        controller: The controller, with credentials.
+        controller: The controller and its credentials.
         zookeeper: ``host:port,...[/chroot]``.
-        name: Helix' name of the cluster.
-        access: How it comes into ZooKeeper; None: as its environment says.
+        name: Name of the Helix cluster.
+        access: Credentials for ZooKeeper; None: those of the environment.
     """
 
     controller: ControllerConfig
@@ -35,7 +35,7 @@ class ClusterAddress:
 
 @dataclass(frozen=True)
 class Subtask:
-    """What a subtask has to know: it reads everything else from the cluster.
+    """The configuration of a subtask, which reads everything else from the cluster.
 
     Attributes:
         table: Name with type.
@@ -50,7 +50,7 @@ class Subtask:
     groups: tuple[int, ...]
 
     def to_configs(self) -> dict[str, str]:
-        """Write it as the configuration of a Helix task, which everybody can read: no secrets are in it."""
+        """Write the configuration of a Helix task, which everybody can read: it contains no secrets."""
         return SUBTASK_FORMAT.stamp(
             {
                 "tableName": self.table,
@@ -62,7 +62,7 @@ class Subtask:
 
     @classmethod
     def from_configs(cls, configs: Mapping[str, str]) -> Subtask:
-        """Read what `to_configs` wrote.
+        """Read the result of `to_configs`.
 
         Raises:
             FormatVersionError: A scheduler of a later release wrote it.
@@ -78,7 +78,7 @@ class Subtask:
 
 
 def subtasks_of(session: Session, tasks: Sequence[Sequence[int]]) -> list[Subtask]:
-    """Make the subtasks of a session's present attempt, one for each sequence of groups."""
+    """Create the subtasks of a session's current attempt, one for each sequence of groups."""
     return [
         Subtask(session.table, session.session_id, session.retry_count, tuple(numbers)) for numbers in tasks
     ]

@@ -1,8 +1,7 @@
-"""Runs a subtask: turns the files of its groups into staged segments. The same code on every engine.
+"""Runs a subtask: turns the files of its groups into staged segments. All engines share this code.
 
-Nothing of it reaches the table. A subtask may run twice (Helix and Spark give it to another process when one
-dies), so what it stages has a name of the attempt's own, and the first result that is written for a file
-stays.
+A subtask does not change the table. It may run twice (Helix and Spark restart it elsewhere if a process
+dies), so each attempt stages segments under unique names, and the first result saved for a file wins.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ __all__ = ["read_table", "run_subtask"]
 
 
 def read_table(client: ControllerClient, table: str) -> tuple[FileIngestionParams, TableConfig, Schema]:
-    """Read what the controller has about a table, each document once.
+    """Read a table's config, task parameters and schema from the controller.
 
     Raises:
-        ConfigError: The table has no such task, or its parameters are wrong.
+        ConfigError: The table has no such task, or its parameters are invalid.
         NotFoundError: There is no such table, or no schema for it.
     """
     config = client.tables.get(table)
@@ -46,11 +45,11 @@ def run_subtask(
     """Stage the files of a subtask's groups; the JVM must run in this process.
 
     Args:
-        subtask: What is to be done.
-        cluster: Where.
-        work_dir: For temporary files, which are deleted again.
-        is_cancelled: Asked between files, in the subtask's thread.
-        on_built: Told, in that thread, what became of files.
+        subtask: The subtask.
+        cluster: The cluster.
+        work_dir: For temporary files, which are deleted after use.
+        is_cancelled: Checked between files, in the subtask's thread.
+        on_built: Called in that thread with the result of files.
 
     Raises:
         SubtaskFailedError: At least one file failed.
@@ -96,6 +95,8 @@ def run_subtask(
             except SubtaskFailedError as error:
                 failures.append(error)
     if len(failures) > 1:
-        raise SubtaskFailedError(f"{len(failures)} of {len(subtask.groups)} groups failed: {failures[0]}")
+        raise SubtaskFailedError(
+            f"{len(failures)} of {len(subtask.groups)} groups failed; first error: {failures[0]}"
+        )
     if failures:
         raise failures[0]

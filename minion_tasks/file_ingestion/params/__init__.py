@@ -1,4 +1,4 @@
-"""The parameters of a table's FileIngestionTask: their keys, how their texts are read, what fits together."""
+"""The parameters of a table's FileIngestionTask: keys, parsing, and checks of combinations."""
 
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 

@@ -1,7 +1,7 @@
-"""The keys of FileIngestionTask in a table's ``taskTypeConfigsMap``: one list of them.
+"""The list of FileIngestionTask's keys in a table's ``taskTypeConfigsMap``.
 
-Parsing, the nearest-name hint of a misspelt key and the table in the documentation come from it. Names and
-meaning follow the seed's sample configuration and Pinot's BatchConfigProperties.
+Parsing, the hint for a misspelt key and the table in the documentation are derived from it. Names and
+meanings follow Pinot's BatchConfigProperties.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FORMATS = ("avro", "csv", "json", "orc", "parquet")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One key: how its text is read, what holds without it, and one line for the documentation."""
+    """One key: how its text is parsed, its default, and one line for the documentation."""
 
     key: str
     parse: Callable[[str], Any]
@@ -34,121 +34,123 @@ class Parameter:
 
 
 PARAMETERS: tuple[Parameter, ...] = (
-    Parameter(
-        "inputDirURI", text, None, "The folder to ingest, listed with all its sub-folders.", required=True
-    ),
+    Parameter("inputDirURI", text, None, "The folder to ingest, including its subfolders.", required=True),
     Parameter(
         "inputFormat",
         one_of(*_FORMATS),
         None,
-        "Format of the files: csv, json (lines, or one array), avro, parquet or orc.",
+        "Format of the files: csv, json (lines or one array), avro, parquet or orc.",
         required=True,
     ),
     Parameter(
-        "input.fs.className", text, None, "PinotFS class of the input; checked against the URI's scheme."
+        "input.fs.className", text, None, "PinotFS class of the input; must match the scheme of the URI."
     ),
-    Parameter("includeFileNamePattern", text, None, "Only files whose path matches: glob:… or regex:…"),
-    Parameter("excludeFileNamePattern", text, None, "No file whose path matches: glob:… or regex:…"),
+    Parameter(
+        "includeFileNamePattern", text, None, "Ingest only files whose path matches: glob:… or regex:…"
+    ),
+    Parameter("excludeFileNamePattern", text, None, "Skip files whose path matches: glob:… or regex:…"),
     Parameter(
         "consistentPushEnabled",
         boolean,
         "false",
-        "All that a run brings becomes queryable in one step, or nothing does.",
+        "Everything that a run ingests becomes queryable in one step, or nothing does.",
     ),
     Parameter(
         "consistentPushSwapEnabled",
         boolean,
         "false",
-        "The table's whole content is replaced by what the source holds, in one step. Overrides "
+        "Replace the table's entire content with the content of the source in one step. Overrides "
         "`consistentPushEnabled`.",
     ),
     Parameter(
         "consistentPushMaxRetries",
         retries,
         "0",
-        "How many later triggers resume a session whose files failed; 0 discards it.",
+        "How many later triggers resume a session in which files failed; 0: it is discarded.",
     ),
     Parameter(
         "clearConsistentPushState",
         boolean,
         "false",
-        "Each run first clears all sessions of the table; set it for one run, then remove it.",
+        "Clear all sessions of the table at the start of each run; set it for one run, then remove it.",
     ),
     Parameter(
         "enableSync",
         boolean,
         "false",
-        "Sync mode: a segment for each file; changed files are replaced and deleted ones removed.",
+        "Sync mode: one segment per file; the segments of changed files are replaced, those of deleted files"
+        " removed.",
     ),
     Parameter(
         "enableAtomicUpload",
         boolean,
         "false",
-        "In sync mode: as `consistentPushEnabled`, without retries.",
+        "In sync mode: like `consistentPushEnabled`, but without retries.",
     ),
     Parameter(
         "allowEmptySource",
         boolean,
         "false",
-        "Sync and swap: a source without a file that matches empties the table; otherwise it is refused.",
+        "Sync and swap: a source without matching files empties the table. Otherwise such a source is an"
+        " error.",
     ),
     Parameter(
-        "schedule", text, None, "Quartz cron expression at which `pinotctl scheduler` starts the task."
+        "schedule", text, None, "Quartz cron expression by which `pinotctl scheduler` triggers the task."
     ),
     Parameter(
         "cronSchedule",
         text,
         None,
-        "As `schedule`, and what `pinotctl task register` makes of it where Pinot 1.3 or later refuses a "
-        "schedule for want of a minion.",
+        "Same as `schedule`. `pinotctl task register` writes this key if Pinot 1.3 or later rejects "
+        "`schedule` because no minion has the task's tag.",
     ),
     Parameter(
         "outputDirURI",
         text,
         None,
-        "Where segments are staged; by default a folder in the cluster's deep store.",
+        "Folder in which segments are staged. Default: a folder in the cluster's deep store.",
     ),
     Parameter(
-        "output.fs.className", text, None, "PinotFS class of the staging place; checked against its scheme."
+        "output.fs.className", text, None, "PinotFS class of the staging folder; must match its scheme."
     ),
-    Parameter("push.mode", one_of("METADATA", "TAR"), "METADATA", "How staged segments are handed over."),
+    Parameter("push.mode", one_of("METADATA", "TAR"), "METADATA", "How staged segments are uploaded."),
     Parameter(
         "minServingReplicas",
         count_or_all,
         "all",
-        "How many replicas of each new segment have to serve before a run goes on: with a number, a dead"
-        " server does not keep it.",
+        "Replicas of each new segment that must be online before a run continues. With a number, a dead"
+        " server does not block the run.",
     ),
     Parameter(
         "tableMaxNumTasks",
         count_or_no_bound,
         "1000",
-        "Most subtasks in a run, over which all files are spread; -1 for no limit.",
+        "Maximum number of subtasks in a run; all files are distributed among them. -1: no limit.",
     ),
-    Parameter("taskMaxNumFilesPerTask", count, "100", "Most files in a subtask."),
+    Parameter("taskMaxNumFilesPerTask", count, "100", "Maximum number of files in a subtask."),
     Parameter(
         "taskMaxDataSize",
         size_bytes,
         "1G",
-        "A subtask takes files up to this size together (a single file may be larger).",
+        "Maximum total size of the files in a subtask (a single file may be larger).",
     ),
     Parameter(
         "desiredSegmentSize",
         size_bytes,
         "500M",
-        "Append mode: a subtask's files are put together into segments of about this size.",
+        "Append mode: the files of a subtask are combined into segments of about this size.",
     ),
     Parameter(
         "maxNumRecordsPerSegment",
         count,
         "5000000",
-        "Append mode: most rows in a segment; a larger file becomes several.",
+        "Append mode: maximum number of rows in a segment; a larger file becomes several segments.",
     ),
     Parameter(
         "skipFileIfFailToInitReader",
         boolean,
         "false",
-        "Go on without a file that its reader cannot open (not of the format, no header, cut short).",
+        "Skip a file that its reader cannot open (wrong format, no header, truncated).",
     ),
     Parameter(
         "replacedSegmentsRetentionPeriod",
@@ -160,53 +162,58 @@ PARAMETERS: tuple[Parameter, ...] = (
         "engine",
         one_of(*ENGINES),
         "minion",
-        "What runs the subtasks: Python-hosted minions (`minion`), or one Spark job (`spark`).",
+        "What runs the subtasks: Python-hosted minions (`minion`) or one Spark job (`spark`).",
     ),
-    Parameter("taskTimeoutSeconds", count, "3600", "A subtask that runs longer is ended."),
+    Parameter("taskTimeoutSeconds", count, "3600", "A subtask that runs longer than this is stopped."),
     Parameter(
         "numConcurrentTasksPerInstance",
         count,
         "2",
-        "Engine minion: subtasks that one minion runs side by side.",
+        "Engine minion: number of subtasks that one minion runs in parallel.",
     ),
     Parameter(
         "minionInstanceTag",
         text,
         DEFAULT_TAG,
-        "Engine minion: tag of the Python-hosted minions that run the subtasks.",
+        "Engine minion: tag of the minions that run the subtasks.",
     ),
     Parameter(
         "minionWait",
         period_s,
         "1m",
-        "Engine minion: how long a run goes on waiting while no minion of the tag is live; longer where"
-        " minions are scaled from zero.",
+        "Engine minion: how long a run waits while no minion with the tag is live. Increase it if minions are"
+        " scaled from zero.",
     ),
-    Parameter("inputEncoding", encoding, "UTF-8", "Encoding of CSV and JSON files; other bytes are refused."),
+    Parameter(
+        "inputEncoding",
+        encoding,
+        "UTF-8",
+        "Encoding of CSV and JSON files; a file with invalid bytes is an error.",
+    ),
     Parameter(
         "maxMissingColumns",
         MissingLimit.parse,
         None,
-        "How many of the table's columns a file may lack: `3`, or a share: `25%`. By default half of them; of"
-        " JSON lines, whose rows leave keys out, all but one.",
+        "How many of the table's columns a file may lack: a number such as `3` or a share such as `25%`."
+        " Default: half of them; for JSON lines, whose rows may omit keys, all but one.",
     ),
     Parameter(
         "failOnUnknownColumns",
         boolean,
         "false",
-        "Refuse files with columns that the table does not read; otherwise they are reported.",
+        "Reject files with columns that are not in the table. Otherwise such columns are only reported.",
     ),
     Parameter(
         "segmentReader",
         one_of("auto", "arrow", "pinot"),
         "auto",
-        "How files are read: Arrow where it gives the same, or Pinot's own reader.",
+        "How files are read: with Arrow where the result is the same, or with Pinot's own reader.",
     ),
 )
 
 PREFIXES: Mapping[str, str] = {
-    "input.fs.prop.": "Of the input's file system, e.g. region, endpoint, accessKey, secretKey of S3.",
-    "output.fs.prop.": "The same for the staging place; by default the input's, on a like store.",
+    "input.fs.prop.": "Input file system properties, e.g. region, endpoint, accessKey, secretKey for S3.",
+    "output.fs.prop.": "The same for the staging folder. Default: those of the input, if on the same scheme.",
     "recordReader.prop.": "Properties of Pinot's record reader for the format (delimiter, header, ...).",
-    naming.PREFIX: "Of the segments' names: `type` (simple), `configs.segment.name.prefix` and `...postfix`.",
+    naming.PREFIX: "Segment names: `type` (simple), `configs.segment.name.prefix` and `...postfix`.",
 }

@@ -1,9 +1,10 @@
-"""File name patterns with the meaning of java.nio's PathMatcher: task configurations are written for it.
+"""File name patterns with the semantics of java.nio's PathMatcher, as Pinot's task configs expect.
 
 ``glob:`` patterns are matched against the whole path of a file: ``**`` crosses folders, ``*`` and ``?`` do
 not, ``[a-z]`` and ``[!a]`` are classes, ``{csv,json}`` are alternatives, a backslash escapes. ``regex:``
 patterns are regular expressions over the whole path. The path of ``s3://bucket/a/b.csv`` is
-``s3:/bucket/a/b.csv`` (Java's ``Paths.get`` folds the slashes), that of ``file:///a/b.csv`` is ``/a/b.csv``.
+``s3:/bucket/a/b.csv`` (Java's ``Paths.get`` collapses the slashes), that of ``file:///a/b.csv`` is
+``/a/b.csv``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def path_of(uri: str) -> str:
 
 @dataclass(frozen=True)
 class _Token:
-    """What one place of a glob takes: one character that fits the expression, or any number of them."""
+    """One token of a glob: matches one character that fits the expression, or any number of them."""
 
     one: str
     repeats: bool = False
@@ -48,10 +49,10 @@ class PathMatcher:
 
     Args:
         pattern: ``glob:...`` or ``regex:...``.
-        key: The parameter it came from, for the error.
+        key: The parameter that contains it, for error messages.
 
     Raises:
-        ConfigError: The pattern is malformed or of another syntax.
+        ConfigError: The pattern is malformed or has an unknown syntax.
     """
 
     def __init__(self, pattern: str, *, key: str = "includeFileNamePattern") -> None:
@@ -61,14 +62,14 @@ class PathMatcher:
         self._glob: list[_Token | _Group] | None = None
         try:
             if not colon or syntax.lower() not in ("glob", "regex"):
-                raise ValueError("it has neither the prefix 'glob:' nor 'regex:'")
+                raise ValueError("it starts with neither 'glob:' nor 'regex:'")
             if syntax.lower() == "glob":
                 self._glob = _parse_glob(self._body)
             self._regex = re.compile(self._body if self._glob is None else _regex_of(self._glob), re.DOTALL)
         except (ValueError, re.error) as error:
             raise ConfigError(
-                f"{key} {pattern!r} is not a pattern: {error}",
-                expected="for example glob:**/*.json.gz or regex:.*/part-\\d+\\.csv",
+                f"{key} {pattern!r} is not a valid pattern: {error}",
+                expected="a pattern such as glob:**/*.json.gz or regex:.*/part-\\d+\\.csv",
             ) from error
 
     def matches(self, uri: str) -> bool:
@@ -76,16 +77,16 @@ class PathMatcher:
         return self._regex.fullmatch(path_of(uri)) is not None
 
     def check_reaches(self, folder_uris: Iterable[str]) -> None:
-        """Refuse a pattern that no file can match, whatever its name.
+        """Reject a pattern that cannot match any file in a folder.
 
-        A glob is followed through the folder's path, exactly. Of a regular expression only the plain text at
-        its start is compared; a run shows whether the rest matches anything.
+        For a glob the check is exact. For a regular expression only its leading plain text is compared with
+        the folder; a run shows whether the rest matches anything.
 
         Args:
-            folder_uris: The folder whose files are matched, in each form that it may have in their URIs.
+            folder_uris: The folder whose files are matched, in each form that it may take in their URIs.
 
         Raises:
-            ConfigError: No path below any of them can match.
+            ConfigError: No path in any of them can match.
         """
         uris = list(folder_uris)
         if any(self.can_match_below(uri) for uri in uris):
@@ -94,13 +95,13 @@ class PathMatcher:
         helps = better is not None and PathMatcher(better, key=self._key).can_match_below(uris[0])
         folder = path_of(uris[0])
         raise ConfigError(
-            f"{self._key} {self.pattern!r} can match no file below {folder}",
-            expected=f"a pattern of whole paths, which begin with {folder} here; a single * crosses no slash",
+            f"{self._key} {self.pattern!r} cannot match any file in {folder}",
+            expected=f"a pattern for the whole path, which starts with {folder}; a single * does not match /",
             remedy=f"did you mean {better!r}?" if helps else None,
         )
 
     def can_match_below(self, folder_uri: str) -> bool:
-        """Return whether there are names of files below a folder that match, as far as that can be seen."""
+        """Return whether a file in a folder can match, as far as that can be determined."""
         folder = path_of(folder_uri).rstrip("/") + "/"
         if self._glob is None:
             text = _leading_text(self._body)
@@ -112,7 +113,7 @@ class PathMatcher:
 
 
 def _anywhere(pattern: str) -> str | None:
-    """Return the pattern for a file in any folder."""
+    """Return the pattern extended to files in any folder."""
     syntax, _, body = pattern.partition(":")
     body = re.sub(r"^(file|s3):/+", "", body).lstrip("/^")
     return f"{syntax}:{'**/' if syntax.lower() == 'glob' else '.*/'}{body}" if body else None
@@ -129,7 +130,7 @@ def _parse_glob(glob: str) -> list[_Token | _Group]:
     while i < len(glob):
         match = _PART.match(glob, i)
         if match is None:
-            raise ValueError(f"it is invalid from character {i + 1} on")
+            raise ValueError(f"it is invalid at character {i + 1}")
         i = match.end()
         part = match[0]
         if match["plain"] and part in "{},":
@@ -148,12 +149,12 @@ def _parse_glob(glob: str) -> list[_Token | _Group]:
         token, i = _token(match, glob, i)
         (parsed if group is None else group[-1]).append(token)
     if group is not None:
-        raise ValueError("a brace is not closed")
+        raise ValueError("a brace is never closed")
     return parsed
 
 
 def _token(match: re.Match[str], glob: str, end: int) -> tuple[_Token, int]:
-    """Return the token that begins with a match, and the index behind it."""
+    """Return the token that starts with a match, and the index after it."""
     part = match[0]
     if part in _WILD:
         return _WILD[part], end
@@ -165,15 +166,15 @@ def _token(match: re.Match[str], glob: str, end: int) -> tuple[_Token, int]:
 
 
 def _char_class(glob: str, start: int) -> tuple[_Token, int]:
-    """Translate the class whose body begins at ``start``; return the index behind its bracket too."""
+    """Translate the class whose body starts at ``start``; also return the index after its bracket."""
     end = glob.find("]", start + 1 if glob[start : start + 1] == "!" else start)
     if end <= start:
-        raise ValueError("a bracket is not closed or encloses nothing")
+        raise ValueError("a bracket is empty or never closed")
     body = glob[start:end]
     negated = body.startswith("!")
     members = body[1:] if negated else body
     if not members or "/" in members:
-        raise ValueError("a bracket encloses nothing or a slash")
+        raise ValueError("a bracket is empty or contains a slash")
     escaped = members.replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^").replace("&&", "&\\&")
     # As in Java, a class never matches the separator.
     return _Token(f"(?!/)[{'^' if negated else ''}{escaped}]"), end + 1
@@ -189,20 +190,20 @@ def _regex_of(glob: list[_Token | _Group]) -> str:
 
 
 def _spellings(glob: list[_Token | _Group]) -> Iterator[_Sequence]:
-    """Write a glob out for each choice among its alternatives, up to a bound."""
+    """Expand a glob for each choice among its alternatives, up to a limit."""
     choices = [((each,),) if isinstance(each, _Token) else each for each in glob]
     for number, chosen in enumerate(itertools.product(*choices)):
         if number == _MAX_SPELLINGS:
-            yield (_WILD["**"],)  # what was not tried may match anything
+            yield (_WILD["**"],)  # the untried alternatives may match anything
             return
         yield tuple(itertools.chain.from_iterable(chosen))
 
 
 def _reaches(tokens: _Sequence, folder: str) -> bool:
-    """Return whether the tokens can take the folder's path and then the name of a file."""
+    """Return whether the tokens can match the folder's path followed by a file name."""
     slash = _Token(re.escape("/"))
     if tokens[-1:] == (slash,) or any(pair == (slash, slash) for pair in itertools.pairwise(tokens)):
-        return False  # paths end with a name, and have single slashes
+        return False  # paths end with a name and contain only single slashes
     places = {0}
     for character in folder:
         places = {
@@ -214,7 +215,7 @@ def _reaches(tokens: _Sequence, folder: str) -> bool:
 
 
 def _with_skipped(places: set[int], tokens: _Sequence) -> set[int]:
-    """Add the places behind tokens that may take nothing."""
+    """Add the positions after tokens that may match nothing."""
     reached = set(places)
     for place in places:
         while place < len(tokens) and tokens[place].repeats:
@@ -227,11 +228,11 @@ _PLAIN_TEXT = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[^A-Za-z0-9])*")
 
 
 def _leading_text(regex: str) -> str:
-    """Return the text with which all that a regular expression matches begins; empty where that is open."""
+    """Return the text with which every match of a regular expression starts; empty if there is none."""
     regex = regex.removeprefix("^")
     if "|" in regex:
         return ""
     plain = _PLAIN_TEXT.match(regex)
     text = re.sub(r"\\(.)", r"\1", plain[0], flags=re.DOTALL) if plain else ""
-    may_be_left_out = plain is not None and regex[plain.end() : plain.end() + 1] in ("*", "?", "{")
-    return text[:-1] if may_be_left_out else text
+    last_is_optional = plain is not None and regex[plain.end() : plain.end() + 1] in ("*", "?", "{")
+    return text[:-1] if last_is_optional else text

@@ -1,4 +1,4 @@
-"""Which table a name means, and the task's parameters in its config."""
+"""Resolves table names, and reads and writes the task's parameters in a table config."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def offline_table(client: ControllerClient, name: str) -> TableName:
     """Return the name with type of the OFFLINE table.
 
     Raises:
-        ConfigError: It is a realtime table.
+        ConfigError: The name refers to a realtime table.
         NotFoundError: There is no such table.
     """
     given = TableName.parse(name) or TableName.of(name, TableType.OFFLINE)
@@ -39,7 +39,7 @@ def offline_table(client: ControllerClient, name: str) -> TableName:
 def _realtime(name: str) -> ConfigError:
     return ConfigError(
         f"{name} is a realtime table",
-        expected=f"an OFFLINE table: {TASK_TYPE} ingests files into these only",
+        expected=f"an OFFLINE table: {TASK_TYPE} supports no other type",
     )
 
 
@@ -47,12 +47,12 @@ def load_params(client: ControllerClient, table: TableName) -> FileIngestionPara
     """Read and check the task's parameters from the table config.
 
     Raises:
-        ConfigError: The table has no such task, or its parameters are wrong.
+        ConfigError: The table has no such task, or its parameters are invalid.
     """
     configs = client.tables.task_config(table, TASK_TYPE)
     if configs is None:
         raise ConfigError(
-            f"the table {table} has no {TASK_TYPE}",
+            f"table {table} has no {TASK_TYPE}",
             expected=f"an entry in task.taskTypeConfigsMap.{TASK_TYPE} of its table config",
             remedy="add one with 'pinotctl task register'",
         )
@@ -60,27 +60,27 @@ def load_params(client: ControllerClient, table: TableName) -> FileIngestionPara
 
 
 def register_task(tables: TablesApi, table: str, configs: Mapping[str, str]) -> Mapping[str, str]:
-    """Put the task into a table's config.
+    """Add the task to a table's config.
 
-    Pinot 1.3 and later refuse a ``schedule`` where no minion of the task's tag is there: with engine spark
-    there never is one, and else it may come later. It is registered as ``cronSchedule`` then.
+    Pinot 1.3 and later reject a ``schedule`` if no minion has the task's tag. With engine spark there never
+    is such a minion, and with engine minion it may start later, so ``cronSchedule`` is registered instead.
 
-    A value with a reference gets a blank before it: Pinot has templates ``${NAME:default}`` of its own, and
-    takes a value that begins and ends like one for one (0.11 returns ``KEY`` of ``${env:KEY}`` when it is
-    asked for the config).
+    A value with a reference gets a leading blank: Pinot has its own templates ``${NAME:default}`` and treats
+    a value that starts and ends like one as a template (for ``${env:KEY}``, Pinot 0.11 returns ``KEY`` in the
+    config).
 
     Args:
         tables: The controller's tables.
         table: Name with type.
-        configs: The task's parameters; they were checked.
+        configs: The task's parameters, already checked.
 
     Returns:
-        What is registered.
+        The registered parameters.
 
     Raises:
         NotFoundError: There is no such table.
-        ConflictError: Somebody else wrote the table's config at the same time.
-        RejectedError: Pinot finds it wrong.
+        ConflictError: Somebody else changed the table's config at the same time.
+        RejectedError: Pinot rejects the config.
     """
     configs = {key: f" {value.strip()}" if has_reference(value) else value for key, value in configs.items()}
     try:

@@ -12,21 +12,21 @@ from controller_client.filestore import FileStore, check_store, open_store, sche
 __all__ = ["INPUT_FS", "OUTPUT_FS", "TaskStores"]
 
 INPUT_FS, OUTPUT_FS = "input.fs.prop.", "output.fs.prop."
-"""How the keys of file systems' properties begin: those of the source, and of the staging folder."""
+"""Prefixes of file system properties: for the source and for the staging folder."""
 
 
 class TaskStores:
-    """Opens the stores of one task and keeps them; for one thread.
+    """Opens the stores of one task and caches them; for one thread.
 
-    References in properties are resolved when a store is opened, in the process that uses it; scheme, class
-    and names of properties are checked before. Nothing is contacted.
+    References in properties are resolved when a store is opened, in the process that uses it. Scheme, class
+    and property names are checked earlier. No connection is made.
 
     Args:
         input_uri: The source folder.
-        input_fs: Properties of its file system, with their references.
-        output_fs: Properties of the staging folder's.
-        input_class: Class of the source's file system, if it is set: it must fit.
-        output_class: That of the staging folder's.
+        input_fs: Properties of its file system, with unresolved references.
+        output_fs: Properties of the staging folder's file system.
+        input_class: Class of the source's file system, if set; must match its scheme.
+        output_class: Class of the staging folder's file system.
 
     Raises:
         ConfigError: The source's store cannot be opened.
@@ -49,19 +49,19 @@ class TaskStores:
         self._staging: dict[str, FileStore] = {}
         check_store(input_uri, input_fs, class_name=input_class, key="inputDirURI")
         if _opens_alone(input_uri, input_fs):
-            self.source  # noqa: B018 - what does not make a store is an error of the parameters
+            self.source  # noqa: B018 - reports invalid properties as an error of the parameters
 
     @cached_property
     def source(self) -> FileStore:
         """The store of the source folder.
 
         Raises:
-            ConfigError: A reference cannot be resolved here, or what it stands for makes no store.
+            ConfigError: A reference cannot be resolved here, or its value is invalid.
         """
         return open_store(self._input_uri, resolve_options(self._input_fs, INPUT_FS), key="inputDirURI")
 
     def check_output(self, uri: str) -> None:
-        """Check ``outputDirURI``, its class too.
+        """Check ``outputDirURI`` and its class.
 
         Raises:
             ConfigError: Its store cannot be opened.
@@ -72,12 +72,12 @@ class TaskStores:
             self.staging(uri)
 
     def staging(self, uri: str) -> FileStore:
-        """Open the store of a staging folder, with the output's properties or, on a like store, the input's.
+        """Open the store of a staging folder, with the output's properties or, if none are set, the input's.
 
         Raises:
             ConfigError: It cannot be opened, or a reference cannot be resolved here.
         """
-        # A session may have been begun when ``outputDirURI`` was of another scheme.
+        # A session may have started when ``outputDirURI`` had another scheme.
         place = store_key(uri)
         if place not in self._staging:
             properties, prefix = self._properties(scheme_of(uri))
@@ -91,5 +91,5 @@ class TaskStores:
 
 
 def _opens_alone(uri: str, properties: Mapping[str, str]) -> bool:
-    """Whether reading the parameters may open the store: no secret is needed, and nobody is asked for one."""
+    """Whether the store can be opened while parameters are parsed, without resolving or fetching secrets."""
     return scheme_of(uri) in ("file", "s3") and not any(map(has_reference, properties.values()))

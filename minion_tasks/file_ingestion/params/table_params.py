@@ -1,4 +1,4 @@
-"""The parameters of one table's FileIngestionTask, parsed and checked once, also against each other."""
+"""The parameters of one table's FileIngestionTask, parsed and checked once, including their combinations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from minion_tasks.file_ingestion.session.naming import SegmentNames
 TASK_TYPE = "FileIngestionTask"
 
 SCHEDULE, CRON_SCHEDULE = "schedule", "cronSchedule"
-"""Two names of one parameter; Pinot has an opinion about the first."""
+"""Two keys for one parameter; Pinot itself validates the first."""
 
 
 _BY_KEY = {parameter.key: parameter for parameter in PARAMETERS}
@@ -35,20 +35,20 @@ _APPEND_ONLY = ("desiredSegmentSize", "maxNumRecordsPerSegment")
 class FileIngestionParams:
     """The checked parameters of one table.
 
-    File system properties hold their references, which `stores` resolves at use. They may hold secrets, and
-    show in no repr.
+    File system properties contain unresolved references, which `stores` resolves on use. They may contain
+    secrets, so no repr shows them.
 
     Attributes:
-        mode: What a run brings the table to.
-        atomic: Whether it becomes visible in one step.
+        mode: How a run changes the table.
+        atomic: Whether the changes become visible in one step.
         one_to_one: Whether each file is one segment.
-        max_retries: Triggers that go on with a session after its first.
-        allow_empty: Whether a source without a file may empty the table.
-        min_replicas: How many replicas of a new segment have to serve; None: all.
-        max_tasks: None for no bound.
+        max_retries: How many triggers may resume a session after its first.
+        allow_empty: Whether a source without files may empty the table.
+        min_replicas: How many replicas of a new segment must be online; None: all.
+        max_tasks: Maximum number of subtasks; None: no limit.
         engine: One of `ENGINES`.
-        rules: What files may be like.
-        stores: Of the source and of staging folders.
+        rules: The rules that input files must follow.
+        stores: The stores of the source and the staging folders.
     """
 
     mode: IngestionMode
@@ -90,8 +90,7 @@ class FileIngestionParams:
         """Parse and check the task's configuration map.
 
         Raises:
-            ConfigError: A key is unknown, missing, malformed or does not go with another; the message names
-                it.
+            ConfigError: A key is unknown, missing, malformed or conflicts with another; the message names it.
         """
         _check_references(configs)
         values = _parse(configs)
@@ -99,7 +98,7 @@ class FileIngestionParams:
         input_fs = _with_prefix(configs, INPUT_FS)
         output_fs = _with_prefix(configs, OUTPUT_FS)
         output_uri = values["outputDirURI"]
-        # First of all, since other errors show the URI.
+        # First, since other errors show the URI.
         _check_uri("inputDirURI", input_uri)
         if output_uri is not None:
             _check_uri("outputDirURI", output_uri)
@@ -154,51 +153,55 @@ class FileIngestionParams:
 
 
 def _check_references(configs: Mapping[str, str]) -> None:
-    """Refuse references where what they stand for would be written down."""
+    """Reject references where their values would be stored in clear text."""
     for key, value in configs.items():
         if has_reference(value) and not key.startswith((INPUT_FS, OUTPUT_FS)):
             raise ConfigError(
-                f"{key} holds a reference, and its value would be shown in sessions and segments",
-                expected=f"references in {INPUT_FS}* and {OUTPUT_FS}* alone",
+                f"{key} contains a reference, whose value would appear in sessions and segments",
+                expected=f"references only in {INPUT_FS}* and {OUTPUT_FS}*",
                 remedy="write the value itself",
             )
 
 
 def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> None:
-    """Refuse keys that do not go with each other."""
+    """Reject keys that conflict with each other."""
     swap, sync, push = (
         values[key] for key in ("consistentPushSwapEnabled", "enableSync", "consistentPushEnabled")
     )
     if values[SCHEDULE] and values[CRON_SCHEDULE]:
-        raise ConfigError(f"{SCHEDULE} and {CRON_SCHEDULE} are one parameter", remedy="keep one of them")
+        raise ConfigError(
+            f"{SCHEDULE} and {CRON_SCHEDULE} are the same parameter", remedy="remove one of them"
+        )
     if values["enableAtomicUpload"] and not sync:
         raise ConfigError(
-            "enableAtomicUpload needs sync mode, but enableSync is not true",
-            remedy="set consistentPushEnabled instead, or enableSync as well",
+            "enableAtomicUpload requires sync mode, but enableSync is not true",
+            remedy="set consistentPushEnabled instead, or set enableSync as well",
         )
     if "consistentPushMaxRetries" in configs and not (swap or push):
         raise ConfigError(
-            "consistentPushMaxRetries goes with consistent push only",
+            "consistentPushMaxRetries requires consistent push",
             expected="consistentPushEnabled or consistentPushSwapEnabled set to true",
         )
     if "allowEmptySource" in configs and not (swap or sync):
         raise ConfigError(
-            "allowEmptySource does not go with append mode, in which no segment of the table goes",
+            "allowEmptySource has no effect in append mode, which never removes segments",
             expected="enableSync or consistentPushSwapEnabled set to true",
         )
     if "inputEncoding" in configs and values["inputFormat"] not in ("csv", "json"):
         raise ConfigError(
-            f"inputEncoding does not go with {values['inputFormat']}, whose texts are UTF-8 always",
+            f"inputEncoding does not apply to {values['inputFormat']} files, whose text is always UTF-8",
             remedy="remove it",
         )
     if values["inputFormat"] == "orc" and _with_prefix(configs, "recordReader.prop."):
         raise ConfigError(
-            "recordReader.prop.* does not go with orc, which Pinot's reader does not read", remedy="remove it"
+            "recordReader.prop.* does not apply to orc files, which are not read by Pinot's reader",
+            remedy="remove it",
         )
     for key in _APPEND_ONLY:
         if sync and key in configs:
             raise ConfigError(
-                f"{key} does not go with enableSync", expected="in sync mode, each file is one segment"
+                f"{key} does not apply to sync mode, in which each file becomes one segment",
+                remedy="remove it, or set enableSync to false",
             )
 
 
@@ -223,13 +226,15 @@ def _parse(configs: Mapping[str, str]) -> dict[str, Any]:
 
 def _unknown(key: str) -> ConfigError:
     if key in ("retryCount", "state"):
-        return ConfigError(f"{key} is read-only: 'pinotctl task session show' reports it", remedy="remove it")
+        return ConfigError(
+            f"{key} is read-only; see it with 'pinotctl task session show'", remedy="remove it"
+        )
     names = [*_BY_KEY, *(prefix + "…" for prefix in PREFIXES)]
     folded = {name.lower(): name for name in names}
     near = difflib.get_close_matches(key.lower(), folded, n=1, cutoff=0.6)
     return ConfigError(
         f"unknown parameter {key!r} of {TASK_TYPE}",
-        remedy=f"did you mean {folded[near[0]]!r}?" if near else "known are: " + ", ".join(names),
+        remedy=f"did you mean {folded[near[0]]!r}?" if near else "known parameters: " + ", ".join(names),
     )
 
 
@@ -244,7 +249,8 @@ def _pattern(key: str, values: Mapping[str, Any]) -> PathMatcher | None:
     uri: str = values["inputDirURI"]
     scheme = scheme_of(uri)
     if scheme == "file":
-        # As listed files are named; percent-encoding is undone where the folder is (see LocalStore).
+        # In the forms in which files are listed: the folder's percent-encoding may be decoded (see
+        # LocalStore).
         path = str(Path(path_in(uri)))
         matcher.check_reaches([f"file://{path}", f"file://{unquote(path)}"])
     else:
@@ -255,11 +261,11 @@ def _pattern(key: str, values: Mapping[str, Any]) -> PathMatcher | None:
 def _check_uri(key: str, uri: str) -> None:
     try:
         parts = urlsplit(uri)
-    except ValueError as error:  # a bracket where a host would be
+    except ValueError as error:  # a bracket in place of a host
         raise ConfigError(
-            f"{key} is not a URI: {error}", expected="file:///folder or s3://bucket/folder/"
+            f"{key} is not a valid URI: {error}", expected="file:///folder or s3://bucket/folder/"
         ) from None
     if parts.scheme == "s3" and not parts.netloc:
         raise ConfigError(f"{key} does not name a bucket: {uri}", expected="s3://bucket/folder/")
     if parts.password:
-        raise ConfigError(f"{key} contains a password", remedy="put credentials into input.fs.prop.*")
+        raise ConfigError(f"{key} contains a password", remedy="set credentials in input.fs.prop.* instead")

@@ -1,4 +1,4 @@
-"""How the texts of a task's parameters become values; each parser raises ValueError with what it expected."""
+"""Parsers for the values of a task's parameters; each raises ValueError with what it expected."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ _INT_MAX = 2**31 - 1
 
 
 def count_or_no_bound(value: str) -> int | None:
-    """Read a whole number from 1, or -1 for None."""
+    """Parse a whole number of at least 1, or -1 for None."""
     return None if value.strip() == "-1" else count(value)
 
 
 def retries(value: str) -> int:
-    """Read a whole number up to Java's INT_MAX."""
+    """Parse a whole number up to Java's INT_MAX."""
     if not value.strip().isdecimal() or int(value) > _INT_MAX:
         raise ValueError(f"expected a whole number from 0 to {_INT_MAX}")
     return int(value)
 
 
 def encoding(value: str) -> str:
-    """Take the name of an encoding of text."""
+    """Check the name of a text encoding."""
     text_encoding(value)
     return value.strip()

@@ -1,1 +1,1 @@
-"""What a run has to do: source and table compared, files grouped into segments, the plan written down."""
+"""What a run has to do: compare source and table, group files into segments, write the plan."""

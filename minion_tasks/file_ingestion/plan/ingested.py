@@ -1,4 +1,4 @@
-"""What is in the table already: read from the metadata of the segments that queries see."""
+"""What the table already contains, read from the metadata of the segments that queries see."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _PAGE = 1000
 class TableContents:
     """The segments that queries see, and the files that this task built them from.
 
-    Segments that a lineage entry hides (replaced, or of a switch that did not complete) do not count.
+    Segments hidden by a lineage entry (replaced, or from a switch that did not complete) do not count.
 
     Attributes:
-        files: URI to the file as it was when it was ingested.
-        uris_of: Segments of this task to the URIs of their files; none for a segment without rows.
-        foreign: Segments that others made.
+        files: Maps each URI to the file as it was when it was ingested.
+        uris_of: Maps each segment of this task to the URIs of its files; none for a segment without rows.
+        foreign: Segments not built by this task.
     """
 
     files: Mapping[str, FileInfo] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class TableContents:
 
     @property
     def segments(self) -> list[str]:
-        """All of them."""
+        """All segments."""
         return [*self.uris_of, *self.foreign]
 
 
@@ -40,8 +40,8 @@ def read_contents(client: ControllerClient, store: PropertyStore, table: TableNa
     """Read the metadata of all segments that queries see, a page at a time.
 
     Raises:
-        DataError: The record of a segment's source files is damaged.
-        FormatVersionError: A later release wrote it.
+        DataError: The list of a segment's source files is corrupt.
+        FormatVersionError: A later release wrote that list.
     """
     names = client.segments.list(table, exclude_replaced=True)
     files: dict[str, FileInfo] = {}
@@ -52,7 +52,7 @@ def read_contents(client: ControllerClient, store: PropertyStore, table: TableNa
         found = store.get_many([f"/SEGMENTS/{table}/{name}" for name in page])
         for name, versioned in zip(page, found, strict=True):
             if versioned is None:
-                continue  # deleted since it was listed
+                continue  # deleted after it was listed
             custom = versioned.record.map_fields.get("custom.map", {})
             provenance = Provenance.from_custom_map(custom, segment=name)
             if provenance is None:

@@ -1,4 +1,4 @@
-"""Which files to read, in which groups, into which segments: pure functions, no IO."""
+"""Decides which files to read, how to group them and which segments to replace: pure functions, no IO."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class SourceDiff:
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """What a session of a mode has to do about a difference.
+    """What a session has to do about a difference, depending on its mode.
 
     Attributes:
         diff: The difference.
-        to_read: Files to build segments of, in the order of their URIs.
-        replaced: Segments of the table that go when the new ones come.
+        to_read: Files to build segments from, ordered by URI.
+        replaced: Segments of the table that the new ones replace.
     """
 
     diff: SourceDiff
@@ -42,18 +42,18 @@ class SourcePlan:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the table is as the source already."""
+        """Whether the table already matches the source."""
         return not self.to_read and not self.replaced
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A listing as the patterns divide it.
+    """The result of applying the patterns to a listing.
 
     Attributes:
-        files: What they take, by URI.
-        left_out: How many files they leave out.
-        left_out_first: Some of these.
+        files: The selected files by URI.
+        left_out: How many files are excluded.
+        left_out_first: The first excluded files.
     """
 
     files: Mapping[str, FileInfo]
@@ -62,7 +62,7 @@ class Selection:
 
 
 def select(files: Iterable[FileInfo], include: PathMatcher | None, exclude: PathMatcher | None) -> Selection:
-    """Keep the files that the include pattern takes and the exclude pattern leaves."""
+    """Select the files that match the include pattern but not the exclude pattern."""
     taken: dict[str, FileInfo] = {}
     left_out = 0
     first: list[FileInfo] = []
@@ -83,7 +83,7 @@ def compare(listed: Iterable[FileInfo], ingested: Mapping[str, FileInfo]) -> Sou
 
     Args:
         listed: The files of the source, each URI once.
-        ingested: URI to the file as it was when it was ingested.
+        ingested: Maps each URI to the file as it was when it was ingested.
     """
     new, changed, unchanged, seen = [], [], [], set()
     for file in listed:
@@ -100,12 +100,12 @@ def compare(listed: Iterable[FileInfo], ingested: Mapping[str, FileInfo]) -> Sou
 
 
 def plan_source(mode: IngestionMode, listed: Sequence[FileInfo], contents: TableContents) -> SourcePlan:
-    """Decide which files are read and which segments of the table go.
+    """Decide which files are read and which segments of the table are replaced.
 
-    - append: new files are read, nothing goes.
-    - sync: new and changed files are read; the segments of changed and deleted files go. Where a segment that
-      goes holds other files too (the table was filled in append mode), these are read again as well.
-    - swap: all files are read and all segments go, unless nothing differs at all.
+    - append: new files are read; nothing is replaced.
+    - sync: new and changed files are read; the segments of changed and deleted files are replaced. If such a
+      segment contains other files too (the table was filled in append mode), these are read again as well.
+    - swap: all files are read and all segments are replaced, unless nothing differs at all.
     """
     diff = compare(listed, contents.files)
     if mode is IngestionMode.APPEND:
@@ -119,7 +119,7 @@ def plan_source(mode: IngestionMode, listed: Sequence[FileInfo], contents: Table
     together = {uri for name in replaced for uri in contents.uris_of[name]}
     to_read = [*diff.new, *diff.changed, *(file for file in diff.unchanged if file.uri in together)]
     if to_read:
-        # A segment without rows that an earlier removal left has nothing to stand for any more.
+        # An empty segment left by an earlier removal is no longer needed.
         replaced += tuple(name for name, uris in contents.uris_of.items() if not uris)
     return SourcePlan(diff, tuple(sorted(to_read, key=lambda file: file.uri)), replaced)
 
@@ -127,16 +127,16 @@ def plan_source(mode: IngestionMode, listed: Sequence[FileInfo], contents: Table
 def replaced_by(
     mode: IngestionMode, staged: Collection[str], listed: Collection[str], contents: TableContents
 ) -> list[str]:
-    """Return the segments that go when a session's staged files come, whatever happened since its plan.
+    """Return the segments that a session's staged files replace, whatever happened since it was planned.
 
     Args:
-        mode: What the session brings the table to.
+        mode: The session's mode.
         staged: URIs of the files that the session has staged.
         listed: URIs of the source's files.
-        contents: The table as it is.
+        contents: The table's current contents.
 
     Raises:
-        ConflictError: A segment that has to go holds rows of a file that the session has not read.
+        ConflictError: A segment to be replaced contains rows of a file that the session has not read.
     """
     if mode is IngestionMode.APPEND:
         return []
@@ -149,46 +149,48 @@ def replaced_by(
             if kept:
                 unread = visible(kept[0])
                 raise ConflictError(
-                    f"segment {name} must be replaced, but also holds rows of {unread}, which was not read",
-                    remedy="run the task again: it reads that file too",
+                    f"segment {name} must be replaced, but it also contains rows of {unread}, which this run"
+                    " did not read",
+                    remedy="run the task again; the next run reads that file too",
                 )
             replaced.append(name)
     return replaced
 
 
-def read_beside(
-    mode: IngestionMode, held: Collection[str], listed: Mapping[str, FileInfo], contents: TableContents
+def read_alongside(
+    mode: IngestionMode, joined: Collection[str], listed: Mapping[str, FileInfo], contents: TableContents
 ) -> list[FileInfo]:
-    """Return the files that a session with these files has to read too, whether they differ or not.
+    """Return the files that a session has to read in addition to its own, whether they differ or not.
 
-    A session replaces what it set out to replace, also when the source has become what the table is since:
-    what goes with that has to come again.
+    A session replaces what it planned to replace, even if the source has changed back to match the table
+    since then. Other files in the replaced segments must be read again.
 
     Args:
-        mode: What the session brings the table to.
-        held: URIs of the files that the session holds.
-        listed: The source's files, by URI.
-        contents: The table as it is.
+        mode: The session's mode.
+        joined: URIs of the session's files.
+        listed: The source's files by URI.
+        contents: The table's current contents.
     """
     if mode is IngestionMode.APPEND:
         return []
     if mode is IngestionMode.SWAP:
         return list(listed.values())
-    shared = {uri for uris in contents.uris_of.values() if any(uri in held for uri in uris) for uri in uris}
+    shared = {uri for uris in contents.uris_of.values() if any(uri in joined for uri in uris) for uri in uris}
     return [file for uri, file in listed.items() if uri in shared]
 
 
 def is_same(before: FileInfo, now: FileInfo) -> bool:
-    """Whether two listings of a URI have the same content: by etag if both have it, else by size and time."""
+    """Whether two listings of a URI have the same content: by etag if both have one, or by size and time."""
     if before.etag is not None and now.etag is not None:
         return before.etag == now.etag and before.size_bytes == now.size_bytes
     return before.size_bytes == now.size_bytes and before.modified_ms == now.modified_ms
 
 
 def group(files: Iterable[FileInfo], *, max_files: int, max_bytes: int) -> list[tuple[FileInfo, ...]]:
-    """Cut files into groups: at most ``max_files`` files and ``max_bytes`` bytes (a larger file is alone).
+    """Split files into groups of at most ``max_files`` files and ``max_bytes`` bytes.
 
-    Groups hold their files in the order of the URIs; every file is in exactly one.
+    A file larger than ``max_bytes`` gets its own group. Files are ordered by URI, and every file is in
+    exactly one group.
     """
     groups: list[tuple[FileInfo, ...]] = []
     current: list[FileInfo] = []
@@ -205,13 +207,13 @@ def group(files: Iterable[FileInfo], *, max_files: int, max_bytes: int) -> list[
 
 
 def share_out(sizes: Mapping[int, int], max_tasks: int | None) -> list[tuple[int, ...]]:
-    """Give each group to a subtask: one each, or, where that makes too many, evenly by size.
+    """Assign groups to subtasks: one group each or, if that makes too many subtasks, evenly by size.
 
-    A run takes all files or none, so the number of subtasks bounds how many run, not how much is read.
+    A run ingests all files or none, so the limit applies to the number of subtasks, not to the files read.
 
     Args:
-        sizes: Group number to its bytes.
-        max_tasks: Subtasks at most; None for no bound.
+        sizes: Maps each group number to its size in bytes.
+        max_tasks: Maximum number of subtasks; None: no limit.
     """
     if max_tasks is None or len(sizes) <= max_tasks:
         return [(number,) for number in sizes]

@@ -1,7 +1,7 @@
-"""Where a segment came from, written in the segment's own metadata (its custom map).
+"""The source files of a segment, recorded in the segment's own metadata (its custom map).
 
-The next run's comparison with the source reads it from the table itself, so there is no second ledger that
-could disagree with what is served.
+The next run compares the source with this record, which is part of the table itself. No second ledger can
+disagree with what is served.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _LARGEST_PLAIN_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The files that a segment was built from, and the session that built it."""
+    """The files from which a segment was built, and the session that built it."""
 
     session: str
     inputs: tuple[FileInfo, ...]
 
     def to_custom_map(self) -> dict[str, str]:
-        """Encode; compressed and in base64, since Pinot's metadata file splits values at commas."""
+        """Encode as compressed base64, since Pinot's metadata file splits values at commas."""
         rows = [[f.uri, f.size_bytes, f.modified_ms, f.etag] for f in self.inputs]
         packed = zlib.compress(json.dumps(rows, separators=(",", ":")).encode(), 6)
         inputs = base64.urlsafe_b64encode(packed).decode()
@@ -40,11 +40,11 @@ class Provenance:
 
     @classmethod
     def from_custom_map(cls, custom: Mapping[str, str], *, segment: str) -> Provenance | None:
-        """Decode; None for a segment that was not made by this task.
+        """Decode; None for a segment not built by this task.
 
         Raises:
-            DataError: The entry is there but is not readable.
-            FormatVersionError: A later release wrote it.
+            DataError: The entry is corrupt.
+            FormatVersionError: A later release wrote the entry.
         """
         PROVENANCE_FORMAT.check(custom, f"the metadata of segment {segment}")
         packed = custom.get(_INPUTS)
@@ -57,7 +57,7 @@ class Provenance:
             )
         except (ValueError, TypeError, zlib.error, binascii.Error, RecursionError) as error:
             raise DataError(
-                f"the entry in the metadata of segment {segment} for the files it was built from is damaged",
+                f"the list of source files in the metadata of segment {segment} is corrupt",
                 expected=f"{_INPUTS} as written by this task",
                 remedy="delete the segment, or remove the entry from its metadata to treat it as foreign",
             ) from error
@@ -68,5 +68,5 @@ def _unpacked(packed: bytes) -> bytes:
     unpacking = zlib.decompressobj()
     text = unpacking.decompress(packed, _LARGEST_PLAIN_BYTES)
     if not unpacking.eof:
-        raise ValueError(f"it is truncated, or has more than {_LARGEST_PLAIN_BYTES:,} bytes unpacked")
+        raise ValueError(f"it is truncated or exceeds {_LARGEST_PLAIN_BYTES:,} bytes uncompressed")
     return text

@@ -1,15 +1,14 @@
-"""A session held against the source as a later trigger finds it: the seed's scenes 2 to 6. Pure functions.
+"""Reconciles a session with the source as a later trigger finds it. Pure functions.
 
 ::
 
     in the session       in the source now    what happens
-    staged               same or rewritten    stays staged; a rewritten one is for the next session (scene 4)
-    staged               gone                 leaves with its segments; what shares them is read again
-                                              (scene 5)
-    failed or pending    same or rewritten    read as it is now (scene 3)
-    failed or pending    gone                 leaves (scene 6)
+    staged               same or rewritten    stays staged; the next session ingests a rewritten file
+    staged               gone                 dropped with its segments; files that share them are read again
+    failed or pending    same or rewritten    read in its current version
+    failed or pending    gone                 dropped
     skipped              same                 stays skipped
-    not in it            new to the table     joins (scene 2)
+    not in it            new to the table     added
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ __all__ = ["reconcile_group"]
 
 
 def reconcile_group(group: FileGroup, listed: Mapping[str, FileInfo]) -> FileGroup:
-    """Return a group as a retry has to take it up.
+    """Return a group as a retry has to process it.
 
     Args:
-        group: As its last subtask left it.
-        listed: The source's files as they are now, by URI.
+        group: The group as its last subtask left it.
+        listed: The source's current files by URI.
     """
     entries = tuple(entry for entry in group.entries if entry.file.uri in listed)
     left = {entry.number for entry in entries}
     units = tuple(unit for unit in group.units if left.issuperset(unit.files))
     in_units = {number for unit in units for number in unit.files}
-    now = tuple(_as_now(entry, listed[entry.file.uri], entry.number in in_units) for entry in entries)
+    now = tuple(_current(entry, listed[entry.file.uri], entry.number in in_units) for entry in entries)
     return replace(group, entries=now, units=units)
 
 
-def _as_now(entry: FileEntry, file: FileInfo, in_unit: bool) -> FileEntry:
+def _current(entry: FileEntry, file: FileInfo, in_unit: bool) -> FileEntry:
     if in_unit:
         return entry
     if entry.status is FileStatus.SKIPPED and is_same(entry.file, file):

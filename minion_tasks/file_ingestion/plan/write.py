@@ -1,4 +1,4 @@
-"""Writing the plan of a session: its files in groups, its totals."""
+"""Writes the plan of a session: its file groups and totals."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from minion_tasks.file_ingestion.plan.planner import group
 from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, FileStatus, Session
 from minion_tasks.file_ingestion.session.store import SessionStore
 
-# A group is one znode, written each time a unit of it is done.
+# A group is one znode, written each time one of its units is done.
 MAX_FILES_PER_GROUP = 500
 
 
 class SavedSession:
-    """The session as it was last written."""
+    """A session as last written."""
 
     def __init__(self, sessions: SessionStore, session: Session) -> None:
         self._sessions = sessions
@@ -24,14 +24,14 @@ class SavedSession:
         self.session = session
 
     def save(self, session: Session) -> Session:
-        """Write it by compare-and-set."""
+        """Save the session by compare-and-set."""
         self._writing = session
         self.session = self._sessions.save(session)
         self._writing = None
         return self.session
 
     def settle(self) -> None:
-        """Read the session back after a write whose answer did not come: Ctrl-C, or an unknown outcome."""
+        """Read the session back after a write without an answer: Ctrl-C, or an unknown outcome."""
         writing, self._writing = self._writing, None
         if writing is None:
             return
@@ -41,9 +41,9 @@ class SavedSession:
 
 
 def group_bounds(files: Sequence[FileInfo], params: FileIngestionParams, slots: int) -> tuple[int, int]:
-    """Return how many files and bytes a group takes at most, so that all slots get work.
+    """Return the maximum number of files and bytes in a group, chosen so that all slots get work.
 
-    Files that share a segment are not torn apart: in append mode a group keeps the size of a segment.
+    Files that share a segment stay together: in append mode a group has at least the size of a segment.
     """
     max_files, max_bytes = min(params.max_files_per_task, MAX_FILES_PER_GROUP), params.max_bytes_per_task
     if params.one_to_one:
@@ -53,7 +53,7 @@ def group_bounds(files: Sequence[FileInfo], params: FileIngestionParams, slots: 
 
 
 def cut(files: Sequence[FileInfo], params: FileIngestionParams, slots: int) -> list[tuple[FileInfo, ...]]:
-    """Cut files that join a session into its groups."""
+    """Split the files that are added to a session into groups."""
     max_files, max_bytes = group_bounds(files, params, slots)
     return group(files, max_files=max_files, max_bytes=max_bytes)
 
@@ -67,18 +67,18 @@ def write_groups(
     slots: int,
     in_place: Mapping[str, str] | None = None,
 ) -> Session:
-    """Write groups for files that join a session; the caller saves the session, which then counts them.
+    """Write groups for files that are added to a session; the caller then saves the session with their count.
 
-    An atomic session without any file left, or with skipped ones only, gets a group for a segment without
-    rows: before Pinot 1.0, a replacement needs something that comes.
+    An atomic session that has no files left, or only skipped ones, gets a group for an empty segment: before
+    Pinot 1.0, a replacement needs at least one new segment.
 
     Args:
         sessions: The table's sessions.
         session: The session.
-        files: What joins it.
+        files: The added files.
         params: The task's parameters.
-        slots: Subtasks that can run side by side.
-        in_place: Without consistent push, URIs to the segments that the files' own replace in place.
+        slots: How many subtasks can run in parallel.
+        in_place: Without consistent push, maps URIs to the segments that are replaced in place.
     """
     refreshed = in_place or {}
     number, groups = session.numbers, session.groups
@@ -93,8 +93,8 @@ def write_groups(
     counted = replace(session, numbers=number, groups=groups)
     written = list(sessions.groups(counted))
     entries = [entry for each in written for entry in each.entries]
-    comes_nothing = all(entry.status is FileStatus.SKIPPED for entry in entries)
-    if session.atomic and comes_nothing and not any(each.empty_segment for each in written):
+    adds_nothing = all(entry.status is FileStatus.SKIPPED for entry in entries)
+    if session.atomic and adds_nothing and not any(each.empty_segment for each in written):
         _write(sessions, session.session_id, FileGroup(groups, (), empty_segment=True))
         counted = replace(counted, groups=groups + 1)
     total = sum(entry.file.size_bytes for entry in entries)
@@ -102,5 +102,5 @@ def write_groups(
 
 
 def _write(sessions: SessionStore, session_id: str, new: FileGroup) -> None:
-    sessions.drop_group(session_id, new.number)  # of a run that was killed before it counted it
+    sessions.drop_group(session_id, new.number)  # left by a run that was killed before it counted the group
     sessions.create_group(session_id, new)

@@ -1,1 +1,1 @@
-"""What a session did, for people: figures, text, a page with charts."""
+"""Session reports for people: figures, text, and a page with charts."""

@@ -1,4 +1,4 @@
-"""The charts of a session's page: where everything stands. ``charts.html`` draws them, as inline SVG."""
+"""The layout of the charts on a session's page. ``charts.html`` draws them as inline SVG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GAP = 14.0
 
 @dataclass(frozen=True)
 class Tick:
-    """A line of the grid and what stands left of it."""
+    """A grid line and its label."""
 
     text: str
     text_x: float
@@ -27,7 +27,7 @@ class Tick:
 
 @dataclass(frozen=True, kw_only=True)
 class _Chart:
-    """What all charts have: its size, the bounds of what is drawn in it, and its lines."""
+    """Common to all charts: size, bounds of the plot area, and grid lines."""
 
     label: str
     width: float
@@ -41,13 +41,13 @@ class _Chart:
 
 @dataclass(frozen=True)
 class Panel:
-    """One attempt: idle time between attempts takes no place.
+    """One attempt; idle time between attempts takes no space.
 
     Attributes:
-        began: The time at which it began, without the day.
+        began: When it started, without the date.
         took: How long it took; None if none of its files ended.
-        staged_path: The line of staged files.
-        failed_path: That of failed ones; None if there is none.
+        staged_path: The line for staged files.
+        failed_path: The line for failed files; None if there are none.
     """
 
     x: float
@@ -63,14 +63,14 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptsChart(_Chart):
-    """How many files were staged over time, a panel for each attempt."""
+    """Staged files over time, with a panel for each attempt."""
 
     panels: tuple[Panel, ...]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bin of sizes; ``low`` is the text below it, which only some have."""
+    """One bin of sizes; ``low`` is its axis label, which only some bars have."""
 
     x: float
     width: float
@@ -81,13 +81,13 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class HistogramChart(_Chart):
-    """A bar for each bin of sizes."""
+    """Sizes, with a bar for each bin."""
 
     bars: tuple[Bar, ...]
 
 
 def attempts_chart(attempts: Sequence[AttemptFigures], files: int) -> AttemptsChart:
-    """Chart how many files were staged over time, a panel for each of the last attempts."""
+    """Chart the staged files over time, with a panel for each of the last attempts."""
     left, right, top, bottom = 64.0, 948.0, 42.0, 244.0
     most = max(1, files)
     shown = attempts[-_MAX_PANELS:]
@@ -116,11 +116,11 @@ def attempts_chart(attempts: Sequence[AttemptFigures], files: int) -> AttemptsCh
 def _places(
     attempts: Sequence[AttemptFigures], left: float, right: float
 ) -> Iterable[tuple[float, float, int]]:
-    """Yield of each attempt where its panel begins, how wide it is, and how many milliseconds that means."""
-    # A little more than it took, so that the last step is not drawn on the edge.
+    """Yield the position, width and duration in milliseconds of each attempt's panel."""
+    # Slightly longer than the attempt, so that the last step is not drawn on the edge.
     durations = [round(1.03 * max(1000, (a.last_ms or a.began_ms) - a.began_ms)) for a in attempts]
     space = right - left - _GAP * (len(attempts) - 1)
-    least = space / len(attempts) * 0.55  # room for the words above
+    least = space / len(attempts) * 0.55  # room for the labels above
     rest = space - least * len(attempts)
     x = left
     for duration in durations:
@@ -151,7 +151,7 @@ def _panel(
     return Panel(
         x=x,
         width=width,
-        title=f"{name}, begun {began}: {counts}",
+        title=f"{name}, started {began}: {counts}",
         name=name,
         counts=counts,
         began=began[11:19],
@@ -171,7 +171,7 @@ def _ticks(top: int) -> list[int]:
 
 
 def histogram_chart(found: Histogram, noun: str) -> HistogramChart:
-    """Chart a bar for each bin."""
+    """Chart a histogram with a bar for each bin."""
     left, right, top, bottom = 50.0, 452.0, 16.0, 160.0
     most = max(count for _, _, count in found.bins)
     step = min(64.0, (right - left) / len(found.bins))
@@ -193,9 +193,9 @@ def histogram_chart(found: Histogram, noun: str) -> HistogramChart:
             Bar(
                 x=left + number * step,
                 width=max(1.0, step - 3),
-                # A bin with a single file of very many is still to be seen.
+                # Keeps a bin with a single file visible.
                 height=max(height_of(count), 1.5) if count else 0.0,
-                title=f"{count:,} {noun} from {bytes_text(low)} to below {bytes_text(high)}",
+                title=f"{count:,} {noun} from {bytes_text(low)} to less than {bytes_text(high)}",
                 low=bytes_text(low) if number % every == 0 else None,
             )
             for number, (low, high, count) in enumerate(found.bins)

@@ -1,7 +1,7 @@
-"""What a session's ledger tells, counted in one pass: for ``pinotctl task session`` and its page.
+"""Figures from a session's ledger, counted in one pass, for ``pinotctl task session`` and its page.
 
-Counts and sums are of everything; what is listed one by one is bounded, so that a session of 100,000 files
-takes little memory and gives a small page.
+Counts and sums cover everything. Lists are limited, so that a session with 100,000 files needs little memory
+and results in a small page.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_BINS = 16
 
 @dataclass(frozen=True)
 class Failure:
-    """A file that was not staged, and why."""
+    """A file that was not staged, and the reason."""
 
     uri: str
     status: FileStatus
@@ -44,8 +44,8 @@ class UnitFigures:
     """Files that were built together.
 
     Attributes:
-        uri: The first of them.
-        build_s: The time for all their segments: reading, building, no upload.
+        uri: The first file.
+        build_s: Seconds to read the files and build all their segments, without the upload.
     """
 
     uri: str
@@ -59,7 +59,7 @@ class UnitFigures:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of sizes in bins that double (or more): ``low`` is in its bin, ``high`` is not."""
+    """Counts of sizes in bins that double (or more); ``low`` is inclusive, ``high`` exclusive."""
 
     bins: tuple[tuple[int, int, int], ...]
     smallest: int
@@ -72,12 +72,12 @@ class AttemptFigures:
     """One trigger of a session.
 
     Attributes:
-        number: 0 for the first, then the retries.
+        number: 0 for the first attempt, then the number of the retry.
         last_ms: When the last of its files ended; None if none did.
-        staged: Files staged by it that still are.
-        failed: Files that failed in it and were not read again since; skipped ones too.
-        staged_steps: Times, and how many files of the session were staged then; rising.
-        failed_steps: The same of its failed files.
+        staged: Files that it staged and that are still staged.
+        failed: Files that failed or were skipped in it and have not been read since.
+        staged_steps: Times and the number of the session's files that were staged by then, ascending.
+        failed_steps: The same for its failed files.
     """
 
     number: int
@@ -91,24 +91,24 @@ class AttemptFigures:
 
 @dataclass(frozen=True)
 class SessionReport:
-    """A session in figures.
+    """The figures of a session.
 
     Attributes:
-        files: How many files are in each state.
-        source_bytes: Size of all its files.
-        staged_source_bytes: Size of those that are staged.
-        rows: Rows in the staged segments, as all that follows up to ``readers``.
-        tar_bytes: Their size packed, as they lie in the staging folder.
-        segment_bytes: Their size unpacked, as servers hold them.
-        segments: How many they are. One without rows counts only if there is no other.
-        first_segments: The first names.
-        readers: Segments by what read their files.
-        fallback_reasons: Why Pinot's own reader was used, with the number of segments.
+        files: Number of files in each state.
+        source_bytes: Total size of its files.
+        staged_source_bytes: Total size of its staged files.
+        rows: Rows in the staged segments.
+        tar_bytes: Compressed size of the staged segments, as stored in the staging folder.
+        segment_bytes: Uncompressed size of the staged segments, as stored on servers.
+        segments: Number of staged segments. An empty segment counts only if there is no other.
+        first_segments: Names of the first staged segments.
+        readers: Number of staged segments by reader of their files.
+        fallback_reasons: Reasons for using Pinot's own reader, with the number of segments.
         columns: How the columns of staged files differ from the table's.
         failures: The first files that failed or were skipped.
-        replaced: How many segments go; None before SWITCH, when it is not fixed yet.
-        first_replaced: The first names.
-        attempts: Each trigger.
+        replaced: Number of segments to replace; None before SWITCH, when it is not fixed yet.
+        first_replaced: Names of the first segments to replace.
+        attempts: The attempts.
     """
 
     session: Session
@@ -133,28 +133,28 @@ class SessionReport:
 
     @property
     def unread(self) -> int:
-        """Files that a next attempt would read."""
+        """Number of files that another attempt would read."""
         return self.files[FileStatus.PENDING] + self.files[FileStatus.FAILED]
 
     @property
     def not_staged(self) -> int:
-        """Files that failed or were skipped."""
+        """Number of files that failed or were skipped."""
         return self.files[FileStatus.FAILED] + self.files[FileStatus.SKIPPED]
 
 
 def read_report(
     sessions: SessionStore, session: Session, *, failures: int = 100, names: int = 200, slowest: int = 20
 ) -> SessionReport:
-    """Read a session's ledger and count it.
+    """Read a session's ledger and compute its figures.
 
     Args:
         sessions: The table's sessions.
-        session: One of them.
-        failures: How many failures to list.
-        names: How many segments that come, and as many that go, to list.
-        slowest: How many units to list.
+        session: The session.
+        failures: Maximum number of failures to list.
+        names: Maximum number of new segments to list, and of replaced segments.
+        slowest: Maximum number of units to list.
     """
-    # In INIT the groups are still being written.
+    # In INIT, groups are still being written.
     groups = sessions.groups(session) if session.state is not SessionState.INIT else ()
     replaced = sessions.read_from(session) if session.from_pages else []
     return count_session(session, groups, replaced, failures=failures, names=names, slowest=slowest)
@@ -169,7 +169,7 @@ def count_session(
     names: int = 200,
     slowest: int = 20,
 ) -> SessionReport:
-    """Count a session; see `read_report`."""
+    """Compute the figures of a session; see `read_report`."""
     count = _Count(failures, slowest)
     for group in groups:
         count.add(group)
@@ -212,7 +212,7 @@ class _Count:
         self.failures: list[Failure] = []
         self.staged_ms: list[int] = []
         self.failed_ms: list[int] = []
-        # The number of the unit decides between equals: figures themselves have no order.
+        # The unit's number is the tie-breaker, since figures have no order.
         self.slowest: list[tuple[float, int, UnitFigures]] = []
         self.columns = ColumnCount()
         self._units = 0
@@ -237,7 +237,7 @@ class _Count:
             if entry.ended_ms is not None:
                 self.failed_ms.append(entry.ended_ms)
             if len(self.failures) < self._max_failures:
-                error = entry.error or "no reason was written down"
+                error = entry.error or "no reason was recorded"
                 self.failures.append(Failure(entry.file.uri, entry.status, error, entry.ended_ms))
 
     def _add_unit(self, unit: StagedUnit, entries: Sequence[FileEntry]) -> None:
@@ -263,12 +263,12 @@ class _Count:
 def count_attempts(
     session: Session, staged_ms: Iterable[int], failed_ms: Iterable[int]
 ) -> tuple[AttemptFigures, ...]:
-    """Give each end of a file to the attempt that it fell into, as the machines' clocks tell.
+    """Assign the end of each file to an attempt, by the machines' clocks.
 
     Args:
-        session: With the times at which its attempts began.
+        session: The session, with the start times of its attempts.
         staged_ms: When its staged files were staged.
-        failed_ms: When those that failed did.
+        failed_ms: When its failed files failed.
     """
     began = sorted(session.attempts_ms) or [session.created_ms]
     staged, failed = _by_attempt(began, staged_ms), _by_attempt(began, failed_ms)
@@ -293,13 +293,13 @@ def count_attempts(
 def _by_attempt(began: Sequence[int], times_ms: Iterable[int]) -> list[list[int]]:
     ends: list[list[int]] = [[] for _ in began]
     for time_ms in sorted(times_ms):
-        # A minion's clock may be a little behind that of who began the session.
+        # A minion's clock may be slightly behind that of the process that started the session.
         ends[max(0, bisect_right(began, time_ms) - 1)].append(time_ms)
     return ends
 
 
 def _steps(times_ms: Sequence[int], before: int) -> tuple[tuple[int, int], ...]:
-    """Return at most so many steps as a chart can show, the last one always."""
+    """Return at most as many steps as a chart can show, always including the last."""
     count = len(times_ms)
     if count <= _STEPS_PER_ATTEMPT:
         indexes: Iterable[int] = range(count)
@@ -309,10 +309,10 @@ def _steps(times_ms: Sequence[int], before: int) -> tuple[tuple[int, int], ...]:
 
 
 def histogram(sizes: Sequence[int]) -> Histogram | None:
-    """Count sizes in bins whose bounds double; where that makes too many bins, they grow faster.
+    """Count sizes in bins whose bounds double, or grow faster if that makes too many bins.
 
     Returns:
-        None without a size.
+        The histogram; None if there are no sizes.
     """
     if not sizes:
         return None
@@ -328,5 +328,5 @@ def histogram(sizes: Sequence[int]) -> Histogram | None:
 
 
 def _exponent(size: int) -> int:
-    """0 for nothing, 1 for one byte, 2 for two and three, ..."""
+    """0 for no bytes, 1 for one byte, 2 for two and three bytes, ..."""
     return max(0, size).bit_length()

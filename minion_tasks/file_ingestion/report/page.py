@@ -1,4 +1,4 @@
-"""One session as one HTML page that needs nothing else: no script, no font, no file from anywhere."""
+"""Renders a session as a self-contained HTML page, without external scripts, fonts or files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _STATUSES = (FileStatus.STAGED, FileStatus.FAILED, FileStatus.SKIPPED, FileStatu
 
 
 def page(report: SessionReport, *, now_ms: int, next_does: str | None = None) -> str:
-    """Write the page.
+    """Render the page.
 
     Args:
-        report: The session.
-        now_ms: The time of the report, epoch milliseconds.
-        next_does: What the table's next trigger does, as a sentence's end.
+        report: The session's figures.
+        now_ms: The time of the report in epoch milliseconds.
+        next_does: What the table's next trigger does, as a predicate ("resumes ...").
     """
     templates = page_templates("minion_tasks.file_ingestion.report")
     templates.filters |= {"bytes": bytes_text, "clock": clock_text}
@@ -49,7 +49,7 @@ def page(report: SessionReport, *, now_ms: int, next_does: str | None = None) ->
             (title, sizes, histogram_chart(sizes, noun))
             for title, noun, sizes in (
                 ("Files of the source", "files", report.file_sizes),
-                ("Segments, unpacked", "segments", report.segment_sizes),
+                ("Segments, uncompressed", "segments", report.segment_sizes),
             )
             if sizes is not None
         ],
@@ -61,23 +61,25 @@ def page(report: SessionReport, *, now_ms: int, next_does: str | None = None) ->
 
 
 def outcome(report: SessionReport) -> str:
-    """Say in a sentence what has become of the session."""
+    """Describe the state of the session in a sentence."""
     session, files = report.session, sum(report.files.values())
     if session.state is SessionState.DONE:
         step = " in one step" if session.atomic else ""
-        went = f", and {counted_text(report.replaced or 0, 'segment')} went" if report.replaced else ""
+        replaced = report.replaced or 0
+        verb = "was" if replaced == 1 else "were"
+        went = f", and {counted_text(replaced, 'segment')} {verb} replaced" if replaced else ""
         came = (
             f"{counted_text(report.rows, 'row')} of {counted_text(report.files[FileStatus.STAGED], 'file')}"
         )
         return f"{came} became queryable{step}, in {counted_text(report.segments, 'segment')}{went}."
-    before = "queries see the table as it was before it"
+    before = "queries see the table as it was before"
     if session.abandoned:
-        return f"It was discarded: {before}." if session.atomic else "It was discarded."
+        return f"The session was discarded; {before}." if session.atomic else "The session was discarded."
     if session.state is SessionState.SWITCH:
-        return "All its files are staged, and its switch is not finished."
+        return "All files are staged; the switch is not finished."
     if session.state is SessionState.INIT:
-        return f"Its plan is being written; {before}."
-    return f"{report.files[FileStatus.STAGED]:,} of {counted_text(files, 'file')} are staged; {before}."
+        return f"The plan is being written; {before}."
+    return f"{report.files[FileStatus.STAGED]:,} of {counted_text(files, 'file')} staged; {before}."
 
 
 def _tiles(report: SessionReport, now_ms: int) -> list[tuple[str, str]]:
@@ -88,10 +90,10 @@ def _tiles(report: SessionReport, now_ms: int) -> list[tuple[str, str]]:
         (bytes_text(report.source_bytes), "source"),
         (_short(report.rows), "rows staged"),
         (_short(report.segments), "segments"),
-        (bytes_text(report.tar_bytes), "packed"),
+        (bytes_text(report.tar_bytes), "compressed"),
         (
             seconds_text((ended_ms - session.created_ms) / 1000),
-            "so far" if session.is_open else "begin to end",
+            "so far" if session.is_open else "duration",
         ),
         (f"{session.retry_count}", "retry" if session.retry_count == 1 else "retries"),
     ]
@@ -99,7 +101,7 @@ def _tiles(report: SessionReport, now_ms: int) -> list[tuple[str, str]]:
 
 def _failures(report: SessionReport) -> Table:
     return Table(
-        [Column("file"), Column("state"), Column("why")],
+        [Column("file"), Column("state"), Column("reason")],
         [
             (visible(f.uri), f.status.value, f.error.removeprefix(f"{visible(f.uri)}: "))
             for f in report.failures
@@ -111,7 +113,7 @@ def _columns(report: SessionReport) -> Table:
     return Table(
         [
             *(Column("column"), Column(""), Column("files", is_number=True)),
-            *(Column("one of them"), Column("similar name")),
+            *(Column("example"), Column("similar name")),
         ],
         [
             (
@@ -156,7 +158,7 @@ def _readers(report: SessionReport) -> Table:
 def _reasons(report: SessionReport) -> Table:
     reasons = list(report.fallback_reasons.items())[:_REASONS_SHOWN]
     return Table(
-        [Column("why Pinot's own reader was used"), Column("segments", is_number=True)],
+        [Column("reason for using Pinot's own reader"), Column("segments", is_number=True)],
         [(reason, f"{count:,}") for reason, count in reasons],
     )
 
@@ -164,7 +166,7 @@ def _reasons(report: SessionReport) -> Table:
 def _facts(report: SessionReport) -> list[tuple[str, str]]:
     session = report.session
     facts: list[tuple[str, str | None]] = [
-        ("begun", clock_text(session.created_ms)),
+        ("started", clock_text(session.created_ms)),
         ("last changed" if session.is_open else "ended", clock_text(session.updated_ms)),
         ("source", session.source),
         ("staging folder", session.staging_uri),

@@ -1,4 +1,4 @@
-"""Figures and times as people read them."""
+"""Formats durations, messages and times for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["clock_text", "first_line", "seconds_text"]
 
 
 def seconds_text(seconds: float) -> str:
-    """Write a duration for people: ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """Format a duration: ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
     if seconds < 90:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -18,10 +18,10 @@ def seconds_text(seconds: float) -> str:
 
 
 def first_line(message: str | None) -> str | None:
-    """Leave out of a session's message the errors of its files, which are shown by themselves."""
+    """Return a session's message without the errors of its files, which are shown separately."""
     return message.partition("\n")[0].rstrip(":") if message else None
 
 
 def clock_text(time_ms: int) -> str:
-    """Write a time of the ledger: UTC, to the second."""
+    """Format a time of the ledger: UTC, to the second."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""What a trigger of a table does: the run, its steps, what it reports, what is cleaned up after it."""
+"""A table's trigger: the run, its steps, its report, and the cleanup."""
 
 from minion_tasks.file_ingestion.run.trigger import run_scheduled, run_task
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools

@@ -1,4 +1,4 @@
-"""Discarding sessions (abandoned, cleared, undone, damaged), what they staged, what they replaced."""
+"""Discards sessions (abandoned, cleared, reverted, damaged), and deletes staged and replaced segments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Cleaning:
-    """What a run that holds the table's lock deletes, and when."""
+    """Deletes what a table no longer needs; for a run that holds the table's lock."""
 
     def __init__(
         self, tools: RunTools, table: TableName, params: FileIngestionParams, sessions: SessionStore
@@ -36,35 +36,35 @@ class Cleaning:
         self.staging_root = staging_root(params, tools.client)
 
     def discard(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
-        """Abandon a session and delete what it staged (seed: "clean up the earlier session completely")."""
+        """Abandon a session and delete its staged segments."""
         abandoned = abandon(session, reason, self._tools.now_ms, entry_gone=entry_gone)
         self._tools.on_session(self._sessions.save(abandoned))
-        logger.info("session %s of %s is discarded: %s", session.session_id, self._table, reason)
+        logger.info("session %s of %s discarded: %s", session.session_id, self._table, reason)
         if session.task_name is not None:
             self._tools.engine.cancel(session.task_name)
         self.delete_staging(session.session_id, session.staging_uri)
         self._sessions.prune()
 
     def abandon_if_undone(self, session: Session) -> bool:
-        """Discard a session in SWITCH if it cannot be finished any more; returns whether it did."""
+        """Discard a session in SWITCH if it can no longer be finished; return whether it was discarded."""
         reason = switch_abandon_reason(self._tools.client, self._sessions, session)
         if reason is not None:
             self.discard(session, reason, entry_gone=True)
         return reason is not None
 
     def after(self, session: Session) -> None:
-        """Delete what a session that is done does not need any more."""
+        """Delete what a completed session no longer needs."""
         self.delete_staging(session.session_id, session.staging_uri)
         self._sessions.prune()
         self.purge()
 
     def sweep(self) -> None:
-        """Delete what sessions that are over have left: staged and replaced segments, old sessions."""
+        """Delete what ended sessions have left behind: staged and replaced segments, old sessions."""
         uri = f"{self.staging_root}/{self._table}"
         try:
             swept = self._params.stores.staging(uri).delete_tree(uri)
         except SourceError as error:
-            logger.warning("leftovers in the staging folder were not deleted: %s", error)
+            logger.warning("leftover files in the staging folder could not be deleted: %s", error)
         else:
             if swept:
                 logger.info("%d leftover files deleted from %s", swept, uri)
@@ -72,7 +72,7 @@ class Cleaning:
         self.purge()
 
     def purge(self) -> None:
-        """Delete replaced segments whose grace period is over."""
+        """Delete replaced segments whose retention period has passed."""
         try:
             purge(
                 self._tools.client,
@@ -82,23 +82,27 @@ class Cleaning:
                 older_than_s=self._params.purge_after_s,
             )
         except PinotPluginError as error:
-            logger.warning("replaced segments of %s were not purged: %s", self._table, error)
+            logger.warning("replaced segments of %s could not be purged: %s", self._table, error)
 
     def discard_damaged(self, error: DamagedSessionError) -> None:
-        """Discard a session that cannot be read, so that the next one starts over.
+        """Discard a session whose record is damaged, so that the next one starts over.
 
-        How far it was is read from the lineage. An entry of it that is open is reverted: queries never saw
-        its segments, and the table serves what it served. One that is completed stays: the session had ended.
+        Its progress is determined from the lineage. An open entry of the session is reverted: queries never
+        saw its segments, and the table keeps serving its current ones. A completed entry stays, since the
+        session had ended.
         """
-        logger.warning("%s: %s; the session is discarded", self._table, error.message)
+        logger.warning("%s: %s; session discarded", self._table, error.message)
         self._delete(error.session_id, None)
         self.delete_staging(error.session_id)
 
     def clear_all(self) -> list[str]:
-        """Delete all sessions with what they staged, whatever their state (seed: clearConsistentPushState).
+        """Delete all sessions and their staged segments, whatever their state.
 
-        A switch that is going on is reverted first: the table serves what it served before it. One that is
-        completed already stays. Sessions whose records are damaged are deleted as well. Returns the sessions.
+        A switch in progress is reverted first, so the table keeps serving its current segments. A completed
+        switch stays. Sessions with damaged records are deleted as well.
+
+        Returns:
+            The ids of the deleted sessions.
         """
         ids = self._sessions.ids()
         for session_id in ids:
@@ -109,11 +113,11 @@ class Cleaning:
                 continue
             self._delete(session_id, session)
             self.delete_staging(session_id, session.staging_uri)
-            logger.info("session %s of %s (%s) is cleared", session_id, self._table, session.state)
+            logger.info("session %s of %s (%s) cleared", session_id, self._table, session.state)
         return ids
 
     def _delete(self, session_id: str, session: Session | None) -> None:
-        """Delete a session, its open switch reverted first; the session is None where it cannot be read."""
+        """Delete a session after reverting its open switch; the session is None if its record is damaged."""
         if session is None or (session.state is SessionState.SWITCH and not session.abandoned):
             self._undo_switch(session_id, session.entry_id if session else None)
         if session is not None and session.is_open and session.task_name is not None:
@@ -128,17 +132,21 @@ class Cleaning:
                 delete_leftovers(client, self._table, entry.segments_to, timeouts)
 
     def delete_staging(self, session_id: str, staging_uri: str | None = None) -> None:
-        """Delete a session's staging folder; what cannot be deleted now is swept by a later run.
+        """Delete a session's staging folder; if that fails, a later run deletes the rest.
 
         Args:
             session_id: The session.
-            staging_uri: The folder, as the session names it; None where that cannot be read.
+            staging_uri: The folder as recorded in the session; None if that cannot be read.
         """
         uri = staging_uri or session_uri(self.staging_root, self._table, session_id)
         if not is_session_folder(uri, self._table, session_id):
-            logger.warning("session %s names a folder that does not belong to it: %s", session_id, uri)
+            logger.warning(
+                "the staging folder recorded in session %s is not its own and was not deleted: %s",
+                session_id,
+                uri,
+            )
             return
         try:
             self._params.stores.staging(uri).delete_tree(uri)
         except SourceError as error:
-            logger.warning("the staging folder of session %s was not deleted: %s", session_id, error)
+            logger.warning("the staging folder of session %s could not be deleted: %s", session_id, error)

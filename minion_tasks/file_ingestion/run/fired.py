@@ -1,13 +1,13 @@
-"""Which scheduled trigger of a table was made last, kept in ZooKeeper: several schedulers make each one once.
+"""The last scheduled trigger of each table, recorded in ZooKeeper so that schedulers fire each one once.
 
 ::
 
     /<cluster>/PROPERTYSTORE/MINION_TASK_METADATA/<tableNameWithType>/FileIngestionTask/schedule
         format     version of the record
-        firedMs    the time of the cron expression that the last trigger was made for
-        by         the scheduler that made it, for people
+        firedMs    the time of the cron expression for which the last trigger was fired
+        by         the scheduler that fired it; informational
 
-A scheduler that has a lease writes it in one transaction with a check that it still has it.
+A scheduler with a lease writes the record in one transaction with a check that it still has the lease.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 FIRED_FORMAT = Format("the record of a table's last scheduled trigger")
 
-# A time further ahead than this was written by a clock that was wrong; it must not stop the schedule.
+# A time further in the future was written by a wrong clock and must not block the schedule.
 _MAX_AHEAD_MS = 24 * 3600 * 1000
 
 
@@ -37,17 +37,17 @@ Guard = Callable[[], Write]
 
 
 def fired_path(table: TableName) -> str:
-    """Return the path of a table's record in the property store; the table's name is with type."""
+    """Return the path of a table's record in the property store, given the table's name with type."""
     return f"/MINION_TASK_METADATA/{table}/{TASK_TYPE}/schedule"
 
 
 class FiredTriggers:
-    """The last trigger of each table. A trigger is known by the time of the cron expression, not of its run.
+    """The last trigger of each table, identified by the time of the cron expression, not of the run.
 
     Args:
         store: ZooKeeper.
-        clock: Time.
-        owner: Who makes triggers, for people.
+        clock: The clock.
+        owner: Who fires triggers; informational.
     """
 
     def __init__(self, store: PropertyStore, clock: Clock, owner: str) -> None:
@@ -56,11 +56,11 @@ class FiredTriggers:
         self._owner = owner
 
     def was_made(self, table: TableName, scheduled_s: float) -> bool:
-        """Return whether this trigger, or a later one, was made by any scheduler.
+        """Return whether any scheduler has fired this trigger or a later one.
 
         Args:
-            table: Name with type.
-            scheduled_s: The trigger's time by the cron expression, epoch seconds.
+            table: Table name with type.
+            scheduled_s: The trigger's time by the cron expression, in epoch seconds.
 
         Raises:
             FormatVersionError: A later release wrote the record.
@@ -68,22 +68,22 @@ class FiredTriggers:
         return self._covers(self._read(table), round(scheduled_s * 1000))
 
     def claim(self, table: TableName, scheduled_s: float, *, guard: Guard | None = None) -> bool:
-        """Write down that this trigger is made now; call it while holding the table's lock.
+        """Record that this trigger is fired now; to be called while holding the table's lock.
 
         Args:
-            table: Name with type.
-            scheduled_s: As of :meth:`was_made`.
-            guard: Makes what has to be so at the very moment of the write (`Lease.guard`); called in the
-                caller's thread, once for each attempt.
+            table: Table name with type.
+            scheduled_s: The trigger's time, as for :meth:`was_made`.
+            guard: Creates a condition that must hold at the moment of the write (`Lease.guard`); called in
+                the caller's thread, once for each attempt.
 
         Returns:
-            False if this trigger, or a later one, was made already.
+            False if this trigger or a later one has already been fired.
 
         Raises:
-            FormatVersionError: A later release wrote the record; the trigger must not be made.
+            FormatVersionError: A later release wrote the record; the trigger must not be fired.
             ConflictError: The record kept changing.
-            LeaseLostError: The guard's; the trigger must not be made.
-            OutcomeUnknownError: It is unknown whether it was written; the trigger must not be made.
+            LeaseLostError: The guard's condition failed; the trigger must not be fired.
+            OutcomeUnknownError: It is unknown whether the record was written; the trigger must not be fired.
         """
         scheduled_ms = round(scheduled_s * 1000)
         fields = FIRED_FORMAT.stamp({"firedMs": str(scheduled_ms), "by": self._owner})
@@ -107,7 +107,7 @@ class FiredTriggers:
             return [guard()] if guard is not None and not is_covered else []
 
         done = self._store.change(fired_path(table), claimed, alongside=guarded)
-        # Another scheduler may have been first, with the same trigger or a later one.
+        # Another scheduler may have fired the same trigger or a later one first.
         return done.was_needed and fields.items() <= done.current.record.simple_fields.items()
 
     def _covers(self, found: ZNRecord | None, scheduled_ms: int) -> bool:
@@ -125,7 +125,7 @@ class FiredTriggers:
             FIRED_FORMAT.check(found.record.simple_fields, path)
             int(found.record.simple_fields["firedMs"])
         except (DataError, KeyError, ValueError) as error:
-            logger.warning("the damaged record of the last trigger is deleted: %s: %s", path, error)
+            logger.warning("deleting the corrupt record of the last trigger: %s: %s", path, error)
             with contextlib.suppress(NotFoundError):
                 self._store.delete(path)
             return None

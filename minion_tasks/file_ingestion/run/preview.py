@@ -1,7 +1,7 @@
-"""What the next trigger of a table would do: looked up in the same places, decided by the same functions.
+"""Previews the next trigger of a table, using the same data and the same functions as the trigger itself.
 
-Nothing here changes anything, takes a lock or starts a JVM. The result holds for a trigger at this moment:
-files that come, change or go before it are seen by it.
+Nothing here changes anything, takes a lock or starts a JVM. The result applies to a trigger at this moment;
+files added, changed or deleted later make a difference.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from minion_tasks.file_ingestion.session.model import SETTLED, FileGroup, FileSt
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
 
 DAMAGED = "damaged"
-"""Shown in place of a session's state where its record cannot be read."""
+"""Shown instead of a session's state if its record cannot be read."""
 
 _COMPARES = "compares the source with the table"
 _STAGED_DELETED = "its staged segments are deleted"
@@ -42,15 +42,15 @@ class Action(StrEnum):
     """What a trigger does first."""
 
     CLEAR = "clear"
-    """It clears all sessions, then starts over."""
+    """Clear all sessions, then start over."""
     FINISH = "finish"
-    """It finishes the switch of the last session; no file is read."""
+    """Finish the switch of the last session; no file is read."""
     RESUME = "resume"
-    """It resumes the last session: a retry."""
+    """Resume the last session: a retry."""
     DISCARD = "discard"
-    """It discards the last session, and starts over."""
+    """Discard the last session and start over."""
     BEGIN = "begin"
-    """There is no session to deal with."""
+    """Start a new session, since none is open."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class NextTrigger:
 
     Attributes:
         action: What it does first.
-        session: The last session; None if there is none, all are cleared, or it cannot be read.
-        reason: Why that is discarded.
+        session: The last session; None if there is none, all are cleared, or its record is damaged.
+        reason: Why the session is discarded.
     """
 
     action: Action
@@ -68,11 +68,11 @@ class NextTrigger:
     reason: str | None = None
 
     def sentence(self, params: FileIngestionParams, unread: int | None = None) -> str:
-        """Describe it in a sentence.
+        """Describe the trigger in a sentence.
 
         Args:
             params: The task's parameters.
-            unread: How many files of the session are not staged, where it is known.
+            unread: How many files of the session are not staged, if known.
         """
         if self.action is Action.CLEAR:
             return f"clears all sessions, since clearConsistentPushState is true; then {_COMPARES}"
@@ -84,16 +84,16 @@ class NextTrigger:
             return _COMPARES
         retry = f"(retry {self.session.retry_count + 1} of {params.max_retries})"
         if unread == 0:
-            return f"reads what has come since, then switches: all files are staged {retry}"
+            return f"reads files added since, then switches, since all other files are staged {retry}"
         files = "the files" if unread is None else "1 file" if unread == 1 else f"{unread:,} files"
         is_or_are = "is" if unread == 1 else "are"
-        return f"reads {files} that {is_or_are} not staged, and what has come since {retry}"
+        return f"reads {files} that {is_or_are} not staged, and files added since {retry}"
 
 
 def next_trigger(
     client: ControllerClient, sessions: SessionStore, params: FileIngestionParams
 ) -> NextTrigger:
-    """Decide as a trigger does, by the last session and the task's parameters."""
+    """Decide what a trigger does, from the last session and the task's parameters."""
     if params.clear_state:
         return NextTrigger(Action.CLEAR)
     try:
@@ -103,7 +103,7 @@ def next_trigger(
 
 
 def damage_reason(error: DamagedSessionError) -> str:
-    """Explain why a session that cannot be read is discarded."""
+    """Explain why a session with a damaged record is discarded."""
     return f"the record of session {error.session_id} is damaged ({error.fault})"
 
 
@@ -123,29 +123,29 @@ def _by_the_last_session(
 
 
 class Fate(WordEnum):
-    """What becomes of one file of an open session."""
+    """What happens to one file of an open session."""
 
     KEPT = "kept"
-    """It is staged and stays so, also if it was rewritten meanwhile."""
+    """It is staged and stays staged."""
     KEPT_REWRITTEN = "kept_rewritten"
-    """It is staged as it was; the rewritten one is for the next session."""
+    """It is staged and stays staged; the next session ingests the rewritten version."""
     SKIPPED = "skipped"
-    """The session goes on without it."""
+    """The session continues without it."""
     READ = "to_read"
     """It is not staged yet."""
     READ_REWRITTEN = "to_read_rewritten"
-    """It is not staged yet, and is read as it is now."""
+    """It is not staged yet and is read in its current version."""
     READ_AGAIN = "to_read_again"
-    """It is staged in one segment with a file that is gone."""
+    """It is staged, but in a segment with a file that was deleted."""
     DROPPED = "dropped"
-    """It is gone from the source, and leaves the session with its segments."""
+    """It was deleted from the source and is removed from the session with its segments."""
     JOINS = "joining"
-    """It is not in the session yet."""
+    """It is not in the session yet and is added."""
 
 
 @dataclass(frozen=True)
 class SessionFate:
-    """What becomes of an open session: its files, each with its fate, in the order of the session."""
+    """What happens to the files of an open session, in the order of the session."""
 
     files: tuple[tuple[str, Fate], ...]
 
@@ -161,14 +161,14 @@ class Preview:
 
     Attributes:
         next: What it does first.
-        view: The source and the table as they are.
-        fate: What becomes of the files of the session that it resumes.
+        view: The current source and table.
+        fate: What happens to the files of the session that it resumes.
         to_read: Files that it reads.
-        subtasks: In how many subtasks; None where only the run determines it.
-        comes_empty: It builds a segment without rows, since Pinot can replace segments with nothing only from
-            1.0.
-        replaced: Segments that go when all files can be read.
-        conflict: Why it could not replace these.
+        subtasks: Number of subtasks; None if only the run can determine it.
+        comes_empty: Whether it builds an empty segment, since Pinot before 1.0 cannot replace segments with
+            nothing.
+        replaced: Segments that are replaced if all files can be read.
+        conflict: Why the segments cannot be replaced.
     """
 
     next: NextTrigger
@@ -182,32 +182,32 @@ class Preview:
 
     @property
     def not_staged(self) -> int:
-        """Files of the session that it resumes and reads."""
+        """Number of files that it reads of the session that it resumes."""
         reads = (Fate.READ, Fate.READ_REWRITTEN, Fate.READ_AGAIN)
         return sum(fate in reads for _, fate in self.fate.files) if self.fate else 0
 
     @property
     def bytes_to_read(self) -> int:
-        """Size of the files that it reads."""
+        """Total size of the files that it reads."""
         return sum(file.size_bytes for file in self.to_read)
 
 
 def preview(
     tools: RunTools, sessions: SessionStore, params: FileIngestionParams, table: TableName
 ) -> Preview:
-    """Inspect session, source and table, and plan as the next trigger would.
+    """Inspect the session, source and table, and plan what the next trigger would do.
 
     Raises:
-        SourceError: The source cannot be listed, or the trigger would refuse it, as `check_not_empty` does.
+        SourceError: The source cannot be listed, or the trigger would reject it (see `check_not_empty`).
     """
     now = next_trigger(tools.client, sessions, params)
     view = view_source(tools, table, params, staging_root(params, tools.client))
     session = now.session
-    # Only a run starts Spark, so how many subtasks it will have is not known.
+    # Only a run starts Spark, so the number of subtasks is unknown.
     slots = None if params.engine == "spark" else tools.engine.slots(params)
     groups: list[FileGroup] | None = None
     try:
-        # To finish takes no file from the source, so that may be empty by now.
+        # Finishing reads no file from the source, which may be empty by now.
         if now.action is Action.FINISH and session is not None:
             kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
             return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))
@@ -239,14 +239,14 @@ def plan_retry(
     *,
     slots: int | None,
 ) -> Preview:
-    """Plan a retry of a session: the seed's scenes 2 to 6, as the retry itself will meet them.
+    """Plan a retry of a session, as the retry itself would.
 
     Args:
-        now: It resumes the session.
-        view: The source and the table.
+        now: The trigger that resumes the session.
+        view: The current source and table.
         groups: All groups of the session.
         params: The task's parameters.
-        slots: How many subtasks can run side by side; None where that is not known.
+        slots: How many subtasks can run in parallel; None if unknown.
     """
     after = [reconcile_group(each, view.listed) for each in groups]
     new = view.joining(after)
@@ -261,7 +261,7 @@ def plan_retry(
         if empty and not any(each.empty_segment for each in after):
             sizes[len(after)] = 0
         tasks = len(share_out(sizes, params.max_tasks))
-    # What goes is decided when all is staged; as the table and the source are now, it would be these.
+    # The segments to replace are determined when all files are staged; currently it would be these.
     staged = {entry.file.uri for entry in left if entry.status is FileStatus.STAGED}
     staged |= {file.uri for file in (*unread, *new)}
     conflict: str | None = None
@@ -303,7 +303,7 @@ def _fates(before: FileGroup, after: FileGroup, view: SourceView) -> Iterable[tu
 def _group_sizes(
     groups: Sequence[FileGroup], new: Sequence[FileInfo], params: FileIngestionParams, slots: int
 ) -> dict[int, int]:
-    """Bytes of each group that has something to read, those included that new files will make."""
+    """Bytes of each group that has files to read, including the groups that new files will form."""
     sizes = {each.number: each.source_bytes for each in groups if not each.is_settled}
     for offset, part in enumerate(cut(new, params, slots)):
         sizes[len(groups) + offset] = sum(file.size_bytes for file in part)
@@ -312,12 +312,12 @@ def _group_sizes(
 
 @dataclass(frozen=True)
 class Clearing:
-    """What clearing means for one session.
+    """The effect of clearing on one session.
 
     Attributes:
-        state: Its state; ``damaged`` where its record cannot be read.
-        abandoned: Whether nobody resumes it.
-        effect: What becomes of it, in words.
+        state: Its state; ``damaged`` if its record cannot be read.
+        abandoned: Whether it is abandoned.
+        effect: What clearing does to it, in words.
     """
 
     session_id: str
@@ -349,7 +349,7 @@ def _clearing(client: ControllerClient, sessions: SessionStore, session_id: str)
 def _switch_effect(client: ControllerClient, table: TableName, session_id: str, entry_id: str | None) -> str:
     for entry in client.lineage.list(table):
         if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.IN_PROGRESS:
-            return f"its switch is reverted: the table keeps serving what it serves now; {_STAGED_DELETED}"
+            return f"its switch is reverted, the table keeps serving its current segments; {_STAGED_DELETED}"
         if is_entry_of(entry, session_id, entry_id) and entry.state is LineageState.COMPLETED:
-            return f"its switch is completed already and stays; {_STAGED_DELETED}"
-    return f"its switch has not started, and will not; {_STAGED_DELETED}"
+            return f"its switch is already completed and stays; {_STAGED_DELETED}"
+    return f"its switch has not started and will not start; {_STAGED_DELETED}"

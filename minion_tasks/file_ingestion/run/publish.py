@@ -1,4 +1,4 @@
-"""What a session in SWITCH brings to its table, in one step or, without consistent push, one by one."""
+"""Publishes a session in SWITCH to its table: in one step or, without consistent push, one by one."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Publication:
-    """What a session has staged.
+    """The staged segments of a session, and the result of publishing them.
 
     Attributes:
-        segments: What comes; a segment without rows only if nothing else does.
-        staged_uris: The files in them.
-        skipped: Files that the session went on without.
+        segments: The new segments; an empty one only if there is no other.
+        staged_uris: URIs of the files in them.
+        skipped: Files that the session skipped.
         columns: How the columns of the files differ from the table's.
-        replaced: How many segments went, once that is known.
-        behind: Servers that lacked new segments then, and how many.
+        replaced: How many segments were replaced, once known.
+        behind: Servers that lacked new segments at that time, and how many each lacked.
     """
 
     segments: Sequence[StagedSegment]
@@ -40,12 +40,12 @@ class Publication:
 
     @property
     def names(self) -> list[str]:
-        """Of the segments that come."""
+        """Names of the new segments."""
         return [segment.name for segment in self.segments]
 
     @classmethod
     def of(cls, sessions: SessionStore, session: Session) -> Publication:
-        """Read it from the session's ledger."""
+        """Read the staged segments from a session's ledger."""
         segments: list[StagedSegment] = []
         without_rows: list[StagedSegment] = []
         staged: set[str] = set()
@@ -74,22 +74,23 @@ def publish(
     min_replicas: int | None,
     on_entry: Callable[[str], object],
 ) -> None:
-    """Bring the segments to the table and take the replaced ones away; safe to run again.
+    """Add the new segments to the table and remove the replaced ones; safe to repeat.
 
     Args:
         client: The controller.
         store: ZooKeeper.
-        session: In SWITCH.
-        publication: What it has staged.
-        replaced: Segments that go, as written down when SWITCH began.
+        session: The session, in SWITCH.
+        publication: Its staged segments.
+        replaced: Segments to replace, as recorded when SWITCH began.
         staging: The store of the staged segments.
         push_mode: ``METADATA`` or ``TAR``.
-        min_replicas: How many replicas of each new segment have to serve; None: all.
-        on_entry: Called with the lineage entry's id as soon as it is known.
+        min_replicas: How many replicas of each new segment must be online; None: all.
+        on_entry: Called with the id of the lineage entry as soon as it is known.
 
     Raises:
-        NotAppliedError: The table serves what it served before (without consistent push: or part of the new).
-        OutcomeUnknownError: The controller's last word is not known; run it again.
+        NotAppliedError: The table serves its previous segments (without consistent push, possibly some new
+            ones).
+        OutcomeUnknownError: It is unknown whether the controller applied the last step; repeat it.
     """
     segments = publication.segments
     if not replaced and not any(segment.rows for segment in segments) and not publication.staged_uris:

@@ -1,8 +1,8 @@
-"""Deleting segments that a switch has replaced, after their grace period.
+"""Deletes segments that a switch has replaced, after their retention period.
 
-Queries do not see them, but a query that began before the switch may still read them, and as long as they
-are there the lineage entry can be reverted. Pinot itself deletes them too, at its own time (its
-RetentionManager runs every six hours).
+New queries do not read them, but a query that began before the switch may, and the lineage entry can be
+reverted only while they exist. Pinot deletes them too, at a time of its own (its RetentionManager runs every
+six hours).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ logger = logging.getLogger(__name__)
 def purgeable(
     entries: Sequence[LineageEntry], present: Collection[str], *, now_ms: int, older_than_s: float
 ) -> list[str]:
-    """Return the segments that nothing needs any more.
+    """Return the segments that are no longer needed.
 
-    These were replaced by a completed entry longer than the grace period ago, are still there, and stand in
-    no other live entry (whose state could bring them back).
+    These were replaced by an entry that completed longer than the retention period ago, still exist, and
+    appear in no other open entry (which could make them visible again).
 
     Args:
         entries: The table's lineage.
         present: All segments of the table.
         now_ms: Epoch milliseconds.
-        older_than_s: The grace period.
+        older_than_s: The retention period.
     """
     needed = {
         name
@@ -57,7 +57,7 @@ def purge(
     older_than_s: float,
     dry_run: bool = False,
 ) -> list[str]:
-    """Delete what this task's switches have replaced; entries of other writers are left alone.
+    """Delete segments that this task's switches have replaced; entries of other writers are ignored.
 
     Returns:
         The segments that were (or, with ``dry_run``, would be) deleted.
@@ -74,7 +74,7 @@ def purge(
     names = purgeable(ours, present, now_ms=now_ms, older_than_s=older_than_s)
     if names and not dry_run:
         client.segments.delete(table, names)
-        logger.info("%s: %d replaced segments are purged", table, len(names))
+        logger.info("%s: %d replaced segments purged", table, len(names))
     return names
 
 
@@ -84,5 +84,5 @@ def _is_ours(store: PropertyStore, table: TableName, entry: LineageEntry, presen
             found = store.get(f"/SEGMENTS/{table}/{name}")
             if found is not None:
                 return SESSION_KEY in found.record.map_fields.get("custom.map", {})
-    # What came has been replaced itself since and is gone: the later entry shows it.
+    # The new segments have since been replaced and deleted themselves; a later entry shows that.
     return not any(name in present for name in entry.segments_to)

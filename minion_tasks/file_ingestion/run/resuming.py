@@ -1,4 +1,4 @@
-"""Whether a trigger resumes the session that an earlier one left: the seed's "Retry Cycle"."""
+"""Decides whether a trigger resumes the session that an earlier one left open."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 
 
 def abandon_reason(session: Session, params: FileIngestionParams, sessions: SessionStore) -> str | None:
-    """Explain why the next trigger abandons an open session before SWITCH; None if it resumes it.
+    """Explain why the next trigger abandons an open session before SWITCH; None if it resumes the session.
 
     Args:
         session: An open session in INIT or IN_PROGRESS.
-        params: The task's parameters as they are now.
+        params: The task's current parameters.
         sessions: The table's sessions.
     """
     reason = unfit_reason(session, params, sessions)
@@ -29,21 +29,21 @@ def abandon_reason(session: Session, params: FileIngestionParams, sessions: Sess
 
 
 def unfit_reason(session: Session, params: FileIngestionParams, sessions: SessionStore) -> str | None:
-    """Explain why an open session before SWITCH is of no use, whatever its retries; None if it is of use."""
+    """Explain why an open session before SWITCH cannot be resumed, whatever its retries; None if it can."""
     if session.state is SessionState.INIT:
         return "its plan was not finished"
     if sessions.is_of_dropped_table(session):
         return "its table was dropped"
     began_with = (session.mode, session.atomic, session.source)
     if began_with != (params.mode, params.atomic, params.input_dir_uri):
-        return "the task's configuration changed since it began"
+        return "the task's configuration has changed since it started"
     return None
 
 
 def switch_abandon_reason(client: ControllerClient, sessions: SessionStore, session: Session) -> str | None:
-    """Explain why a session in SWITCH cannot be finished any more; None if it can."""
+    """Explain why a session in SWITCH can no longer be finished; None if it can."""
     if sessions.is_of_dropped_table(session):
-        # Its segments were built for a table that only had the same name.
+        # Its segments were built for another table of the same name.
         return "its table was dropped"
     if session.atomic and was_reverted(client, session.table, Publication.of(sessions, session).names):
         return "the lineage entry of its switch was reverted"
@@ -51,16 +51,16 @@ def switch_abandon_reason(client: ControllerClient, sessions: SessionStore, sess
 
 
 def is_entry_of(entry: LineageEntry, session_id: str, entry_id: str | None) -> bool:
-    """Return whether a lineage entry is that of a session's switch.
+    """Return whether a lineage entry belongs to a session's switch.
 
-    By the entry itself, not by what the session has staged: its ledger may be damaged.
+    Decided from the entry, not from the session's staged segments, since its ledger may be damaged.
 
     Args:
         entry: The entry.
         session_id: The session; its id is part of the names of its segments.
-        entry_id: The entry that the session names, if it does.
+        entry_id: The entry recorded in the session, if any.
     """
     if entry_id is not None and entry.entry_id == entry_id:
         return True
-    # Whatever else is among the sessions must not match names by chance.
+    # A foreign znode among the sessions must not match segment names by chance.
     return is_session_id(session_id) and any(session_id in name for name in entry.segments_to)

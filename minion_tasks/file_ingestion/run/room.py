@@ -1,4 +1,4 @@
-"""Whether what a run plans fits into the table's lineage; asked before a file is read."""
+"""Checks, before any file is read, whether the replacement that a run plans fits into the table's lineage."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["check_room"]
 
 
 def check_room(store: PropertyStore, table: TableName, params: FileIngestionParams, plan: SourcePlan) -> None:
-    """Raise if the lineage has no room for the replacement that a run plans.
+    """Raise an error if the lineage has no room for the replacement that a run plans.
 
-    In sync mode each file is a segment; else how many come is known when they are built, and one is counted
-    here. When all are staged it is asked once more, with their names, before the first is pushed.
+    In sync mode each file is one segment. In other modes the number of segments is not known yet, and one is
+    assumed. The check is repeated with the actual names when all segments are staged, before the first push.
 
     Args:
         store: ZooKeeper.
         table: Name with type.
-        params: Of the table's task.
-        plan: What the run is to do.
+        params: The parameters of the table's task.
+        plan: The run's plan.
 
     Raises:
-        LineageFullError: There is none.
+        LineageFullError: There is no room.
         UnreachableError: ZooKeeper does not answer.
     """
     if not params.atomic or plan.is_nothing:

@@ -1,4 +1,4 @@
-"""The source and the table as a trigger finds them, and what its mode makes of the difference."""
+"""The source and the table as a trigger finds them, and the resulting plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from minion_tasks.file_ingestion.engine.staging import is_below
 from minion_tasks.file_ingestion.params.patterns import path_of
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents, read_contents
-from minion_tasks.file_ingestion.plan.planner import SourcePlan, plan_source, read_beside, replaced_by, select
+from minion_tasks.file_ingestion.plan.planner import (
+    SourcePlan,
+    plan_source,
+    read_alongside,
+    replaced_by,
+    select,
+)
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import FileGroup, IngestionMode
 
@@ -24,14 +30,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SourceView:
-    """One look at both.
+    """A snapshot of source and table.
 
     Attributes:
-        listed: The source's files that the patterns take, by URI.
-        contents: What queries see in the table.
-        plan: What is to be done.
-        left_out: How many files the patterns leave out.
-        left_out_first: Some of these.
+        listed: The source's files that match the patterns, by URI.
+        contents: The table's contents as queries see them.
+        plan: What to read and replace.
+        left_out: How many files the patterns exclude.
+        left_out_first: The first excluded files.
     """
 
     mode: IngestionMode
@@ -43,26 +49,26 @@ class SourceView:
 
     @property
     def left_as_they_are(self) -> tuple[str, ...]:
-        """Files that are in the table in an older version and stay so, in append mode."""
+        """Files that stay in the table in an older version, in append mode."""
         if self.mode is not IngestionMode.APPEND:
             return ()
         return tuple(file.uri for file in self.plan.diff.changed)
 
     def replaced_by(self, staged: Collection[str]) -> list[str]:
-        """Return the segments that go when segments of the staged files come."""
+        """Return the segments that the segments of the staged files replace."""
         return replaced_by(self.mode, staged, self.listed, self.contents)
 
     @property
     def in_place(self) -> Mapping[str, str]:
-        """URIs of files to the segments of theirs alone, which their next version may replace in place."""
+        """Maps URIs to segments with this file only, which its next version may replace in place."""
         return {uris[0]: name for name, uris in self.contents.uris_of.items() if len(uris) == 1}
 
     def joining(self, groups: Iterable[FileGroup]) -> list[FileInfo]:
-        """Return the files that join a session which a trigger resumes."""
-        held = {entry.file.uri for group in groups for entry in group.entries}
-        beside = read_beside(self.mode, held, self.listed, self.contents)
-        wanted = {file.uri: file for file in (*self.plan.to_read, *beside)}
-        return [file for uri, file in sorted(wanted.items()) if uri not in held]
+        """Return the files that are added to a session when a trigger resumes it."""
+        joined = {entry.file.uri for group in groups for entry in group.entries}
+        alongside = read_alongside(self.mode, joined, self.listed, self.contents)
+        wanted = {file.uri: file for file in (*self.plan.to_read, *alongside)}
+        return [file for uri, file in sorted(wanted.items()) if uri not in joined]
 
 
 def view_source(
@@ -74,7 +80,7 @@ def view_source(
         SourceError: The source cannot be listed.
     """
     files = params.stores.source.list(params.input_dir_uri)
-    # The staging folder may lie in the source folder; what other runs stage there is no source file.
+    # The staging folder may be inside the source folder; files staged by other runs are not source files.
     found = (file for file in files if not is_below(file.uri, staging_root))
     selected = select(found, params.include, params.exclude)
     contents = read_contents(tools.client, tools.store, table)
@@ -89,7 +95,7 @@ def view_source(
     left = view.left_as_they_are
     if left:
         logger.info(
-            "%d files changed after they were ingested; append mode leaves them: %s ...",
+            "%d files changed after they were ingested; append mode does not read them again: %s ...",
             len(left),
             visible(left[0]),
         )
@@ -97,34 +103,34 @@ def view_source(
 
 
 def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
-    """Refuse a source without a file where that is more likely a mistake than meant.
+    """Reject a source without matching files if that is probably a mistake.
 
-    That is so where the patterns leave out all files that there are, where sync or swap would take everything
-    out of the table, and in append mode always.
+    That is the case if the patterns exclude all existing files, if sync or swap would remove everything from
+    the table, and always in append mode.
 
     Raises:
-        SourceError: It is so, and the parameter ``allowEmptySource`` does not declare that it is meant.
+        SourceError: That is the case, and the parameter ``allowEmptySource`` is not set.
     """
     if view.listed or params.allow_empty:
         return
-    goes = len(view.plan.replaced)
-    if not (goes or view.left_out or params.mode is IngestionMode.APPEND):
+    removed = len(view.plan.replaced)
+    if not (removed or view.left_out or params.mode is IngestionMode.APPEND):
         return
     folder = visible(params.input_dir_uri)
-    meant = ""
-    if goes:
-        meant = "; to empty the table anyway, set allowEmptySource to true"
-    then = f", and all {counted_text(goes, 'segment')} would be deleted" if goes else ""
+    intended = ""
+    if removed:
+        intended = "; to empty the table intentionally, set allowEmptySource to true"
+    effect = f"; ingesting it would remove all {counted_text(removed, 'segment')}" if removed else ""
     if not view.left_out:
         raise SourceError(
-            f"there is no file below {folder}{then}",
+            f"no files in {folder}{effect}",
             expected="at least one file",
-            remedy=f"check what happened to the files, or fix inputDirURI{meant}",
+            remedy=f"check what happened to the files, or fix inputDirURI{intended}",
         )
     first = ", ".join(visible(path_of(file.uri)) for file in view.left_out_first)
     raise SourceError(
-        f"no file below {folder} matches: the patterns leave out all {view.left_out:,}{then}",
+        f"no file in {folder} matches: the patterns exclude all {view.left_out:,}{effect}",
         expected=f"includeFileNamePattern {params.include}, excludeFileNamePattern {params.exclude}",
-        where=f"the first of them: {first}",
-        remedy=f"patterns are matched against whole paths: begin them with glob:**/{meant}",
+        where=f"excluded: {first}",
+        remedy=f"patterns must match the whole path; start them with glob:**/{intended}",
     )

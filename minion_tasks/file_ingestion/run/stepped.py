@@ -1,16 +1,16 @@
-"""A run in two steps, for those who cannot wait: begun by one process, ended by another, watched between.
+"""A run in two steps, for callers that cannot wait: started by one process, ended by another.
 
 ::
 
     report = begin_run(tools, "flights", "nightly/2026-11-25")
     while report.outcome is RunOutcome.BEGUN:
-        ...                                     # until RunWatch says that its subtasks are over
+        ...                                     # until RunWatch reports that its subtasks are over
         report = end_run(tools, "flights", "nightly/2026-11-25", report.session_id)
 
-Between the steps nobody holds the table's lock: minions do the work, and all that is known is in the session.
-A run bears the name of its request, so whoever asks again finds the session that the first try began, and
-goes on with it instead of beginning another. Another run of the table may go on with it as well: then it is
-done before it is ended. Where the table's task has no retries left, such a run discards it.
+Between the steps, nobody holds the table's lock: minions do the work, and all state is in the session. A run
+carries the name of its request, so a repeated request finds the session that its first try started, and
+continues that session instead of starting another. Another run of the table may continue it as well; then it
+is done before it is ended here. If the table's task has no retries left, such a run discards it.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _MINION = "minion"
 
 
 def begin_run(tools: RunTools, table_name: str, request: str, *, lock_wait_s: float = 0.0) -> RunReport:
-    """Begin a run, or find the one that an earlier try of the same request has begun.
+    """Start a run, or find the one that an earlier try of the same request has started.
 
     Args:
         tools: What the run works with.
         table_name: With or without ``_OFFLINE``.
-        request: Names the run, the same for each try.
+        request: Name of the request, the same for each try.
         lock_wait_s: How long to wait for another run of the same table.
 
     Returns:
-        With the outcome ``begun``, whose session is to be watched and ended; it may be that of another
-        request, which comes first. With another outcome there is nothing to wait for. A table whose engine is
-        not ``minion`` is brought to the end here, as its subtasks do not outlive this process.
+        A report. With the outcome ``begun``, watch its session and then end it; the session may belong to
+        another request, which goes first. With any other outcome there is nothing to wait for. If the table's
+        engine is not ``minion``, the run ends here, since its subtasks do not outlive this process.
 
     Raises:
-        PinotPluginError: As :func:`~minion_tasks.file_ingestion.run.run_task`.
+        PinotPluginError: As for :func:`~minion_tasks.file_ingestion.run.run_task`.
     """
     table = offline_table(tools.client, table_name)
     params = load_params(tools.client, table)
@@ -72,12 +72,12 @@ def end_run(
     """End a run whose subtasks are over: switch, or report what failed.
 
     Returns:
-        The end of the request's own run. With the outcome ``begun``, the session was another request's and
-        has ended, and one of this request is under way now.
+        The report of the request's own run. With the outcome ``begun``, the session belonged to another
+        request and has ended, and a session of this request is now in progress.
 
     Raises:
         ConflictError: Another run has discarded the session.
-        PinotPluginError: As :func:`~minion_tasks.file_ingestion.run.run_task`.
+        PinotPluginError: As for :func:`~minion_tasks.file_ingestion.run.run_task`.
     """
     table = offline_table(tools.client, table_name)
     params = load_params(tools.client, table)
@@ -88,10 +88,10 @@ def end_run(
 
 
 def stop_run(tools: RunTools, table_name: str, session_id: str) -> bool:
-    """Take the subtasks of a run back; what they have staged stays for the next run, and queries see nothing.
+    """Cancel the subtasks of a run; staged segments remain for the next run and stay invisible to queries.
 
     Returns:
-        Whether there were subtasks that might have run.
+        Whether there were subtasks to cancel.
     """
     session = SessionStore(tools.store, offline_table(tools.client, table_name)).load(session_id)
     if not session.is_open or session.state is not SessionState.IN_PROGRESS or session.task_name is None:
@@ -101,10 +101,10 @@ def stop_run(tools: RunTools, table_name: str, session_id: str) -> bool:
 
 
 class RunWatch:
-    """Watches a session that was begun; holds no lock.
+    """Watches a started session, without a lock.
 
     Args:
-        tools: What it reads by.
+        tools: The tools of the run.
         table_name: With or without ``_OFFLINE``.
         session_id: The session.
     """
@@ -117,8 +117,8 @@ class RunWatch:
         self._engine = _minions(tools)
         self._job: tuple[str, Callable[[], bool]] | None = None
 
-    def look(self) -> tuple[bool, SessionProgress | None]:
-        """Return whether it can be ended now, and how far it is; None where there is no such session."""
+    def poll(self) -> tuple[bool, SessionProgress | None]:
+        """Return whether the session can be ended now, and its progress; None if it does not exist."""
         try:
             session = self._sessions.load(self._session_id)
         except NotFoundError:
@@ -130,27 +130,27 @@ class RunWatch:
 
     def _job_is_over(self, session: Session) -> bool:
         if session.task_name is None:
-            # Who resumes it submits the next ones in a moment, or was killed: then the end finds out.
+            # A run that is resuming it is about to submit subtasks or was killed; ending it finds out.
             return True
         if self._job is None or self._job[0] != session.task_name:
             self._job = (session.task_name, self._engine.watch(session.task_name, self._params))
         try:
             return self._job[1]()
         except NoMinionError:
-            return True  # the end reports it
+            return True  # ending the run reports it
 
 
 class SteppedRun(LockedRun):
-    """One of the two steps, holding the table's lock.
+    """One of the two steps, with the table's lock held.
 
     Args:
-        tools: What it works with.
-        table: Name with type.
-        params: Of the table's task.
-        sessions: Of the table.
-        lock: The table's, held.
-        request: Names the run.
-        is_over: Whether a job has no subtask that runs or will.
+        tools: The tools of the run.
+        table: Table name with type.
+        params: The parameters of the table's task.
+        sessions: The table's sessions.
+        lock: The table's lock, acquired.
+        request: Name of the request.
+        is_over: Returns whether a job has no subtask that is or will be running.
     """
 
     def __init__(
@@ -169,13 +169,14 @@ class SteppedRun(LockedRun):
         self._ending = False
 
     def end(self, session_id: str) -> RunReport:
-        """Bring a session that was begun to its end; see :func:`end_run`."""
+        """End a started session; see :func:`end_run`."""
         session = self._sessions.load(session_id)
         if session.abandoned:
             raise ConflictError(
                 f"session {session_id} was discarded by another run: {session.message}",
                 where=self._table,
-                remedy="run the task again; let nobody else run it, or set consistentPushMaxRetries",
+                remedy="run the task again; make sure that no other process runs it, or set"
+                " consistentPushMaxRetries",
             )
         if session.state is SessionState.DONE:
             report = self._done_before(session)
@@ -183,9 +184,9 @@ class SteppedRun(LockedRun):
             ended = self._end_open(session)
             if ended is None:
                 raise ConflictError(
-                    f"session {session_id} could not be ended any more",
+                    f"session {session_id} can no longer be ended",
                     where=self._table,
-                    remedy="run it again",
+                    remedy="run the task again",
                 )
             report = ended
         return report if self._is_enough(report) else self.trigger()
@@ -202,7 +203,7 @@ class SteppedRun(LockedRun):
     def _is_enough(self, report: RunReport) -> bool:
         if report.outcome is RunOutcome.BEGUN or report.session_id is None:
             return True
-        # What another request began does not have what came to the source since.
+        # A session of another request lacks files that were added to the source since it started.
         return self._sessions.load(report.session_id).request == self._request
 
     def _continue_last(self) -> RunReport | None:

@@ -1,4 +1,4 @@
-"""The steps of a run that holds its table's lock: plan, stage, switch, resume or clear."""
+"""The steps of a run with its table's lock: plan, stage, switch, resume or clear."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class LockedRun:
     """One trigger of one table.
 
     Args:
-        tools: What it works with.
-        table: Name with type.
-        params: Of the table's task.
-        sessions: Of the table.
-        lock: The table's, held.
-        request: Whose run it is; new sessions bear it.
+        tools: The tools of the run.
+        table: Table name with type.
+        params: The parameters of the table's task.
+        sessions: The table's sessions.
+        lock: The table's lock, acquired.
+        request: Name of the request, which new sessions carry.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class LockedRun:
         self._report_again_s = 0.0
 
     def trigger(self) -> RunReport:
-        """Do what a trigger has to do (seed: "Consistent Push Retry Handling")."""
+        """Continue or discard the last session, then start a new one if needed."""
         if self._params.clear_state:
             logger.warning(
-                "%s: clearConsistentPushState is true: every run clears all sessions",
+                "%s: clearConsistentPushState is true, so every run clears all sessions",
                 self._table,
             )
             self._cleaning.clear_all()
@@ -77,7 +77,7 @@ class LockedRun:
                 report = self._continue_last()
             except DamagedSessionError as error:
                 self._cleaning.discard_damaged(error)
-                continue  # the one before it is the last now
+                continue  # the session before it is now the last
             if report is None:
                 break
             if self._is_enough(report):
@@ -86,14 +86,14 @@ class LockedRun:
         return self._start()
 
     def _is_enough(self, report: RunReport) -> bool:
-        """Whether a trigger that has continued a session is over with it."""
+        """Whether a trigger that has continued a session is done."""
         return True
 
     def _continue_last(self) -> RunReport | None:
-        """Continue the last session; None if there is none, or it is discarded.
+        """Continue the last session; None if there is no open one, or it is discarded.
 
         Raises:
-            DamagedSessionError: It cannot be read.
+            DamagedSessionError: The session's record is damaged.
         """
         latest = self._sessions.latest()
         if latest is None or not latest.is_open:
@@ -110,20 +110,20 @@ class LockedRun:
         return None
 
     def _start(self) -> RunReport:
-        """Start a new session for what differs, and take it to its end."""
+        """Start a new session for what differs, and run it to its end."""
         view = self._view()
         if view.plan.is_nothing:
             logger.info("%s: nothing new in %s", self._table, self._params.input_dir_uri)
             return self._report(RunOutcome.NOTHING_NEW, None, None, view)
         check_room(self._tools.store, self._table, self._params, view.plan)
-        # Before a session is created: an engine that does not start leaves nothing behind.
+        # The engine starts before the session is created: if it fails, nothing is left behind.
         session = self._create(view, self._tools.engine.slots(self._params))
         return self._stage_and_finish(session, view)
 
     def _create(self, view: SourceView, slots: int) -> Session:
-        """Write the session and its plan; the session leaves INIT only after all of the plan is there."""
+        """Write the session and its plan; the session leaves INIT only when the plan is complete."""
         latest = self._sessions.latest()
-        # Sessions are in the order of their ids, also when this machine's clock is behind another's.
+        # Keeps ids in the order of sessions even if this machine's clock is behind another's.
         now = max(self._tools.now_ms, latest.created_ms + 1 if latest is not None else 0)
         session_id = new_session_id(now)
         session = self._sessions.create(
@@ -149,12 +149,12 @@ class LockedRun:
         return self._sessions.save(move(session, SessionState.IN_PROGRESS, self._tools.now_ms))
 
     def _resume(self, session: Session) -> RunReport:
-        """Resume a session whose files failed or whose run was killed: a retry."""
+        """Resume a session in which files failed or whose run was killed: a retry."""
         self._await_earlier(session)
         view = self._view()
         slots = self._tools.engine.slots(self._params)
         now = self._tools.now_ms
-        # First the attempt is counted: a subtask of an earlier one, if it still runs, is then unwanted.
+        # The attempt is incremented first, which stops subtasks of earlier attempts.
         session = self._sessions.save(
             replace(
                 move(session, SessionState.IN_PROGRESS, now),
@@ -184,7 +184,7 @@ class LockedRun:
         return write_groups(self._sessions, session, files, self._params, slots=slots, in_place=refreshed)
 
     def _await_earlier(self, session: Session) -> None:
-        """Let subtasks of a run that was killed come to their end: what they stage counts."""
+        """Wait for the subtasks of a killed run to end, since what they stage counts."""
         if session.task_name is None:
             return
         try:
@@ -207,7 +207,8 @@ class LockedRun:
                 raise self._files_failed(saved.session, failures)
             if self._lock.lost:
                 raise ConflictError(
-                    f"the lock of {self._table} was lost while subtasks ran", remedy="run the task again"
+                    f"the lock of {self._table} was lost while subtasks were running",
+                    remedy="run the task again",
                 )
             publication = Publication.of(self._sessions, saved.session)
             check_quota(self._tools.client, self._table, publication.segments)
@@ -216,8 +217,7 @@ class LockedRun:
                 check_lineage_size(self._tools.store, self._table, replaced, publication.names)
             pages = self._sessions.write_from(session.session_id, replaced)
             message = summary(failures) if failures else None
-            # Compare-and-set: if another run took the table meanwhile, it abandoned this session and this
-            # fails.
+            # Compare-and-set: fails if another run took over the table and abandoned this session.
             session = saved.save(
                 replace(
                     move(saved.session, SessionState.SWITCH, self._tools.now_ms),
@@ -229,16 +229,16 @@ class LockedRun:
         report = self._finish(session, publication, RunOutcome.SWITCHED, view)
         if failures:
             raise FilesFailedError(
-                f"{len(failures)} of {session.files} files could not be ingested, the others are in"
+                f"{len(failures)} of {session.files} files could not be ingested; the others are in"
                 f" {self._table}:\n  {summary(failures)}",
-                remedy="fix what each line reports; the next trigger reads these files again",
+                remedy="fix the cause on each line; the next trigger reads these files again",
             )
         return report
 
     def _stage(self, saved: SavedSession) -> None:
         self._run_subtasks(saved)
         if self._params.skip_unreadable:
-            # Where all files were skipped, a segment without rows has to come.
+            # If all files were skipped, an empty segment is needed.
             session = self._write_groups(saved.session, (), slots=1)
             if session.groups > saved.session.groups:
                 saved.save(session)
@@ -250,7 +250,7 @@ class LockedRun:
             self._await_subtasks(saved.session)
 
     def _submit(self, saved: SavedSession) -> bool:
-        """Start subtasks for all groups that have files to read; returns whether there are any."""
+        """Start subtasks for all groups that have files to read; return whether there are any."""
         unsettled = {
             group.number: group.source_bytes
             for group in self._sessions.groups(saved.session)
@@ -270,7 +270,7 @@ class LockedRun:
         self._report_progress(session)
 
     def _failures(self, session: Session) -> list[str]:
-        """Return for each file that is not staged why."""
+        """Return the reason for each file that is not staged."""
         failures: list[str] = []
         ends = None
         for group in self._sessions.groups(session):
@@ -280,7 +280,7 @@ class LockedRun:
                 ends = self._tools.engine.explain(session.task_name) if session.task_name else {}
             end = ends.get(group.number, "see the log of the process that ran it")
             if group.empty_segment:
-                failures.append(f"the segment without rows: its subtask ended without a result ({end})")
+                failures.append(f"empty segment: its subtask ended without a result ({end})")
             for entry in group.entries:
                 if entry.status is FileStatus.FAILED:
                     failures.append(entry.error or entry.file.shown)
@@ -291,10 +291,10 @@ class LockedRun:
     def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
         left = self._params.max_retries - session.retry_count
         if left > 0:
-            again = "the next trigger reads what is not staged"
-            remedy = f"fix what each line reports; {again} (retries left: {left})"
+            again = "the next trigger reads the files that are not staged"
+            remedy = f"fix the cause on each line; {again} (retries left: {left})"
         else:
-            remedy = "fix what each line reports, then run the task again: it starts over"
+            remedy = "fix the cause on each line, then run the task again; it starts over"
         return FilesFailedError(
             f"{len(failures)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
             f"  {summary(failures)}",
@@ -304,7 +304,7 @@ class LockedRun:
     def _finish(
         self, session: Session, publication: Publication, outcome: RunOutcome, view: SourceView | None
     ) -> RunReport:
-        """Publish a session in SWITCH; safe to run again after a crash at any point."""
+        """Publish a session in SWITCH; safe to repeat after a crash at any point."""
         started = self._tools.clock.monotonic()
         self._tools.on_session(session)
         saved = SavedSession(self._sessions, session)
@@ -327,7 +327,7 @@ class LockedRun:
 
     @contextmanager
     def _kept_or_discarded(self, session: Session) -> Iterator[SavedSession]:
-        """On a failure, keep the session for the next trigger while it has retries left."""
+        """On failure, keep the session for the next trigger if it has retries left."""
         saved = SavedSession(self._sessions, session)
         try:
             yield saved
@@ -336,7 +336,7 @@ class LockedRun:
             try:
                 saved.settle()
                 if saved.session.state is SessionState.SWITCH:
-                    logger.info("session %s is in its switch: the next run ends it", session.session_id)
+                    logger.info("session %s is in its switch; the next run finishes it", session.session_id)
                 elif session.atomic and session.retry_count < self._params.max_retries:
                     saved.save(replace(saved.session, message=reason, updated_ms=self._tools.now_ms))
                     if not isinstance(error, FilesFailedError) and saved.session.task_name is not None:
@@ -348,16 +348,16 @@ class LockedRun:
                 if isinstance(second, ConflictError) and isinstance(error, FilesFailedError):
                     # It cancelled the subtasks and may have changed the table, so "unchanged" would be wrong.
                     raise ConflictError(
-                        f"another run took over {self._table} while subtasks ran: {second.message}",
-                        remedy="see what that run brought, or run the task again",
+                        f"another run took over {self._table} while subtasks were running: {second.message}",
+                        remedy="check the result of that run, or run the task again",
                     ) from error
-                # The first error matters to the caller; the next run clears what is left.
+                # The caller needs the first error; the next run cleans up.
                 logger.warning("session %s could not be saved or discarded: %s", session.session_id, second)
             raise
 
     def _report_progress(self, session: Session) -> bool:
-        """Report how far the session is; returns whether all its files are settled."""
-        # The ledger of a large session takes a while to read: a tenth of the time goes into that, not more.
+        """Report the session's progress; return whether all its files are settled."""
+        # The ledger of a large session takes a while to read; limit that to a tenth of the time.
         clock = self._tools.clock
         started_s = clock.monotonic()
         if started_s < self._report_again_s:

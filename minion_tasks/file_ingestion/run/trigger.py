@@ -1,8 +1,8 @@
-"""One run of FileIngestionTask for one table: what a trigger does, by hand or by the scheduler's cron.
+"""One run of FileIngestionTask for one table, triggered by hand or by the scheduler.
 
-The run holds the table's lock from the first look at the last session to the end, so there is one session
-per table. Every state is durable before the next step begins: a run that is killed at any line is resumed,
-or cleared away, by the next.
+The run holds the table's lock from before it reads the last session to the end, so a table has one session at
+a time. Every state is durable before the next step begins: if a run is killed at any point, the next one
+resumes or discards its session.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ __all__ = ["FilesFailedError", "RunOutcome", "RunReport", "RunTools", "run_sched
 
 
 def run_task(tools: RunTools, table_name: str, *, lock_wait_s: float = 0.0) -> RunReport:
-    """Bring a table up to its source, all or nothing.
+    """Ingest a source into its table, all or nothing.
 
     Args:
-        tools: What the run works with.
+        tools: The tools of the run.
         table_name: With or without ``_OFFLINE``.
         lock_wait_s: How long to wait for another run of the same table.
 
     Raises:
-        ConfigError: The task's parameters or the table do not fit.
+        ConfigError: The task's parameters are invalid or do not fit the table.
         SourceError: The source cannot be listed, or no file matches.
-        FilesFailedError: Files could not be read or do not fit the schema; the table is as it was.
+        FilesFailedError: Files could not be read or do not fit the schema; the table is unchanged.
         LockHeldError: Another run of this table did not end in time.
-        OutcomeUnknownError: The switch's last word is not known; the next run finds out and finishes.
+        OutcomeUnknownError: It is unknown whether the switch was applied; the next run finds out and finishes
+            it.
     """
     table = offline_table(tools.client, table_name)
     params = load_params(tools.client, table)
@@ -59,42 +60,42 @@ def run_scheduled(
     lock_wait_s: float = 0.0,
     guard: Guard | None = None,
 ) -> RunReport | None:
-    """Make a table's scheduled trigger, unless another scheduler has made it: as :func:`run_task`.
+    """Fire a table's scheduled trigger unless another scheduler has done so; runs like :func:`run_task`.
 
     Args:
-        tools: What the run works with.
+        tools: The tools of the run.
         table: Table name with type.
-        scheduled_s: The trigger's time by the table's cron expression, epoch seconds.
+        scheduled_s: The trigger's time by the table's cron expression, in epoch seconds.
         lock_wait_s: How long to wait for another run of the same table.
-        guard: Makes what has to be so when the trigger is written down as made. From then on the run goes to
-            its end, or to that of the table's lock, whoever is the scheduler meanwhile.
+        guard: Creates a condition that must hold when the trigger is recorded as fired. From then on the run
+            continues while it has the table's lock, even if another scheduler becomes active.
 
     Returns:
-        None where this trigger, or a later one, was made already, whatever came of it.
+        The report; None if this trigger or a later one has already been fired, whatever its result.
 
     Raises:
-        LeaseLostError: The guard's, before anything was begun.
-        NotBegunError: The cluster does not answer; nothing was begun, and the trigger is not written down.
+        LeaseLostError: The guard's condition failed; nothing was started.
+        NotBegunError: The cluster does not answer; nothing was started and the trigger was not recorded.
     """
     fired = FiredTriggers(tools.store, tools.clock, tools.owner)
     with tools.lock(table) as lock:
-        with _not_begun_where_the_cluster_is_away():
+        with _not_begun_if_cluster_is_down():
             if fired.was_made(table, scheduled_s):
                 return None
             params = load_params(tools.client, table)
             lock.acquire(lock_wait_s)
-            # Only now: a scheduler that is killed while it waits has not used the trigger up.
+            # Recorded only now, so that a scheduler killed while waiting does not lose the trigger.
             if not fired.claim(table, scheduled_s, guard=guard):
                 return None
         return _locked_run(tools, table, params, lock)
 
 
 @contextmanager
-def _not_begun_where_the_cluster_is_away() -> Iterator[None]:
+def _not_begun_if_cluster_is_down() -> Iterator[None]:
     try:
         yield
     except NotAppliedError as error:
-        # Those derived from it say why the cluster refuses: what will not pass by itself.
+        # Derived errors are rejections by the cluster, which do not resolve themselves.
         if type(error) not in (NotAppliedError, UnreachableError):
             raise
         raise NotBegunError(

@@ -1,4 +1,4 @@
-"""What a run works with, what it reports, how it fails."""
+"""The tools, reports and errors of a run."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ _ERRORS_SHOWN = 10
 
 
 class FilesFailedError(InputError):
-    """Files of the session could not be turned into segments; the table is as it was."""
+    """Files of the session could not be built into segments; the table is unchanged."""
 
 
 class NotBegunError(NotAppliedError):
-    """A scheduled run could not begin, since the cluster does not answer; its trigger is still to be made."""
+    """A scheduled run could not begin, since the cluster does not answer; its trigger has not been fired."""
 
 
 class RunOutcome(WordEnum):
-    """How a run ended well."""
+    """How a run ended successfully."""
 
     SWITCHED = "switched"
     SWITCH_FINISHED = "switch_finished"
-    """It finished the switch of an earlier run."""
+    """The run finished the switch of an earlier run."""
     NOTHING_NEW = "nothing_new"
     BEGUN = "begun"
-    """Its subtasks are submitted; whoever asked for it watches them, and ends it."""
+    """The run's subtasks are submitted; the caller watches them and then ends the run."""
     DONE_BEFORE = "done_before"
-    """An earlier try, or another run, has brought the session to its end."""
+    """An earlier try or another run has already ended the session."""
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a run did.
+    """The report of a run.
 
     Attributes:
-        replaced: Segments that went.
-        behind: Servers that lacked new segments when it went on, and how many.
-        left_out: How many files of the source the patterns left out; 0 where the source was not listed.
-        left_out_first: Some of these.
+        replaced: Number of replaced segments.
+        behind: Servers that lacked new segments when it continued, and how many each lacked.
+        left_out: How many files of the source the patterns excluded; 0 if the source was not listed.
+        left_out_first: The first excluded files.
         columns: How the columns of its files differ from the table's.
-        changed: Files that are in the table in an older version: append mode does not read them again.
-        skipped: Files that the run went on without.
+        changed: Files that stay in the table in an older version, since append mode does not read them again.
+        skipped: Files that the run skipped.
     """
 
     table: TableName
@@ -79,16 +79,16 @@ class RunReport:
 
 @dataclass(frozen=True)
 class RunTools:
-    """What a run works with.
+    """Everything that a run needs.
 
     Attributes:
         client: The controller.
         store: ZooKeeper's property store of the cluster.
-        engine: What runs the subtasks.
-        clock: Time.
+        engine: Runs the subtasks.
+        clock: The clock.
         on_progress: Called while subtasks run, in the run's own thread.
-        on_session: Called, in that thread, when a run takes a session up: before its files are read, and
-            before its switch; and when it discards one.
+        on_session: Called in that thread when a run continues a session (before it reads files, and before
+            the switch) and when it discards one.
     """
 
     client: ControllerClient
@@ -100,20 +100,20 @@ class RunTools:
 
     @property
     def now_ms(self) -> int:
-        """The time, epoch milliseconds."""
+        """The current time in epoch milliseconds."""
         return int(self.clock.now() * 1000)
 
     @property
     def owner(self) -> str:
-        """Who runs it: user, host and process."""
+        """Who is running it: user, host and process."""
         return process_name()
 
     def lock(self, table: TableName) -> TableLock:
-        """Make the lock that each run of a table holds."""
+        """Create the lock that each run of a table holds."""
         return TableLock(self.store, table, TASK_TYPE, self.owner, clock=self.clock)
 
 
 def summary(failures: Sequence[str]) -> str:
-    """Join the first of the reasons why files failed, a line each."""
+    """Join the first reasons why files failed, one per line."""
     more = f"\n  ... and {len(failures) - _ERRORS_SHOWN} more" if len(failures) > _ERRORS_SHOWN else ""
     return "\n  ".join(failures[:_ERRORS_SHOWN]) + more

@@ -1,1 +1,1 @@
-"""Sessions: their states and the one function that moves them, their records in ZooKeeper, their progress."""
+"""Sessions: states and transitions, records in ZooKeeper, progress."""

@@ -1,4 +1,4 @@
-"""How the columns of a session's files differ from the table's: written down by unit, counted for reports."""
+"""How the columns of a session's files differ from the table's: recorded by unit, counted for reports."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from minion_tasks.file_ingestion.session.model import ColumnNote, FileGroup
 
 __all__ = ["ColumnCount", "DifferingColumn", "notes_from", "notes_of", "rows_of"]
 
-# A znode holds the notes of up to 500 files, and nobody reads more names.
+# A znode contains the notes of up to 500 files, and longer lists would not be read.
 _MAX_NAMES = 100
 _MAX_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
 class DifferingColumn:
-    """A column that files lack, or have without being read.
+    """A column that is missing in files, or that is in files but not in the table.
 
     Attributes:
-        files: How many files.
+        files: Number of files.
         first: URI of one of them.
-        near: A column of these files, or of the table, whose name differs in case or blanks alone.
+        near: A column of these files, or of the table, whose name differs only in case or blanks.
     """
 
     name: str
@@ -34,22 +34,22 @@ class DifferingColumn:
     near: str | None
 
     def sentence(self) -> str:
-        """Describe it in a sentence, without the file."""
+        """Describe the difference in a sentence, without the file."""
         files = counted_text(self.files, "file")
         if self.is_missing:
-            return f"column {self.name!r} is not in {files}" + (
-                f", which have {self.near!r}" if self.near else ""
+            return f"column {self.name!r} is missing in {files}" + (
+                f"; a similar column there is {self.near!r}" if self.near else ""
             )
-        return f"column {self.name!r} of {files} is not read" + (
-            f"; the table has {self.near!r}" if self.near else ""
+        return f"column {self.name!r} in {files} is not read, since the table does not have it" + (
+            f"; a similar column of the table is {self.near!r}" if self.near else ""
         )
 
 
 def notes_of(mismatches: Mapping[int, ColumnMismatch]) -> tuple[ColumnNote, ...]:
-    """Count the columns of files that were built together.
+    """Count the differing columns of files that were built together.
 
     Args:
-        mismatches: File number to how its columns differ.
+        mismatches: Maps each file number to its column differences.
     """
     files: dict[tuple[bool, str], list[int]] = {}
     for number, mismatch in mismatches.items():
@@ -64,15 +64,15 @@ def notes_of(mismatches: Mapping[int, ColumnMismatch]) -> tuple[ColumnNote, ...]
 
 
 def rows_of(notes: Sequence[ColumnNote]) -> list[list[Any]]:
-    """Write notes as JSON values."""
+    """Convert notes to JSON values."""
     return [[note.name, note.is_missing, note.files, note.first] for note in notes]
 
 
 def notes_from(rows: Sequence[Sequence[Any]]) -> tuple[ColumnNote, ...]:
-    """Read what `rows_of` wrote.
+    """Read the result of `rows_of`.
 
     Raises:
-        TypeError: It did not write this.
+        TypeError: The rows are not column notes.
     """
     return tuple(map(_note, rows))
 
@@ -82,7 +82,7 @@ def _note(row: Any) -> ColumnNote:
         case [str() as name, bool() as is_missing, int() as files, int() as first]:
             return ColumnNote(name, is_missing, files, first)
         case _:
-            raise TypeError(f"{str(row)[:100]!r} in place of a column note")
+            raise TypeError(f"expected a column note, found {str(row)[:100]!r}")
 
 
 class ColumnCount:
@@ -101,7 +101,7 @@ class ColumnCount:
             self._first.setdefault(key, uris.get(note.first, "?"))
 
     def result(self) -> tuple[DifferingColumn, ...]:
-        """Return the columns, those that are missing and those of most files first."""
+        """Return the columns: missing ones first, then by descending number of files."""
         ordered = sorted(self._files, key=lambda key: (not key[0], -self._files[key], key[1]))
         return tuple(
             DifferingColumn(

@@ -1,17 +1,18 @@
-"""An ingestion session: what is true in each state, and the one function that moves it.
+"""An ingestion session, its states and their transitions.
 
-States (seed: "state (read-only)"), and what moves a session on:
+States, and what moves a session to the next:
 
-- ``INIT``: the plan of files is being written; no subtask was started. → ``IN_PROGRESS`` when all of it is
-  there, before subtasks are submitted.
+- ``INIT``: the plan of files is being written; no subtask has started. → ``IN_PROGRESS`` when the plan is
+  complete, before subtasks are submitted.
 - ``IN_PROGRESS``: subtasks run or have run; each file is pending, staged, failed or skipped.
   → ``IN_PROGRESS`` for a retry of the files not staged, → ``SWITCH`` when all are staged.
-- ``SWITCH``: all files are staged, the segments that come and go are fixed. → ``DONE`` when they have.
-- ``DONE``: the new segments serve.
+- ``SWITCH``: all files are staged, and the segments to add and to replace are fixed. → ``DONE`` when that has
+  happened.
+- ``DONE``: the new segments are queryable.
 
-A session that will not be taken further is *abandoned*: in INIT and IN_PROGRESS at any time. From SWITCH on
-the lineage decides: such a session is finished, and abandoned only if the lineage shows that its entry was
-reverted, or if its table was dropped with its lineage.
+A session that will not continue is *abandoned*, which is possible at any time in INIT and IN_PROGRESS. From
+SWITCH on the lineage decides: the session is finished, and abandoned only if the lineage shows that its entry
+was reverted, or if its table was dropped with its lineage.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from controller_client.publishing.staged_segment import StagedSegment
 
 
 class SessionState(StrEnum):
-    """The state of a session, as the seed names it."""
+    """The state of a session."""
 
     INIT = "INIT"
     IN_PROGRESS = "IN_PROGRESS"
@@ -45,24 +46,24 @@ ABANDONABLE = frozenset({SessionState.INIT, SessionState.IN_PROGRESS})
 
 
 class IngestionMode(StrEnum):
-    """What a session brings the table to (seed: key point 2, and ``consistentPushSwapEnabled``)."""
+    """How a session changes the table."""
 
     APPEND = "append"
-    """New files are added; a file that changes or goes is left as it is in the table."""
+    """New files are added; a changed or deleted file stays in the table as it was ingested."""
     SYNC = "sync"
     """The table follows the files: new, changed and deleted ones."""
     SWAP = "swap"
-    """The table's whole content is replaced by what the source holds."""
+    """The table's entire content is replaced with the content of the source."""
 
 
 class FileStatus(StrEnum):
-    """What became of one file of a session."""
+    """The result of one file of a session."""
 
     PENDING = "pending"
     STAGED = "staged"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Its reader could not be opened, and ``skipFileIfFailToInitReader`` allows going on without it."""
+    """Its reader could not be opened, and ``skipFileIfFailToInitReader`` allows skipping it."""
 
 
 SETTLED = frozenset({FileStatus.STAGED, FileStatus.SKIPPED})
@@ -70,11 +71,11 @@ SETTLED = frozenset({FileStatus.STAGED, FileStatus.SKIPPED})
 
 @dataclass(frozen=True, slots=True)
 class ColumnNote:
-    """A column that is missing in files of a unit, or that the table does not read.
+    """A column that is missing in files of a unit, or that is in files but not in the table.
 
     Attributes:
-        files: How many files.
-        first: The number of one of them.
+        files: Number of files.
+        first: The file number of one of them.
     """
 
     name: str
@@ -85,7 +86,7 @@ class ColumnNote:
 
 @dataclass(frozen=True, slots=True)
 class StagedUnit:
-    """Files that were built together (by their numbers), and the segments that hold all their rows."""
+    """Files that were built together (by number), and the segments that contain all their rows."""
 
     files: tuple[int, ...]
     segments: tuple[StagedSegment, ...]
@@ -94,10 +95,10 @@ class StagedUnit:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One file of a session: as listed, its number in the session, and what became of it when.
+    """One file of a session: as listed, with its number in the session, its result and when that was saved.
 
     Attributes:
-        refreshes: Without consistent push, the segment of the table that its segment replaces in place.
+        refreshes: Without consistent push, the segment of the table that is replaced in place.
     """
 
     number: int
@@ -110,11 +111,11 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files that one subtask takes together.
+    """Files that one subtask processes together.
 
     Attributes:
-        empty_segment: The group stands for one segment without rows (Pinot before 1.0 has no replacement by
-            nothing); it has no files.
+        empty_segment: The group has no files and represents one empty segment (Pinot before 1.0 cannot
+            replace segments with nothing).
     """
 
     number: int
@@ -129,12 +130,12 @@ class FileGroup:
 
     @property
     def source_bytes(self) -> int:
-        """Size of the group's files."""
+        """Total size of the group's files."""
         return sum(entry.file.size_bytes for entry in self.entries)
 
     @property
     def is_settled(self) -> bool:
-        """Whether no file of it is left to read."""
+        """Whether all of its files have been read."""
         if self.empty_segment:
             return bool(self.units)
         return all(entry.status in SETTLED for entry in self.entries)
@@ -142,30 +143,31 @@ class FileGroup:
 
 @dataclass(frozen=True)
 class Session:
-    """One ingestion session of a table. ``version`` is that of the znode, for compare-and-set.
+    """One ingestion session of a table.
 
     Attributes:
-        session_id: Sorts by the time of its creation; part of every segment name.
+        session_id: Sorts by creation time; part of every segment name.
         table: Table name with type.
-        owner: Who runs it, for people.
-        mode: What it brings the table to.
-        atomic: Whether all becomes visible in one step.
-        source: ``inputDirURI`` at its start.
+        owner: Who runs it; informational.
+        mode: How it changes the table.
+        atomic: Whether everything becomes visible in one step.
+        source: ``inputDirURI`` when it started.
         staging_uri: The folder of its staged segments.
-        files: Files in it; skipped ones count.
-        total_bytes: Their size.
-        groups: How many file groups it has.
-        numbers: How many file numbers were given out; a number is never used twice.
-        from_pages: How many pages of segments to replace are written down (from SWITCH on).
-        attempts_ms: When each trigger began to read files; the first, then the retries.
-        retry_count: Triggers that went on with this session after its first.
+        files: Number of files, including skipped ones.
+        total_bytes: Total size of the files.
+        groups: Number of file groups.
+        numbers: Number of file numbers assigned; a number is never used twice.
+        from_pages: Number of stored pages of segments to replace (from SWITCH on).
+        attempts_ms: When each trigger started to read files: the first, then the retries.
+        retry_count: Number of triggers that resumed this session.
         task_name: The Helix task of its last submission.
-        entry_id: The lineage entry of its switch, once it is known.
-        behind: Servers that lacked new segments when its switch went on, and how many.
-        abandoned: Nobody resumes it; ``message`` has the reason.
-        message: What went wrong last.
-        request: Whose run it is, by a name that stays the same when they ask again; None where nobody said.
-        unknown: Fields of its record that this release does not know; they stay in it.
+        entry_id: The lineage entry of its switch, once known.
+        behind: Servers that lacked new segments when its switch continued, and how many each lacked.
+        abandoned: No trigger resumes it; ``message`` has the reason.
+        message: The last error.
+        request: Name of the request that started it, which is the same for each try; None if it has none.
+        version: Version of its znode, for compare-and-set.
+        unknown: Fields of its record that this release does not know; they are preserved.
     """
 
     session_id: str
@@ -196,7 +198,7 @@ class Session:
 
     @property
     def is_open(self) -> bool:
-        """Whether a next trigger has to deal with it."""
+        """Whether the next trigger has to resume, finish or discard it."""
         return self.state is not SessionState.DONE and not self.abandoned
 
 
@@ -204,14 +206,13 @@ def move(session: Session, to: SessionState, now_ms: int) -> Session:
     """Return the session in its next state; the caller saves it by compare-and-set.
 
     Raises:
-        ConflictError: The state cannot follow the present one.
+        ConflictError: The transition is not allowed.
     """
     if session.abandoned or to not in ALLOWED[session.state]:
         state = f"{session.state} (abandoned)" if session.abandoned else session.state
         raise ConflictError(
-            f"session {session.session_id} cannot go from {state} to {to}",
-            expected="one of "
-            + (", ".join(sorted(ALLOWED[session.state])) or "nothing: the session is over"),
+            f"session {session.session_id} cannot move from {state} to {to}",
+            expected="one of " + (", ".join(sorted(ALLOWED[session.state])) or "none: the session has ended"),
             where=session.table,
         )
     return replace(session, state=to, updated_ms=now_ms)
@@ -222,18 +223,18 @@ def abandon(session: Session, reason: str, now_ms: int, *, entry_gone: bool = Fa
 
     Args:
         session: The session.
-        reason: For people.
+        reason: Stored as the session's message.
         now_ms: Epoch milliseconds.
         entry_gone: The entry of the session's switch was reverted, or its table was dropped.
 
     Raises:
-        ConflictError: The session is past the point where it may be discarded.
+        ConflictError: The session is past the state in which it may be abandoned.
     """
     if session.state not in ABANDONABLE and not (entry_gone and session.state is SessionState.SWITCH):
         raise ConflictError(
-            f"session {session.session_id} is in {session.state} and cannot be abandoned",
-            expected="a session before SWITCH: after it, the lineage entry decides",
+            f"session {session.session_id} is in state {session.state} and cannot be abandoned",
+            expected="a session before SWITCH; from then on, its lineage entry decides",
             where=session.table,
-            remedy="run the task again: it finishes the switch",
+            remedy="run the task again to finish the switch",
         )
     return replace(session, abandoned=True, message=reason, updated_ms=now_ms)

@@ -1,8 +1,8 @@
-"""The ids of sessions, and the names of their segments.
+"""Session ids and segment names.
 
-Each name carries the session, so that it never collides with a segment of an earlier one: a name that was
-replaced or reverted is used up. (Sync mode without consistent push replaces a segment in place: the new one
-takes the name of the old one, whatever that is.)
+Each segment name contains the session id, so it never collides with a segment of an earlier session: the name
+of a replaced or reverted segment cannot be used again. (Sync mode without consistent push replaces a segment
+in place: the new segment takes the name of the old one.)
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _TEXT = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 def new_session_id(now_ms: int) -> str:
-    """Make an id that sorts by the time of its session's creation."""
+    """Create an id that sorts by the creation time of its session."""
     stamp = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%S%f")[:-3]
     return f"{stamp}-{secrets.token_hex(3)}"
 
 
 def is_session_id(text: str) -> bool:
-    """Return whether a text is such an id."""
+    """Return whether a text is a session id."""
     return _SESSION_ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class SegmentNames:
-    """``<prefix>_<session>_<number>[_<part>][_<postfix>]``; without a prefix, the table's name.
+    """Names of the form ``<prefix>_<session>_<number>[_<part>][_<postfix>]``; default prefix: the table name.
 
     Attributes:
         prefix: ``segmentNameGenerator.configs.segment.name.prefix``.
@@ -49,11 +49,11 @@ class SegmentNames:
 
     @classmethod
     def from_configs(cls, configs: Mapping[str, str]) -> SegmentNames:
-        """Read the keys behind ``segmentNameGenerator.``, as Pinot's batch ingestion has them.
+        """Read the keys with the prefix ``segmentNameGenerator.``, named as in Pinot's batch ingestion.
 
         Raises:
-            ConfigError: A key is unknown, a generator cannot give names of its own to each session, or a text
-                cannot stand in a segment's name.
+            ConfigError: A key is unknown, the generator cannot create unique names for each session, or a
+                text is not allowed in a segment name.
         """
         for key in configs:
             if key not in _KEYS:
@@ -65,14 +65,14 @@ class SegmentNames:
         if kind.strip().lower() != "simple":
             raise ConfigError(
                 f"{PREFIX}{_TYPE} is {kind!r}",
-                expected="simple: each session needs names that no segment had before",
-                remedy=f"remove it; {PREFIX}{_NAME_PREFIX} and ...postfix distinguish segments",
+                expected="simple, the only type whose names are unique to each session",
+                remedy=f"remove it; to mark segment names, set {PREFIX}{_NAME_PREFIX} or ...postfix",
             )
         names = cls(configs.get(_NAME_PREFIX), configs.get(_NAME_POSTFIX))
         for key, text in ((_NAME_PREFIX, names.prefix), (_NAME_POSTFIX, names.postfix)):
             if text is not None and not _TEXT.fullmatch(text):
                 raise ConfigError(
-                    f"{PREFIX}{key} is {text!r}", expected="1 to 100 letters, digits and _ . - as in a name"
+                    f"{PREFIX}{key} is {text!r}", expected="1 to 100 letters, digits, or characters _ . -"
                 )
         return names
 
@@ -82,7 +82,7 @@ class SegmentNames:
         Args:
             raw_table: Table name without type.
             session_id: The session that builds it.
-            number: The number of the first of its files.
+            number: The number of its first file.
             part: Its number among the segments of the same files.
         """
         middle = f"{session_id}_{number:06d}" + (f"_{part}" if part else "")

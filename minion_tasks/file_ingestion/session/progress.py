@@ -1,4 +1,4 @@
-"""How far a session is, read from its ledger: the same numbers for who runs it and who watches."""
+"""The progress of a session, read from its ledger: the same numbers for its run and for observers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 
 @dataclass(frozen=True)
 class GroupProgress:
-    """One group: its files by status, and what is staged so far.
+    """The progress of one group.
 
     Attributes:
-        is_settled: Whether no file of it is left to read.
+        is_settled: Whether all of its files have been read.
     """
 
     group: int
@@ -29,39 +29,39 @@ class GroupProgress:
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """A session and its subtasks."""
+    """The progress of a session, by group."""
 
     session: Session
     groups: tuple[GroupProgress, ...]
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is left to do for subtasks."""
+        """Whether the subtasks have nothing left to do."""
         return bool(self.groups) and all(group.is_settled for group in self.groups)
 
     @property
     def staged(self) -> int:
-        """Files whose segment is staged."""
+        """Number of staged files."""
         return sum(group.staged for group in self.groups)
 
     @property
     def failed(self) -> int:
-        """Files that failed."""
+        """Number of failed files."""
         return sum(group.failed for group in self.groups)
 
     @property
     def rows(self) -> int:
-        """Rows in the staged segments."""
+        """Number of rows in the staged segments."""
         return sum(group.rows for group in self.groups)
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of the files that are staged."""
+        """Total size of the staged files."""
         return sum(group.bytes_read for group in self.groups)
 
 
 def group_progress(group: FileGroup) -> GroupProgress:
-    """Count one group."""
+    """Return the progress of one group."""
     staged = [entry for entry in group.entries if entry.status is FileStatus.STAGED]
     failed = [entry for entry in group.entries if entry.status is FileStatus.FAILED]
     return GroupProgress(
@@ -78,7 +78,7 @@ def group_progress(group: FileGroup) -> GroupProgress:
 
 
 def read_progress(sessions: SessionStore, session: Session) -> SessionProgress:
-    """Read and count all groups of a session; none in INIT, where they are still being written."""
+    """Read the progress of all groups of a session; none in INIT, when they are still being written."""
     if session.state is SessionState.INIT:
         return SessionProgress(session, ())
     return SessionProgress(session, tuple(group_progress(group) for group in sessions.groups(session)))

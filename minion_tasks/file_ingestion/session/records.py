@@ -1,7 +1,7 @@
-"""Sessions as ZooKeeper holds them: to records and back, each field checked. No IO.
+"""Converts sessions to ZooKeeper records and back, checking each field. No IO.
 
-What is read may be damaged, or written by somebody else: whatever is wrong with it raises one of
-`UNREADABLE`, which the store turns into an error that names the znode.
+A record may be corrupt or written by somebody else. Any fault raises one of `UNREADABLE`, which the store
+turns into an error that names the znode.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ __all__ = [
 T = TypeVar("T")
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What reading a record that is none of these raises."""
+"""What reading an invalid record raises."""
 
 SESSION_FORMAT = Format("the record of a session of FileIngestionTask")
 GROUP_FORMAT = Format("the record of a session's files")
 NAMES_FORMAT = Format("the record of the segments that a session replaces")
-# Who raises the version of a part raises the session's, too: that is read before anything is decided.
+# When you raise the version of a part, raise the session's too, since it is read before any decision.
 
 _MAX_TEXT = 1000
 _BOOLEANS = {"true": True, "false": False}
 
 
 def session_record(session: Session) -> ZNRecord:
-    """Write a session without its groups."""
+    """Convert a session, without its groups, to a record."""
     fields: dict[str, str | None] = {
         "state": session.state.value,
         "retryCount": str(session.retry_count),
@@ -103,7 +103,7 @@ _SESSION_FIELDS = frozenset(
 def session_from(
     fields: dict[str, str], table: TableName, session_id: str, version: int, where: str
 ) -> Session:
-    """Read what `session_record` wrote.
+    """Read the result of `session_record`.
 
     Raises:
         FormatVersionError: A later release wrote it.
@@ -144,12 +144,13 @@ _UNIT_FIELDS = ("files", "segments", "columns")
 
 
 def group_record(group: FileGroup, present: ZNRecord | None = None) -> ZNRecord:
-    """Write a group of files, compressed.
+    """Convert a group of files to a compressed record.
 
     Args:
         group: The group.
-        present: Its record as it is, which `group_from` can read: its version stays, which is that of the
-            session's run, and so does what of it is not known here. Minions are upgraded before runs are.
+        present: Its current record, readable by `group_from`. Its format version, which is that of the
+            session's run, and unknown fields are preserved, since minions are upgraded before the processes
+            that run sessions.
     """
     old = present.simple_fields if present else {}
     entries = {row["n"]: row for row in json.loads(old.get("entries", "[]"))}
@@ -197,7 +198,7 @@ def _segment_row(segment: StagedSegment) -> list[Any]:
 
 
 def group_from(record: ZNRecord, number: int, where: str) -> FileGroup:
-    """Read what `group_record` wrote.
+    """Read the result of `group_record`.
 
     Raises:
         FormatVersionError: A later release wrote it.
@@ -220,13 +221,13 @@ def group_from(record: ZNRecord, number: int, where: str) -> FileGroup:
 
 
 def names_record(number: int, names: Sequence[str]) -> ZNRecord:
-    """Write a page of segment names, compressed."""
+    """Convert a page of segment names to a compressed record."""
     fields = NAMES_FORMAT.stamp({"segments": json.dumps(names), "enableCompression": "true"})
     return ZNRecord(f"{number:05d}", fields)
 
 
 def names_from(record: ZNRecord, where: str) -> list[str]:
-    """Read what `names_record` wrote.
+    """Read the result of `names_record`.
 
     Raises:
         FormatVersionError: A later release wrote it.
@@ -255,9 +256,9 @@ _SEGMENT_TYPES = tuple(
 def _segment_from(row: Any) -> StagedSegment:
     values = _of(list, row)
     for value, wanted in zip(values, _SEGMENT_TYPES, strict=True):
-        # JSON has no float that is a whole number.
+        # JSON does not distinguish whole floats from integers.
         if not isinstance(value, int | float if wanted is float else wanted):
-            raise TypeError(f"{value!r} in a segment's row")
+            raise TypeError(f"unexpected value {value!r} in the row of a segment")
     return StagedSegment(*values)
 
 
@@ -268,13 +269,13 @@ def _servers(text: str) -> tuple[tuple[str, int], ...]:
 def _count(text: str) -> int:
     number = int(text)
     if number < 0:
-        raise ValueError(f"{number} in place of a count")
+        raise ValueError(f"expected a count, found {number}")
     return number
 
 
 def _of(kind: type[T], value: Any) -> T:
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{type(value).__name__} where {kind.__name__} belongs")
+        raise TypeError(f"expected {kind.__name__}, found {type(value).__name__}")
     return value
 
 

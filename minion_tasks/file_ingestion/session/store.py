@@ -1,14 +1,14 @@
-"""Sessions in ZooKeeper, at the seed's path, each change by compare-and-set.
+"""Sessions in ZooKeeper; every change is a compare-and-set.
 
 ::
 
     /<cluster>/PROPERTYSTORE/MINION_TASK_METADATA/<tableNameWithType>/FileIngestionTask/consistentPush/
         <session>                    the session: state, retryCount, ... (simple fields)
-        <session>/groups/00000       some of its files and what became of them (compressed)
+        <session>/groups/00000       some of its files and their results (compressed)
         <session>/from/00000         some of the segments that its switch replaces (compressed)
 
-Each has the version of its format in ``format``. A session's files are spread over groups, so that no znode
-grows with the whole source, and a subtask writes only its own.
+Each record has a format version in ``format``. A session's files are divided into groups, so that no znode
+grows with the size of the source and each subtask writes only its own groups.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ def sessions_path(table: TableName) -> str:
 
 
 class DamagedSessionError(DataError):
-    """A session's record in ZooKeeper, or a part of it, is not what this task writes, or is gone.
+    """A session's record in ZooKeeper, or a part of it, is corrupt or missing.
 
     Args:
         session_id: The session.
-        table: Name with type.
+        table: Table name with type.
         fault: What is wrong.
-        path: The znode, in the property store.
+        path: The znode's path in the property store.
     """
 
     def __init__(self, session_id: str, table: TableName, fault: str, path: str) -> None:
         super().__init__(
             f"the record of session {session_id} of {table} is damaged: {fault}",
             where=path,
-            remedy="run the task: it discards the session, and reverts its switch unless that is completed;"
-            f" or clear all sessions with 'pinotctl task session clear {table}'",
+            remedy="run the task: it discards the session and reverts its switch unless that is completed."
+            f" Or clear all sessions with 'pinotctl task session clear {table}'",
         )
         self.session_id = session_id
         self.table = table
@@ -66,8 +66,8 @@ class DamagedSessionError(DataError):
 class SessionStore:
     """The sessions of one table.
 
-    What is read is checked: whatever reads a session may raise `DamagedSessionError`, or `FormatVersionError`
-    for what a later release wrote, but neither `ids` nor `delete` read any.
+    Everything read is checked: each method that reads a session may raise `DamagedSessionError`, or
+    `FormatVersionError` if a later release wrote it. `ids` and `delete` read no session.
     """
 
     def __init__(self, store: PropertyStore, table: TableName) -> None:
@@ -93,34 +93,34 @@ class SessionStore:
         """Read a session.
 
         Raises:
-            NotFoundError: There is none of this id.
+            NotFoundError: There is no session with this id.
         """
         path = f"{self._root}/{session_id}"
         (found,) = self._read(session_id, [path])
         if found is None and session_id not in self.ids():
-            raise NotFoundError(f"the table {self._table} has no session {session_id}", where=self._root)
+            raise NotFoundError(f"table {self._table} has no session {session_id}", where=self._root)
         if found is None:
             raise DamagedSessionError(session_id, self._table, "it is empty", path)
         with self._readable(session_id, path):
             return session_from(found.record.simple_fields, self._table, session_id, found.version, path)
 
     def create(self, session: Session) -> Session:
-        """Write a new session, whose groups are written before it moves on."""
+        """Write a new session; its groups are written before it leaves INIT."""
         self._store.create(f"{self._root}/{session.session_id}", session_record(session))
         return self.load(session.session_id)
 
     def save(self, session: Session) -> Session:
-        """Write a session if nobody changed it since it was read.
+        """Write a session unless somebody has changed it since it was read.
 
         Raises:
-            ConflictError: It was changed meanwhile.
+            ConflictError: The session was changed in the meantime.
         """
         path = f"{self._root}/{session.session_id}"
         version = self._store.set(path, session_record(session), expected_version=session.version)
         return replace(session, version=version)
 
     def is_of_dropped_table(self, session: Session) -> bool:
-        """Return whether the table was dropped after the session began (Pinot keeps the sessions then)."""
+        """Return whether the table was dropped after the session started (Pinot keeps the session)."""
         table = self._store.creation_order(table_config_path(self._table))
         began = self._store.creation_order(f"{self._root}/{session.session_id}")
         return table is None or (began is not None and began < table)
@@ -133,14 +133,14 @@ class SessionStore:
         """Read a group.
 
         Raises:
-            NotFoundError: The session, or the group in it, is gone.
+            NotFoundError: The session or the group does not exist.
         """
         path = self._group_path(session_id, number)
         (found,) = self._read(session_id, [path])
         return self._group(session_id, number, path, found.record if found else None)
 
     def groups(self, session: Session) -> Iterator[FileGroup]:
-        """Read all groups of a session, some at a time."""
+        """Read all groups of a session, a page at a time."""
         for start in range(0, session.groups, _GROUPS_PAGE):
             numbers = range(start, min(start + _GROUPS_PAGE, session.groups))
             paths = [self._group_path(session.session_id, number) for number in numbers]
@@ -151,12 +151,12 @@ class SessionStore:
     def change_group(
         self, session_id: str, number: int, change: Callable[[FileGroup], FileGroup]
     ) -> FileGroup:
-        """Change a group as it is now, again if somebody else changes it meanwhile.
+        """Change the current version of a group, and retry if somebody else changes it at the same time.
 
         Args:
-            session_id: Session.
+            session_id: The session.
             number: Number of the group.
-            change: Makes the group that is wanted of the one that is there, and of its own result the same.
+            change: Returns the wanted group for the current one; must return its own result unchanged.
         """
         path = self._group_path(session_id, number)
 
@@ -168,25 +168,25 @@ class SessionStore:
         try:
             done = self._store.change(path, changed)
         except DataError:
-            self.group(session_id, number)  # raises the better error, where the record is damaged
+            self.group(session_id, number)  # raises a better error if the record is damaged
             raise
         return group_from(done.current.record, number, path)
 
     def drop_group(self, session_id: str, number: int) -> None:
-        """Delete a group that a run wrote and did not live to count."""
-        self._delete_if_there(self._group_path(session_id, number))
+        """Delete a group that a killed run wrote but did not count."""
+        self._delete_if_present(self._group_path(session_id, number))
 
     def write_from(self, session_id: str, names: Sequence[str]) -> int:
-        """Write down the segments that the switch replaces; returns the number of pages."""
+        """Store the segments that the switch replaces; return the number of pages."""
         pages = [names[start : start + _FROM_PAGE] for start in range(0, len(names), _FROM_PAGE)]
         for number, page in enumerate(pages):
             path = self._from_path(session_id, number)
-            self._delete_if_there(path)  # of a run that was killed before it counted its pages
+            self._delete_if_present(path)  # left by a run that was killed before it counted its pages
             self._store.create(path, names_record(number, page))
         return len(pages)
 
     def read_from(self, session: Session) -> list[str]:
-        """Read the segments that the switch replaces, as written down."""
+        """Read the stored segments that the switch replaces."""
         names: list[str] = []
         for number in range(session.from_pages):
             path = self._from_path(session.session_id, number)
@@ -198,15 +198,15 @@ class SessionStore:
         return names
 
     def delete(self, session_id: str) -> None:
-        """Delete a session with all that is written of it."""
-        self._delete_if_there(f"{self._root}/{session_id}", recursive=True)
+        """Delete a session with all its records."""
+        self._delete_if_present(f"{self._root}/{session_id}", recursive=True)
 
     def prune(self, keep: int = 2) -> None:
-        """Delete all but the newest sessions (seed: the default retains two)."""
+        """Delete all but the newest sessions."""
         for session_id in self.ids()[:-keep]:
             self.delete(session_id)
 
-    def _delete_if_there(self, path: str, *, recursive: bool = False) -> None:
+    def _delete_if_present(self, path: str, *, recursive: bool = False) -> None:
         with contextlib.suppress(NotFoundError):
             self._store.delete(path, recursive=recursive)
 
@@ -230,10 +230,10 @@ class SessionStore:
             return group_from(found, number, path)
 
     def _lost(self, session_id: str, part: str, path: str) -> DataError | NotFoundError:
-        """Make the error for a part that is not there; that is no damage if the whole session is gone."""
+        """Create the error for a missing part; it is no damage if the whole session is gone."""
         if session_id in self.ids():
-            return DamagedSessionError(session_id, self._table, f"{part} is not there", path)
-        return NotFoundError(f"session {session_id} of {self._table} is gone, and {part} with it", where=path)
+            return DamagedSessionError(session_id, self._table, f"{part} is missing", path)
+        return NotFoundError(f"session {session_id} of {self._table} no longer exists", where=path)
 
     @contextlib.contextmanager
     def _readable(self, session_id: str, path: str) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The DAGs of the tests; the scheduler of a real Airflow reads them."""
+"""The DAGs of the tests, read by the scheduler of a real Airflow."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from pinot_airflow import (
     write_id,
 )
 
-# Under load, Airflow's scheduler takes the end of a task's first part for that of its second, and fails it.
+# Under load, Airflow's scheduler mistakes the end of a task's first part for that of its second and fails it.
 AT_ONCE: dict[str, Any] = {"retry_delay": timedelta(seconds=1), "retries": 5}
 
 
 def die() -> None:
-    """End this process as the kernel does when memory is short."""
+    """Kill this process, as the kernel does when memory is exhausted."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def die_once(run_id: str) -> None:
-    """As :func:`die`, once in a run; not by a try's number, since one may be lost before it runs."""
+    """Like :func:`die`, once per run; not based on the number of the try, since a try may be lost."""
     marker = Path(os.environ["AIRFLOW_HOME"]) / f"died-{quote(run_id, safe='')}"
     with suppress(FileExistsError):
         marker.touch(exist_ok=False)
@@ -49,7 +49,7 @@ def die_once(run_id: str) -> None:
 
 
 class DyingIngestion(PinotFileIngestionOperator):
-    """Its process is killed once: when it has ``begun`` the run, or when it has ``ended`` it."""
+    """Its process is killed once: after it has ``begun`` the run, or after it has ``ended`` the run."""
 
     template_fields: ClassVar[Any] = (*PinotFileIngestionOperator.template_fields, "dies")
 
@@ -75,13 +75,13 @@ class DyingIngestion(PinotFileIngestionOperator):
 
 
 class TerminatedIngestion(PinotFileIngestionOperator):
-    """Its process is asked to end before it has begun the run; what comes of that is the task's end."""
+    """The process is stopped before it has started the run; the resulting error fails the task."""
 
     def execute(self, context: Mapping[str, Any]) -> Any:
         try:
             return super().execute(context)
         except AirflowException as error:
-            # Not by its retries: a scheduler that is behind may lose a try before it runs.
+            # Without retries, since a busy scheduler may lose a try before it runs.
             raise AirflowFailException(str(error)) from error
 
     def access(self, context: Mapping[str, Any]) -> Any:
@@ -90,14 +90,14 @@ class TerminatedIngestion(PinotFileIngestionOperator):
 
 
 class DyingPause(PinotPauseOperator):
-    """Its process is killed when the table is paused."""
+    """Its process is killed once the table is paused."""
 
     def defer_until(self, *_args: Any, **_kwargs: Any) -> None:
         die()
 
 
 class DyingApply(PinotApplyOperator):
-    """Its process is killed once, when its second step begins."""
+    """Its process is killed once, at the start of its second step."""
 
     def execute(self, context: Mapping[str, Any]) -> Any:
         self.run_id = context["run_id"]
@@ -110,7 +110,7 @@ class DyingApply(PinotApplyOperator):
 
 
 def fail_if_paused(table: str) -> None:
-    """Fail where the table is paused, as it should be."""
+    """Raise an error if the table is paused, as it should be."""
     with PinotHook().access() as pinot:
         if pinot.table_control(table).status().state is TableState.PAUSED:
             raise RuntimeError("a task of the block fails")

@@ -1,8 +1,8 @@
-"""One apply of a folder; run as a child process, which is killed at a chosen write.
+"""Applies a folder once, in a child process that is killed at a chosen write.
 
 Arguments: controller URL, ZooKeeper address, cluster name, folder, number of the point at which it kills
-itself (-1: at none), seconds to wait for another apply. A point is before, and one after, each write: a call
-that changes something, or a record in ZooKeeper. Prints ``{"points": number, "done": steps}``.
+itself (-1: none), seconds to wait for another apply. There is a point before and a point after each write,
+which is a changing call or a record in ZooKeeper. Prints ``{"points": number, "done": steps}``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from controller_client.rest.transport import Transport
 from controller_client.zookeeper import PropertyStore
 
 _SHORT_SESSION_S = 4.0
-"""So that the next apply need not wait for long until the lock of a killed one is free; ZooKeeper's least."""
+"""ZooKeeper's minimum, so that the next apply does not wait long for the lock of a killed one."""
 
 
 class _Points:

@@ -1,4 +1,4 @@
-"""kill -9 of an apply at each of its writes, and two applies at once: the next one ends where it should."""
+"""kill -9 of an apply at each of its writes, which the next one completes; and two applies at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _World:
         write_folder(self.folder, FolderSettings(owner=self.name), documents)
 
     def next_version(self, number: int) -> None:
-        """Want a new column with an index, and a new table."""
+        """Add a new column with an index, and a new table, to the files."""
         column = f"c{number}"
         self.schema["dimensionFieldSpecs"].append({"name": column, "dataType": "INT"})
         self.config["tableIndexConfig"]["invertedIndexColumns"] = [column]
@@ -74,7 +74,7 @@ class _World:
         return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def require_finished(self, number: int) -> None:
-        """Assert that all is as the files say, in the segments too, and nothing is left to be done."""
+        """Assert that everything matches the files, segments included, and that no steps are left."""
         applier = Applier(self.client, self.store, read_folder(self.folder), References({}, self.folder))
         assert applier.plan().plan.steps == ()
         entries = Inventory(self.store, self.name).entries()
@@ -87,7 +87,7 @@ class _World:
         column = f"c{number}"
         segments = self.client.segments.list(self.table)
         assert len(segments) == 3
-        for segment in segments:  # of all at once, Pinot 1.5 answers with what one of the servers has
+        for segment in segments:  # for all at once, Pinot 1.5 returns only the segments of one server
             path = path_of("segments", self.table, segment, "metadata")
             found = self.client._transport.get_json(path, params={"columns": column})
             assert found["indexes"][column]["inverted-index"] == "YES", (segment, found)
@@ -120,7 +120,7 @@ def world(pinot: PinotCluster, unique_table: str, tars: list[Path], tmp_path: Pa
                     client.tables.delete(ref.name)
 
 
-def test_the_next_apply_finishes_what_a_killed_one_began(world: _World, full: bool) -> None:
+def test_the_next_apply_completes_a_killed_one(world: _World, full: bool) -> None:
     world.next_version(0)
     points = _ended(world.start())["points"]
     world.require_finished(0)
@@ -135,7 +135,7 @@ def test_the_next_apply_finishes_what_a_killed_one_began(world: _World, full: bo
         world.require_finished(number)
 
 
-def test_of_two_applies_at_once_one_does_it_all(world: _World) -> None:
+def test_one_of_two_concurrent_applies_does_everything(world: _World) -> None:
     world.next_version(0)
     both = [world.start(), world.start()]
     done = sorted(_ended(each)["done"] for each in both)
@@ -156,7 +156,7 @@ def test_an_apply_does_not_wait_for_another_unless_asked(world: _World) -> None:
     assert "a test" in said
 
 
-def test_a_plan_is_refused_when_the_cluster_has_changed(world: _World) -> None:
+def test_a_plan_is_rejected_if_the_cluster_has_changed(world: _World) -> None:
     world.next_version(0)
     applier = Applier(world.client, world.store, read_folder(world.folder), References({}, world.folder))
     plan = applier.plan().plan

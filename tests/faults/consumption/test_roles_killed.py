@@ -1,4 +1,4 @@
-"""A pause and a resume while the controller is killed in the call, and a pause while a server is away."""
+"""A pause and a resume while the controller is killed during the call, and a pause while a server is down."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ _TIMEOUT_S = 300.0
 def _while_controller_dies(
     pinot: PinotCluster, table: StreamTable, call: Callable[[], object], *, paused: bool
 ) -> None:
-    """Kill the controller as soon as the flag has changed, and start it again; the call goes on all the
-    while."""
+    """Kill the controller as soon as the flag has changed, and restart it, all during the call."""
     faults: list[BaseException] = []
 
     def calling() -> None:
         try:
             call()
-        except BaseException as error:  # noqa: BLE001  # told to the test below
+        except BaseException as error:  # noqa: BLE001  # asserted below
             faults.append(error)
 
     thread = threading.Thread(target=calling)
@@ -47,7 +46,7 @@ def _while_controller_dies(
     assert not faults, faults
 
 
-def test_the_controller_dies_between_the_flag_and_the_message(
+def test_the_controller_is_killed_between_the_flag_and_the_message(
     make_stream_table: MakeTable, pinot: PinotCluster
 ) -> None:
     table = make_stream_table(partitions=3)
@@ -64,8 +63,8 @@ def test_the_controller_dies_between_the_flag_and_the_message(
     table.wait_rows()
 
 
-@FULL  # waits for a server's session to end, and for its start
-def test_a_pause_names_the_server_that_is_away(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+@FULL  # waits for the end of a server's session and for its start
+def test_a_pause_names_the_missing_server(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=2)
     table.produce(20)
     table.wait_rows()

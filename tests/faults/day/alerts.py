@@ -1,4 +1,4 @@
-"""Which alerts have to fire on the day, when and why, and which must not; and the question to promtool."""
+"""Which alerts must or must not fire during the day, when and why, and the check by promtool."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["EXPECTED", "Expected", "Stretch", "Window", "check_alerts", "fired",
 
 
 class Stretch(StrEnum):
-    """The parts of the day, in their order; alerts are looked at part by part."""
+    """The parts of the day in order; alerts are checked part by part."""
 
     MORNING = "until a partition has been paused for four hours"
-    LONG_PAUSE = "until that is resumed"
-    OUTAGE = "the store is away for an hour; two hours after that"
-    AFTERNOON = "short pauses, and the controller is killed once more"
-    UPGRADE = "all processes of the plugins are upgraded, one by one"
+    LONG_PAUSE = "until that partition is resumed"
+    OUTAGE = "the store is down for an hour, and two hours after that"
+    AFTERNOON = "short pauses, and the controller is killed again"
+    UPGRADE = "all plugin processes are upgraded, one by one"
     EVENING = "nothing but schedules and rows"
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of one alert.
+    """The expectation for one alert.
 
     Attributes:
         alert: Its name.
@@ -57,27 +57,27 @@ EXPECTED = (
     ),
     Expected(
         "PinotPluginsSubtasksFail",
-        "what is ingested in the outage cannot be staged: all of a dozen and more subtasks fail",
+        "nothing can be staged during the outage: a dozen and more subtasks all fail",
         Stretch.OUTAGE,
     ),
-    Expected("PinotPluginsNotScraped", "a process is back within less than five minutes"),
-    Expected("PinotPluginsProcessGone", "there are two of each, and one of them is there at any time"),
-    Expected("PinotPluginsLoopStuck", "no loop waits for the store or for the controller"),
-    Expected("PinotPluginsRoundsFail", "no round fails for the store, and few for the controller"),
-    Expected("PinotPluginsNotReady", "a process is ready within less than half an hour"),
-    Expected("PinotPluginsLeaseNotHeld", "a process that is stopped leaves its lease to the next at once"),
-    Expected("PinotPluginsRunsFail", "in an hour without the store a table is triggered once or twice"),
+    Expected("PinotPluginsNotScraped", "a process is back in less than five minutes"),
+    Expected("PinotPluginsProcessGone", "there are two of each, of which one is always running"),
+    Expected("PinotPluginsLoopStuck", "no loop waits for the store or the controller"),
+    Expected("PinotPluginsRoundsFail", "the store causes no failed rounds, and the controller few"),
+    Expected("PinotPluginsNotReady", "a process is ready in less than half an hour"),
+    Expected("PinotPluginsLeaseNotHeld", "a stopping process releases its lease at once"),
+    Expected("PinotPluginsRunsFail", "a table is triggered only once or twice in the hour without the store"),
     Expected("PinotPluginsRunNotFinished", "no run lasts for six hours"),
     Expected("PinotPluginsSessionOpen", "what failed in the outage is resumed by the next trigger"),
-    Expected("PinotPluginsScheduleWrong", "all schedules are right"),
-    Expected("PinotPluginsSubtasksWait", "there are minions at any time, and no process counts the queue"),
-    Expected("PinotPluginsHookErrors", "a store that is away is no error of a hook"),
+    Expected("PinotPluginsScheduleWrong", "all schedules are valid"),
+    Expected("PinotPluginsSubtasksWait", "there are always minions, and no process counts the queue"),
+    Expected("PinotPluginsHookErrors", "an unreachable store is not an error of a hook"),
     Expected("PinotPluginsHookLeftOut", "all hooks start"),
     Expected("PinotPluginsPausedRowsExpire", "the topics keep rows for days"),
     Expected("PinotPluginsPausedRowsLost", "the same"),
-    Expected("PinotPluginsUploadsLarge", "some small tars are far from ten GiB"),
-    Expected("PinotPluginsUploadsGivenUp", "an hour is far from a day, and each tar is of use"),
-    Expected("PinotPluginsSegmentsWithoutGoodCopy", "servers have what the store has not"),
+    Expected("PinotPluginsUploadsLarge", "a few small tars are far below ten GiB"),
+    Expected("PinotPluginsUploadsGivenUp", "an hour is far below a day, and each tar is still needed"),
+    Expected("PinotPluginsSegmentsWithoutGoodCopy", "servers have the segments that the store lacks"),
     Expected("PinotPluginsSegmentsNotStored", "the backlog is uploaded minutes after the outage"),
     Expected("PinotPluginsTablesNotInspected", "no table's config or records are damaged"),
     Expected("PinotPluginsMarkLags", "there is no upsert table"),
@@ -89,12 +89,12 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class Window:
-    """A part of the day as it was.
+    """A part of the day as it happened.
 
     Attributes:
-        stretch: Which.
+        stretch: The part.
         begin_s: Its first second of the day.
-        end_s: Its last.
+        end_s: Its last second of the day.
     """
 
     stretch: Stretch
@@ -103,11 +103,11 @@ class Window:
 
 
 def fired(stretch: Stretch, paused_table: str) -> list[dict[str, str]]:
-    """Return the labels of what has to fire in a part of the day.
+    """Return the labels of alerts that must fire in a part of the day.
 
     Args:
         stretch: The part.
-        paused_table: The one with a partition that is paused for long, with type.
+        paused_table: The table with a partition that is paused for long, with type.
     """
     return [
         {"alertname": each.alert} | ({"table": paused_table} if each.of_table else {})
@@ -119,19 +119,19 @@ def fired(stretch: Stretch, paused_table: str) -> list[dict[str, str]]:
 def rules_test(
     rules: str, series: Mapping[str, Sequence[float | None]], windows: Collection[Window], paused_table: str
 ) -> dict[str, object]:
-    """Return a test file of promtool: in each part of the day its alerts have fired, and none at the end.
+    """Return a test file for promtool: in each part of the day its alerts have fired, and none at the end.
 
     Args:
-        rules: Path of the rules, from where the test file is.
-        series: Points by the series' names, the first at 0:00.
+        rules: Path of the rules, relative to the test file.
+        series: Points by the names of the series, the first at 0:00.
         windows: The parts of the day.
-        paused_table: As of `fired`.
+        paused_table: As for `fired`.
     """
     steps = max(len(points) for points in series.values())
     tests: list[dict[str, object]] = []
     for window in windows:
         first, last = (int(at_s // STEP_S) for at_s in (window.begin_s, window.end_s))
-        # From the first step after its begin on; half a step more would be the one before.
+        # From the first step after its start; half a step earlier would be the previous part.
         length_s = (last - first) * STEP_S - STEP_S // 2
         firing = f'count_over_time(ALERTS{{alertstate="firing"}}[{length_s}s])'
         tests.append(_expects(firing, min(last, steps - 1), fired(window.stretch, paused_table)))
@@ -157,11 +157,11 @@ def check_alerts(
     paused_table: str,
     folder: Path,
 ) -> None:
-    """Have promtool evaluate the rules as they are shipped; it says what fired in place of what should."""
+    """Evaluate the shipped rules with promtool, which reports differences from the expected alerts."""
     rules, test = folder / "rules.yml", folder / "day.json"
     rules.write_text(rules_text(), encoding="utf-8")
     document = rules_test(rules.name, series, windows, paused_table)
-    test.write_text(json.dumps(document), encoding="utf-8")  # YAML, too
+    test.write_text(json.dumps(document), encoding="utf-8")  # which is also YAML
     promtool("test", "rules", test)
 
 

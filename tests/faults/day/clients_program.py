@@ -1,8 +1,8 @@
-"""The pause hooks of many servers, as far as they read ZooKeeper: the load of a large cluster.
+"""The ZooKeeper load of the pause hooks of many servers, as in a large cluster.
 
-What they read by is the product's own; the servers are none, and no instance of Helix: their hooks watch the
-list of paused tables, the ideal states of those, and the session of a server that is not there. Answers each
-line of its stdin with what was asked of ZooKeeper so far, and ends with its stdin.
+They read with the product's own code. There are no servers or Helix instances: the hooks watch the list of
+paused tables, their ideal states, and the session of a server that does not exist. Answers each line of stdin
+with the number of requests to ZooKeeper so far, and ends with stdin.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from controller_client.zookeeper import PropertyStore
 
 _SESSIONS = 10
 _BEGUN_PER_S = 10
-"""Segments that begin each second, in the whole cluster."""
+"""New segments per second in the whole cluster."""
 
 
 def main() -> None:
@@ -42,8 +42,8 @@ def main() -> None:
 
         def answer() -> None:
             for _ in sys.stdin:
-                told = {"requests": dict(requests), "seconds": clock.monotonic() - began_s}
-                sys.stdout.write(json.dumps(told) + "\n")
+                answer = {"requests": dict(requests), "seconds": clock.monotonic() - began_s}
+                sys.stdout.write(json.dumps(answer) + "\n")
                 sys.stdout.flush()
             ended.set()
 

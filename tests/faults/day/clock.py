@@ -1,9 +1,8 @@
-"""The day's clock: it runs fast while time is all that passes, at its real speed where work takes its time.
+"""The day's clock: it runs fast while nothing but time passes, and at real speed while work is done.
 
-A process needs as long to start on a day that is compressed as on any other. Were all of a day equally fast,
-the ten seconds of a restart would be twenty minutes of it, and alerts would fire that no operator gets. So a
-stretch in which something is started, stopped or waited for passes at its real speed, and what passes there
-is a few minutes of the day.
+A process takes as long to start on a compressed day as on any other. If the whole day were equally fast, the
+ten seconds of a restart would be twenty minutes, and alerts would fire that no operator would get. So while
+something is started, stopped or waited for, time passes at real speed, which takes a few minutes of the day.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _CHECK_S = 1.0
 
 @dataclass(frozen=True)
 class _Stretch:
-    """From a moment on, the day passes so many times as fast as the real time."""
+    """The speed of the day relative to real time from a moment on."""
 
     real_s: float
     day_s: float
@@ -35,10 +34,10 @@ class _Stretch:
 
 
 class DayClock:
-    """Starts at 0:00 of the day, when it is made.
+    """A clock that starts at 0:00 of the day when it is created.
 
     Args:
-        rate: Seconds of the day in a real second, where nothing else is said.
+        rate: Default number of seconds of the day in a real second.
         clock: Real time.
     """
 
@@ -48,16 +47,16 @@ class DayClock:
 
     @property
     def now_s(self) -> float:
-        """Seconds of the day that have passed."""
+        """Return the seconds of the day that have passed."""
         return self._stretches[-1].day_of(self._clock.now())
 
     @property
     def real_s(self) -> float:
-        """Real seconds that have passed since the day began."""
+        """Return the real seconds since the start of the day."""
         return self._clock.now() - self._stretches[0].real_s
 
     def day_of(self, real_s: float) -> float:
-        """Return the second of the day of a real time; what was before the day passed at its real speed.
+        """Return the second of the day for a real time; time before the day passed at real speed.
 
         Args:
             real_s: Seconds since the epoch.
@@ -69,26 +68,26 @@ class DayClock:
 
     @contextmanager
     def at_rate(self, rate: float) -> Iterator[None]:
-        """Within the block a real second is so many of the day."""
+        """Within the block, a real second is this many seconds of the day."""
         before = self._stretches[-1].rate
-        self._go_on(rate)
+        self._continue(rate)
         try:
             yield
         finally:
-            self._go_on(before)
+            self._continue(before)
 
     def wait_until(self, day_s: float, check: Callable[[], None] = lambda: None) -> None:
-        """Let the day pass until then.
+        """Wait until a second of the day.
 
         Args:
             day_s: The second of the day.
-            check: Called again and again; what it raises ends the day.
+            check: Called repeatedly; an error that it raises ends the day.
         """
         while (left_s := (day_s - self.now_s) / self._stretches[-1].rate) > 0:
             check()
             self._clock.sleep(min(left_s, _CHECK_S))
         check()
 
-    def _go_on(self, rate: float) -> None:
+    def _continue(self, rate: float) -> None:
         real_s = self._clock.now()
         self._stretches.append(_Stretch(real_s, self._stretches[-1].day_of(real_s), rate))

@@ -15,14 +15,14 @@ from tests.support.summary import SUMMARY
 
 @pytest.fixture
 def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
-    """A day on a cluster of its own, all of whose roles see the outage of the store."""
-    promtool("--version")  # not only after the day
+    """A day on a dedicated cluster, all of whose roles see the outage of the store."""
+    promtool("--version")  # fail now instead of after the day
     folder = tmp_path_factory.mktemp("day")
     (folder / "cluster").mkdir()
     session = Session(folder / "cluster", faulty_store=True)
     try:
         try:
-            session.s3  # noqa: B018 - this starts it
+            session.s3  # noqa: B018 - starts it
         except S3UnavailableError as error:
             without(str(error))
         with begun_day(session, folder) as begun:

@@ -1,4 +1,4 @@
-"""The day as a whole: the cluster, the plugins' processes in it, the tables, those who look, and time."""
+"""The day as a whole: the cluster, the plugins' processes, the tables, the readers, and time."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from tests.support.wait import WaitError, add_describer, remove_describer, wait_
 __all__ = ["CLIENTS", "IN_RULES", "REAL", "Day", "begun_day"]
 
 _RATE = 120.0
-"""Where time is all that passes, an hour is half a minute."""
+"""While nothing but time passes, an hour takes half a minute."""
 
 REAL = 1.0
-"""Where something is done that takes its time."""
+"""While work is done."""
 
 CLIENTS = 500
 
 IN_RULES = frozenset(re.findall(r"\bpinot_plugins_\w+", rules_text()))
-"""The metrics that alerts are about."""
+"""The metrics in alerts."""
 
 _FIRST_FILES_S = 900.0
 _SETTLED_S = 600.0
@@ -49,13 +49,13 @@ class Day:
 
     Attributes:
         pinot: The cluster.
-        store: What stands before its deep store.
-        clock: Time of the day.
-        tables: What there is, and what comes into it.
-        processes: Those of the plugins, by the instance that is scraped.
-        later: What they are upgraded to.
-        scraper: Keeps what they tell.
-        readers: Look at tables.
+        store: The proxy in front of its deep store.
+        clock: The clock of the day.
+        tables: The tables and their data.
+        processes: The plugins' processes by scraped instance.
+        later: The release to which they are upgraded.
+        scraper: Records their metrics.
+        readers: Query the tables.
         windows: The parts of the day that are over.
     """
 
@@ -72,7 +72,7 @@ class Day:
     _fed_hours: int = 0
 
     def until(self, hour: float) -> None:
-        """Let the day pass until then, with all that comes at full hours."""
+        """Wait until a time of the day, adding the data of each hour."""
         while self._fed_hours < int(hour):
             self._fed_hours += 1
             self.clock.wait_until(self._fed_hours * HOUR_S, self._check)
@@ -80,10 +80,10 @@ class Day:
         self.clock.wait_until(hour * HOUR_S, self._check)
 
     def settle(self) -> None:
-        """Wait until all is as it was before a fault, with nobody's help.
+        """Wait until everything has recovered from a fault unattended.
 
         Raises:
-            WaitError: It does not come to that; says what is missing.
+            WaitError: It has not recovered; the error names what is missing.
         """
         since_s = time.time()
 
@@ -93,13 +93,13 @@ class Day:
             return unsettled(last, WATCHES, since_s)
 
         try:
-            wait_for(lambda: not missing(), "all to be as before", _SETTLED_S)
+            wait_for(lambda: not missing(), "everything to recover", _SETTLED_S)
         except WaitError as error:
             error.add_note("not settled: " + "; ".join(missing()))
             raise
 
     def ends(self, stretch: Stretch) -> None:
-        """Note that a part of the day is over: what fires from now on belongs to the next one."""
+        """Record the end of a part of the day: alerts that fire from now on belong to the next one."""
         begin_s = self.windows[-1].end_s if self.windows else 0.0
         self.windows.append(Window(stretch, begin_s, self.clock.now_s))
 
@@ -111,15 +111,15 @@ class Day:
 
 @contextmanager
 def begun_day(session: Session, folder: Path) -> Iterator[Day]:
-    """Start everything, and have the day begin once each table has its first rows.
+    """Start everything; the day begins once each table has its first rows.
 
     Args:
-        session: Starts the cluster, behind a store for faults.
-        folder: For what is written on this machine.
+        session: Starts the cluster, with a faulty store.
+        folder: For local files.
     """
     with ExitStack() as at_end:
         pinot, kafka = session.pinot, session.kafka
-        pinot.kill("minion")  # it tells nothing of itself; those of the day take its place
+        pinot.kill("minion")  # it has no metrics; the minions of the day replace it
         processes = _start(session, pinot, folder, at_end)
         tables = at_end.enter_context(Tables(pinot, kafka, folder / "sources"))
         tables.make()

@@ -1,4 +1,4 @@
-"""What happens on the day beside schedules and rows. Nobody mends anything: all comes back by itself."""
+"""The events of the day besides schedules and rows, from all of which everything recovers unattended."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ __all__ = [
 ]
 
 _OUTAGE_RATE = 60.0
-"""An hour without the store is a minute: each table is triggered in it once, few of them twice."""
+"""An hour without the store takes a minute, in which each table is triggered once and a few twice."""
 
 _EACH_NTH_TABLE = 3
-"""Gets a file in it: their triggers, a second apart from table to table, are spread over the minute."""
+"""Tables that get a file in it: their triggers, one second apart, are spread over the minute."""
 
 
 def paused_partition(day: Day, table: TopicTable, partition: int) -> None:
-    """Pause a partition; returns when it is."""
+    """Pause a partition, and wait until it is paused."""
     with day.clock.at_rate(REAL):
         pause_partitions(table.control(), [partition], reason="a rebuild downstream")
 
 
 def resumed_partition(day: Day, table: TopicTable, partition: int) -> None:
-    """Resume it."""
+    """Resume the partition."""
     with day.clock.at_rate(REAL):
         resume_partitions(table.control(), [partition])
 
@@ -46,7 +46,7 @@ def paused(day: Day, table: TopicTable) -> None:
 
 
 def resumed(day: Day, table: TopicTable) -> None:
-    """Resume it."""
+    """Resume the table."""
     with day.clock.at_rate(REAL):
         resume(table.control())
 
@@ -60,9 +60,9 @@ def controller_killed(day: Day) -> None:
 
 
 def store_away(day: Day) -> None:
-    """Be without the store for an hour: it refuses everything, then nobody listens there.
+    """Take the store away for an hour: first it denies all requests, then connections are refused.
 
-    Files and rows come all the same, and servers commit.
+    Files and rows are still added, and servers still commit.
     """
     began_h = day.clock.now_s / HOUR_S
     with day.clock.at_rate(_OUTAGE_RATE):
@@ -83,11 +83,11 @@ def store_away(day: Day) -> None:
 
 
 def plugins_upgraded(day: Day, minutes: float) -> None:
-    """Upgrade all processes in the order of docs/upgrades.md, so many minutes of the day between two."""
+    """Upgrade all processes in the order of docs/upgrades.md, with these minutes of the day in between."""
     pids = {process.pid: name for name, process in day.processes.items()}
     names = [*SERVERS, *MINIONS]
     for lease in ("scheduler", "deepstore-watch"):
-        # First the one that stands by.
+        # The standby first.
         in_line = [pids[each.holder.pid] for each in standing(day.tables.store, lease) if each.holder]
         names += reversed(in_line)
     assert set(names) == {*SERVERS, *MINIONS, *SCHEDULERS, *WATCHES}, names

@@ -1,4 +1,4 @@
-"""The plugins as they are installed: those of this checkout, and a later release of them."""
+"""Installations of the plugins: this checkout, and a later release."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Installation:
     """One release of all packages.
 
     Attributes:
-        version: As its processes tell it.
-        folder: Has the packages.
+        version: The version that its processes report.
+        folder: Contains the packages.
     """
 
     version: str
@@ -34,7 +34,7 @@ class Installation:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Variables with which Python imports this release; commands and hooks are found as before."""
+        """Variables that make Python import this release; commands and hooks are found as before."""
         others = os.environ.get("PYTHONPATH")
         return {"PYTHONPATH": os.pathsep.join([str(self.folder), *([others] if others else [])])}
 
@@ -45,7 +45,7 @@ def this_release() -> Installation:
 
 
 def later_release(folder: Path) -> Installation:
-    """Install the checkout once more, as a later release."""
+    """Install a copy of the checkout as a later release."""
     for package in _PACKAGES:
         shutil.copytree(
             _REPOSITORY / package, folder / package, ignore=shutil.ignore_patterns("__pycache__", ".*")

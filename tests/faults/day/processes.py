@@ -26,14 +26,14 @@ _LOG_CHARS = 5000
 
 @dataclass(frozen=True)
 class Role:
-    """What a process is.
+    """The definition of a process.
 
     Attributes:
         name: The instance that is scraped.
-        words: Arguments of ``pinotctl``; `HOME` stands for the process' own folder.
-        exit_code: With which it ends when it is told to.
-        environment: Added to the tests' own.
-        files: Name in its folder to content.
+        words: Arguments of ``pinotctl``; `HOME` is replaced by the process's own folder.
+        exit_code: Its exit code on SIGTERM.
+        environment: Added to the environment of the tests.
+        files: Content by name in its folder.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Role:
 
 
 class DayProcess:
-    """A process that is there all day, but for the moments of an upgrade.
+    """A process that runs all day, apart from the upgrade.
 
     Args:
-        role: What it is.
-        folder: For all processes' folders.
-        metrics_port: Where it tells of itself.
+        role: Its definition.
+        folder: Parent of all processes' folders.
+        metrics_port: Port of its metrics.
     """
 
     def __init__(self, role: Role, folder: Path, metrics_port: int) -> None:
@@ -64,12 +64,12 @@ class DayProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its process; None: it was not started."""
+        """Its process id; None if it has not been started."""
         return self._process.pid if self._process else None
 
     @property
     def log(self) -> str:
-        """The end of what it has said."""
+        """The end of its output."""
         return self._log.read_text(encoding="utf-8", errors="replace")[-_LOG_CHARS:]
 
     def start(self, installation: Installation) -> None:
@@ -83,7 +83,7 @@ class DayProcess:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 pinotctl(*(word.replace(HOME, str(self._home)) for word in self.role.words)),
-                # Python looks there first for what it imports.
+                # Python searches this folder first for imports.
                 cwd=self._home,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -93,10 +93,10 @@ class DayProcess:
             )
 
     def wait_ready(self) -> None:
-        """Wait until it says that it is ready.
+        """Wait until it reports that it is ready.
 
         Raises:
-            WaitError: It has ended, or did not become ready in time.
+            WaitError: It has exited, or did not become ready in time.
         """
 
         def is_ready() -> bool:
@@ -111,21 +111,21 @@ class DayProcess:
             raise
 
     def trouble(self) -> str:
-        """Why the day cannot go on with it: it has ended without being told to; empty: it runs."""
+        """Why the day cannot continue: the process exited by itself; empty while it runs."""
         code = self._process.poll() if self._process else None
         if code is None:
             return ""
-        return f"{self.role.name} has ended by itself, with {code}:\n{self.log}"
+        return f"{self.role.name} exited by itself with code {code}:\n{self.log}"
 
     def stop(self) -> None:
-        """Tell it to end, and wait until it has."""
+        """Stop it with SIGTERM and wait for its exit."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         assert self._process.wait(_STOP_TIMEOUT_S) == self.role.exit_code, self.log
         self._process = None
 
     def close(self) -> None:
-        """End it, whatever it does."""
+        """Kill it, whatever it does."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

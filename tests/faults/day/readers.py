@@ -1,4 +1,4 @@
-"""A client that looks at one table after the other: each has its first files, and is in no other state."""
+"""A client that polls one table after another for states that must not be visible."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PAUSE_S = 0.25
 
 
 class Readers:
-    """The client, in a thread of its own; a context manager.
+    """The client, in a separate thread; a context manager.
 
     Args:
-        tables: What it looks at.
-        broker: Of this thread alone.
+        tables: The tables that it polls.
+        broker: Used by this thread only.
 
     Attributes:
-        polls: How often it got an answer.
-        torn: Answers that were no whole table, or an older one than before; each with the table's name.
-        errors: Why queries failed: the servers of these tables are there all day.
+        polls: The number of answers.
+        torn: Table name and answer where it was an incomplete table or older than an earlier answer.
+        errors: Why queries failed; none should, since the servers of these tables run all day.
     """
 
     def __init__(self, tables: Sequence[FileTable], broker: BrokerClient) -> None:
@@ -56,10 +56,10 @@ class Readers:
     def _serve(self) -> None:
         turn = 0
         while not self._stop.wait(_PAUSE_S):
-            self._look(turn % len(self._tables))
+            self._poll(turn % len(self._tables))
             turn += 1
 
-    def _look(self, number: int) -> None:
+    def _poll(self, number: int) -> None:
         table, seen = self._tables[number], self._seen[number]
         try:
             rows = self._broker.query(f"select count(*), sum(id) from {table.table.name}").rows

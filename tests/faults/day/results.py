@@ -1,4 +1,4 @@
-"""What came of the day, for the last lines of a test session."""
+"""The results of the day, for the summary of a test session."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["RESULT", "Result"]
 
 @dataclass
 class Result:
-    """Numbers of a day that went well.
+    """The numbers of a successful day.
 
     Attributes:
-        tables: How many there were.
-        real_s: Seconds that it took.
-        clients: How many read ZooKeeper.
-        requests: What these asked of it, by kind.
-        asked_s: In how many seconds.
-        alerts: Those that fired.
-        polls: Answers that readers got.
-        scrapes: Answers of all processes.
+        tables: The number of tables.
+        real_s: Its duration in real seconds.
+        clients: The number of clients that read ZooKeeper.
+        requests: The number of their requests by kind.
+        asked_s: The seconds in which they made these.
+        alerts: The alerts that fired.
+        polls: The number of answers to readers.
+        scrapes: The number of scrapes of all processes.
     """
 
     tables: int = 0
@@ -33,16 +33,16 @@ class Result:
     scrapes: int = 0
 
     def line(self) -> str:
-        """Say it in one line; empty, where there was none."""
+        """Return a summary line; empty if there was no such day."""
         if not self.tables:
             return ""
         kinds = ", ".join(f"{self.requests[kind]:,} {kind}" for kind in sorted(self.requests))
         rate = sum(self.requests.values()) / self.asked_s
         return (
-            f"a day of a cluster, in {self.real_s / 60:.0f} minutes: {self.tables} tables;"
-            f" {self.clients} clients asked ZooKeeper {rate:.1f} times a second ({kinds});"
-            f" {self.polls:,} polls of readers, {self.scrapes:,} scrapes;"
-            f" alerts: {', '.join(self.alerts)}, and no other"
+            f"a day of a cluster in {self.real_s / 60:.0f} minutes: {self.tables} tables;"
+            f" {self.clients} clients made {rate:.1f} requests per second to ZooKeeper ({kinds});"
+            f" {self.polls:,} polls by readers, {self.scrapes:,} scrapes;"
+            f" alerts: {', '.join(self.alerts)} and no others"
         )
 
 

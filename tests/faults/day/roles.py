@@ -1,4 +1,4 @@
-"""Which processes of this project there are: two of each, so that one can be upgraded at a time."""
+"""The processes of this project: two of each, so that one can be upgraded at a time."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ MINIONS = ("minion_1", "minion_2")
 SCHEDULERS = ("scheduler_1", "scheduler_2")
 WATCHES = ("watch_1", "watch_2")
 SERVICES = (*SERVERS, *MINIONS, *SCHEDULERS, *WATCHES)
-"""All, in the order in which an upgrade has them (docs/upgrades.md)."""
+"""All, in the order of an upgrade (docs/upgrades.md)."""
 
 MINION_TAG = "day"
 
-# They end when they are told to, so nothing waits for the end of a session; a machine that is busy for some
-# seconds must not cost them their lease.
+# They release their leases when they are stopped, so nothing waits for a session timeout; a machine that is
+# busy for some seconds must not cost them their lease.
 _LEASE_S = 20
 _SESSION_MS = 10_000
 _WATCH_INTERVAL_S = 5  # ten minutes of the day
 _REFRESH_S = 5
 
 _SERVER_PROPERTIES = {
-    # The product's own, in place of the tests' shorter one.
+    # The product's default instead of the tests' shorter one.
     "pinotPlugins.commitUpload.waitMs": "5000",
-    # A server that stops waits until it was not asked for so long.
+    # A stopping server waits until it has had no queries for this long.
     "pinot.server.query.executor.timeout": "5000",
 }
 
@@ -46,9 +46,9 @@ def roles(
 
     Args:
         pinot: The cluster that they join; it has no hosted server yet.
-        s3_environment: Variables by which they find the deep store.
-        metrics: Port of each one's metrics.
-        ports: Port of each minion.
+        s3_environment: Environment variables for access to the deep store.
+        metrics: The metrics port of each process.
+        ports: The port of each minion.
     """
     made = []
     for name in SERVERS:

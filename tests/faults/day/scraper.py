@@ -1,4 +1,4 @@
-"""Asks each process for its metrics once a second, as Prometheus does, and keeps what they say."""
+"""Scrapes the metrics of each process once a second, as Prometheus does, and records them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["Scraper"]
 
 _PAUSE_S = 1.0
 _TIMEOUT_S = 10.0
-"""Prometheus' own."""
+"""Prometheus's default."""
 
 
 class Scraper:
-    """A thread for each process: one that hangs does not keep the others; a context manager.
+    """A context manager with a thread for each process, so one that hangs does not block the others.
 
     Args:
-        urls: Where each instance has its metrics.
-        names: Metrics that are kept, without labels.
-        clock: Time of the scrapes.
+        urls: The metrics URL of each instance.
+        names: Names of the recorded metrics, without labels.
+        clock: The clock for the times of scrapes.
 
     Attributes:
-        scrapes: Of each instance, in their order.
+        scrapes: The scrapes of each instance in order.
     """
 
     def __init__(self, urls: Mapping[str, str], names: frozenset[str], clock: Clock | None = None) -> None:
@@ -56,7 +56,7 @@ class Scraper:
             thread.join()
 
     def last(self, instance: str) -> Scrape | None:
-        """The last scrape of an instance; None: there was none yet."""
+        """The last scrape of an instance; None before the first."""
         found = self.scrapes[instance]
         return found[-1] if found else None
 
@@ -78,6 +78,6 @@ class Scraper:
         for line in answer.text.splitlines():
             series, _, value = line.rpartition(" ")
             if series.partition("{")[0] in self._names:
-                # Each comes again and again.
+                # The same names are repeated in each scrape.
                 found[sys.intern(series)] = float(value)
         return found

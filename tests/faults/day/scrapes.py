@@ -1,8 +1,8 @@
-"""What the processes told when they were scraped, as series over the day, in promtool's form.
+"""The scraped metrics as series over the day, in the format of promtool.
 
-Times that a metric holds are put into the day as the scrapes are, so the rules are evaluated as they are
-shipped. But the age of a loop's sign of life is left as it really is: a loop that makes a round each second
-makes one each second on every day.
+Times in metrics are converted to the time of the day as the times of scrapes are, so the rules are evaluated
+exactly as shipped. The age of a loop's last round is kept in real seconds: a loop with a round every second
+has one every second on a compressed day too.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ __all__ = ["JOB", "STEP_S", "Scrape", "day_series", "values_text"]
 
 JOB = "pinot-plugins"
 STEP_S = 60
-"""As often as Prometheus evaluates rules by default."""
+"""Prometheus's default evaluation interval."""
 
 _TIME = "_timestamp_seconds"
 
 
 @dataclass(frozen=True)
 class Scrape:
-    """One question to one process.
+    """One scrape of one process.
 
     Attributes:
-        at_s: When it was answered, or found unanswered; seconds since the epoch.
-        samples: Values by name with labels, as in ``/metrics``; None: there was no answer.
+        at_s: The time of the answer or of the failure, in seconds since the epoch.
+        samples: Values by name with labels, as in ``/metrics``; None if there was no answer.
     """
 
     at_s: float
@@ -42,16 +42,16 @@ def day_series(
     day_of: Callable[[float], float],
     end_s: float,
 ) -> dict[str, list[float | None]]:
-    """Return what Prometheus would have, a point for each step of the day.
+    """Return the series that Prometheus would have stored, with a point for each step of the day.
 
     Args:
-        scrapes: Of each instance, in their order.
-        names: Metrics that are wanted, without labels; ``up`` is there in any case.
-        day_of: Second of the day of a real time.
+        scrapes: The scrapes of each instance in order.
+        names: Names of the metrics to return, without labels; ``up`` is always included.
+        day_of: Converts a real time to the second of the day.
         end_s: The last second of the day.
 
     Returns:
-        Points by the series' name with all its labels; None: there was no such series then.
+        Points by the name of the series with all labels; None where the series did not exist.
     """
     series: dict[str, list[float | None]] = {}
     steps = int(end_s // STEP_S) + 1
@@ -67,7 +67,7 @@ def day_series(
 
 
 def values_text(points: Sequence[float | None]) -> str:
-    """Write points as promtool's test files have them; a series that goes ends, as it does by a scrape."""
+    """Format points for promtool's test files; a series that disappears becomes stale, as in Prometheus."""
     words = []
     was_there = False
     for value, equal in groupby(points):

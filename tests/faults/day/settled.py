@@ -1,4 +1,4 @@
-"""Whether all is as it was before a fault, by what the processes themselves tell."""
+"""Determines from the metrics of the processes whether everything has recovered from a fault."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ LOOKED_AT = frozenset(
         *(catalogue.SESSION_STARTED, catalogue.LAST_GOOD_ROUND, *_LEFT),
     )
 )
-"""Names of the metrics that are asked for it."""
+"""Names of the metrics that are used for this."""
 
 _LEASES = 2
 
 
 def unsettled(last: Mapping[str, Scrape | None], watches: tuple[str, ...], since_s: float) -> list[str]:
-    """Return what is not settled yet, for people; empty: all is.
+    """Describe what is not settled yet; empty once everything is.
 
-    All processes are ready; each lease is held; no session is open, no last run of a table has failed, and no
-    tar waits for the store; a watch has made a good round.
+    Settled means: all processes are ready, each lease is held, no session is open, no table's last run has
+    failed, no tar waits for the store, and a watch has completed a round.
 
     Args:
         last: The last scrape of each instance.
-        watches: Which of them are watches.
-        since_s: What is older than that says nothing, seconds since the epoch.
+        watches: The instances that are watches.
+        since_s: Scrapes and rounds before this time do not count; in seconds since the epoch.
     """
     found = []
     leases: dict[str, float] = {}
@@ -53,7 +53,7 @@ def unsettled(last: Mapping[str, Scrape | None], watches: tuple[str, ...], since
     if sum(leases.values()) != _LEASES:
         found.append(f"leases held: {leases}")
     if not rounds:
-        found.append("no watch has made a good round")
+        found.append("no watch has completed a round")
     return found
 
 

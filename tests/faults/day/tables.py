@@ -1,4 +1,4 @@
-"""The tables of the day, and what comes into them: files that schedules bring, and rows of streams."""
+"""The tables of the day and their data: files that are ingested by schedule, and rows of streams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PARTITIONS = 2
 _FILE_ROWS = 20
 _SEGMENT_ROWS = 50
 _HOURS_BETWEEN_FILES = 12
-# A session that failed goes on at the next trigger, with what it has staged.
+# The next trigger resumes a failed session, with its staged segments.
 _RETRIES = "5"
 
 
@@ -43,7 +43,7 @@ class FileTable:
     Attributes:
         table: The table.
         folder: Its source.
-        whole: What a query may answer: each is the table with its first files, none at first.
+        whole: The answers that a query may return, one for each number of files, starting with none.
     """
 
     table: IngestionTable
@@ -52,37 +52,37 @@ class FileTable:
 
     @property
     def rows(self) -> int:
-        """How many there are to be."""
+        """The number of rows in all its files."""
         return (len(self.whole) - 1) * _FILE_ROWS
 
     def put_file(self) -> None:
-        """Have one more file in the source."""
+        """Add a file to the source."""
         first, rows = self.rows, self.rows + _FILE_ROWS
-        # Known before it can be seen.
+        # Recorded before queries can see it.
         self.whole.append((rows, float(sum(range(rows)))))
         write_numbers(self.folder, f"{first:06}.csv", first, _FILE_ROWS)
 
     def has_all(self) -> bool:
-        """Whether each row is there, and none twice."""
+        """Whether queries see each row exactly once."""
         sql = f"select count(*), sum(id), distinctcount(id) from {self.table.name}"
         found = [tuple(row) for row in self.table.broker.query(sql).rows]
         return found == [(*self.whole[-1], self.rows)]
 
 
 class Tables:
-    """All of them; a context manager that closes what they are reached by.
+    """All tables; a context manager that closes the clients.
 
     Args:
         pinot: The cluster.
-        kafka: Has the streams.
+        kafka: Contains the streams.
         folder: For the sources.
 
     Attributes:
-        client: Of the controller.
-        store: Of ZooKeeper.
-        broker: Of the broker.
-        files: Those with a schedule.
-        streams: Those of streams, on the servers hosted in Python.
+        client: The controller client.
+        store: The property store.
+        broker: The broker client.
+        files: The tables with FileIngestionTask and a schedule.
+        streams: The tables with streams, on the servers hosted in Python.
     """
 
     def __init__(self, pinot: PinotCluster, kafka: Kafka, folder: Path) -> None:
@@ -104,23 +104,23 @@ class Tables:
 
     @property
     def names(self) -> list[str]:
-        """All, with type."""
+        """The names of all tables, with type."""
         return [
             *(str(each.table.with_type) for each in self.files),
             *(str(each.full_name) for each in self.streams),
         ]
 
     def make(self) -> None:
-        """Make them, with a file in each source; the processes that work for them run already."""
+        """Create the tables, with a file in each source; the plugins' processes are running already."""
         for number in range(FILE_TABLES):
             name = f"day_files_{number}_{uuid.uuid4().hex[:6]}"
             table = IngestionTable(name, self.client, self.broker, self._pinot.controller_url)
             folder = self._folder / name
             folder.mkdir(parents=True)
             made = FileTable(table.create(), folder)
-            # A source without a file would be an error of the run.
+            # A run fails if its source has no files.
             made.put_file()
-            # Once a real minute, each at another second: every two hours of the day.
+            # Once per real minute, that is every two hours of the day, each table at a different second.
             table.register(
                 folder,
                 "csv",
@@ -133,26 +133,26 @@ class Tables:
             self.streams.append(self._stream(f"day_stream_{number}_{uuid.uuid4().hex[:6]}"))
 
     def wait_whole(self, timeout_s: float) -> None:
-        """Wait until queries see all that was brought, each row once."""
+        """Wait until queries see everything that was added, each row once."""
         for each in self.files:
             wait_for(each.has_all, f"{each.rows} rows of {each.table.name}", timeout_s)
         for stream in self.streams:
             stream.wait_seen(stream.produced)
 
     def feed(self, hour: int) -> None:
-        """Bring what comes at an hour of the day: rows into each stream, a file into some tables."""
+        """Add the data of an hour of the day: rows to each stream, and a file to some tables."""
         self.put_rows()
         self.put_files(
             each for number, each in enumerate(self.files) if (number + hour) % _HOURS_BETWEEN_FILES == 0
         )
 
     def put_files(self, tables: Iterable[FileTable]) -> None:
-        """Have one more file in these tables' sources."""
+        """Add a file to the source of each of these tables."""
         for each in tables:
             each.put_file()
 
     def put_rows(self) -> None:
-        """Have the rows of a segment more in each partition of each stream."""
+        """Produce the rows of one segment to each partition of each stream."""
         for stream in self.streams:
             for partition in range(_PARTITIONS):
                 stream.produce(partition, _SEGMENT_ROWS)
@@ -166,7 +166,7 @@ class Tables:
         config = realtime_table(
             name,
             self._kafka,
-            # Each server has all partitions, and Pinot divides the number among them.
+            # Each server consumes all partitions, and Pinot divides the number among them.
             rows_per_segment=_PARTITIONS * _SEGMENT_ROWS,
             replicas=2,
             tenant=HOSTED_TENANT,

@@ -1,20 +1,20 @@
-"""The day of a cluster: schedules, pauses, an hour without store, the controller killed twice, an upgrade.
+"""A day of a cluster: schedules, pauses, an hour without the store, the controller killed twice, an upgrade.
 
-No step by hand, each row once, and all alerts that should fire and no other.
+No manual steps; each row is there once; the expected alerts fire, and no others.
 
 =====  ========================================================================================
-hour   what happens, beside rows and files each hour
+hour   event, in addition to rows and files each hour
 =====  ========================================================================================
 2      a partition is paused for five hours
 3      a partition of another table, and a whole table, are paused for an hour and a half
 4      kill -9 of the controller
 7      the partition of hour 2 is resumed
-8      the store is away for an hour
+8      the store is down for an hour
 11     a partition and a whole table are paused
-12     kill -9 of the controller, within these pauses
+12     kill -9 of the controller, during these pauses
 13     they are resumed
-14     all processes of the plugins are upgraded, one by one
-20     the evening: nothing else
+14     all plugin processes are upgraded, one by one
+20     evening: no further events
 24     the end
 =====  ========================================================================================
 """
@@ -53,7 +53,7 @@ _END_H = 24
 _LAST_ROWS_S = 300.0
 
 
-def test_no_step_by_hand_and_the_alerts_that_should_fire(day: Day, tmp_path: Path) -> None:
+def test_the_cluster_recovers_unattended_and_the_expected_alerts_fire(day: Day, tmp_path: Path) -> None:
     long_paused, other, whole, _ = day.tables.streams
     day.until(2)
     paused_partition(day, long_paused, 0)
@@ -110,7 +110,7 @@ def test_no_step_by_hand_and_the_alerts_that_should_fire(day: Day, tmp_path: Pat
 
 
 def _assert_nothing_left(day: Day) -> None:
-    """No session is open, no lineage entry, no tar waits, and the store has each committed segment."""
+    """No session or lineage entry is open, no tar waits, and the store contains each committed segment."""
     tables = day.tables
     for each in tables.files:
         name = each.table.with_type

@@ -45,7 +45,7 @@ def runners(
 def place_of(
     pinot: PinotCluster, s3: S3Access, controller_proxy: FaultyHttp, runners: Runners
 ) -> Iterator[PlaceOf]:
-    """The table of a mode, made at first sight and after a row that failed; all are dropped at the end."""
+    """The table of a mode, created for its first row and after a failed one; all are dropped at the end."""
     places: dict[str, Place] = {}
     bucket = f"faults-{uuid.uuid4().hex[:12]}"
     s3_client = s3.client()

@@ -1,4 +1,4 @@
-"""Ends ZooKeeper sessions of other processes, as ZooKeeper does when it has not heard of one for too long."""
+"""Ends ZooKeeper sessions of other processes, as ZooKeeper does after a timeout."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from kazoo.client import KazooClient
 from tests.support.wait import wait_for
 
 _SERVERS_SECRET = 0xB3415C00
-"""ZooKeeper's servers make a session's password of its id and this (ZooKeeperServer.generatePasswd)."""
+"""ZooKeeper derives a session's password from its id and this (ZooKeeperServer.generatePasswd)."""
 
 
 def expire_owner(zookeeper_address: str, path: str) -> int:
-    """End the session that an ephemeral znode belongs to; returns its id.
+    """End the session that owns an ephemeral znode; returns its id.
 
-    The session is taken over by its id and password, and closed: its client finds it expired.
+    Takes over the session by its id and password and closes it, so its client finds it expired.
     """
     watcher = KazooClient(hosts=zookeeper_address)
     watcher.start()
     try:
         stat = watcher.exists(path)
-        assert stat is not None, f"{path} is not there"
+        assert stat is not None, f"{path} does not exist"
         session_id = stat.ephemeralOwner
         assert session_id, f"{path} is not ephemeral"
         taker = KazooClient(hosts=zookeeper_address, client_id=(session_id, _password(session_id)))
         taker.start()
-        assert taker.client_id[0] == session_id, "ZooKeeper did not take the session's password"
+        assert taker.client_id[0] == session_id, "ZooKeeper did not accept the session's password"
         taker.stop()
         taker.close()
 
@@ -55,7 +55,7 @@ def expire_children(zookeeper_address: str, path: str) -> None:
 
 
 def _password(session_id: int) -> bytes:
-    """What Java's ``new Random(session_id ^ secret).nextBytes(16)`` gives."""
+    """Return the result of Java's ``new Random(session_id ^ secret).nextBytes(16)``."""
     mask, factor = (1 << 48) - 1, 0x5DEECE66D
     seed = ((session_id ^ _SERVERS_SECRET) ^ factor) & mask
     words = []

@@ -1,4 +1,4 @@
-"""How faults are put on a run of the task."""
+"""Injects faults into runs of the task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Injection(Protocol):
 
 @dataclass(frozen=True)
 class Killed:
-    """kill -9 of the run at a step; more than one: the next runs are killed, too."""
+    """kill -9 of the run at a step; if there are more steps, the next runs are killed too."""
 
     halts: tuple[Halt, ...]
 
@@ -34,7 +34,7 @@ class Killed:
             ran = runners.victim().run(place.name, halt)
             assert ran.was_killed, f"the run was not killed {halt}, since it did: {ran.steps}"
             runners.prepare()
-            # As if the session's timeout had passed, after which the dead run's lock is free.
+            # As if the session had timed out, after which the dead run's lock is free.
             expire_children(place.pinot.zookeeper_address, place.lock_path)
         return ran
 
@@ -59,9 +59,9 @@ class Http:
 
     Attributes:
         server: ``controller`` or ``s3``.
-        key: With ``{raw}``, ``{name}``, ``{source}``, ``{staging}`` for the table's.
-        times: How often; None for as long as the run lives.
-        since: Where the run is stopped for the fault to be put on; None: it is there from the start.
+        key: May contain ``{raw}``, ``{name}``, ``{source}``, ``{staging}``, which are replaced for the table.
+        times: How often; None: until the end of the run.
+        since: Where the run is paused to inject the fault; None: the fault is present from the start.
     """
 
     server: str
@@ -88,7 +88,7 @@ class Http:
         rule = HTTP_FAULTS[self.fault](proxy, self.operation, key, self.times)
         try:
             if self.since is not None:
-                runner.go_on()
+                runner.resume()
             if self.fault == "slow":
                 rule.wait_hit()
                 reader.poll_until(reader.polls + 50)
@@ -96,16 +96,16 @@ class Http:
             ran = runner.ended()
         finally:
             proxy.lift_all()
-        assert rule.hits, f"no {self.operation} of {key} has come: {ran}"
+        assert rule.hits, f"there was no {self.operation} of {key}: {ran}"
         return ran
 
 
 @dataclass(frozen=True)
 class KilledRole:
-    """kill -9 of a role while the run is stopped at a step; it comes back while the run goes on.
+    """kill -9 of a role while the run is paused at a step; the role is restarted later.
 
     Attributes:
-        back: Whether it is back before the run goes on; else the run goes on without it first.
+        back: When the role is restarted: ``after the end`` of the run, or while the run is in progress.
     """
 
     role: str
@@ -118,7 +118,7 @@ class KilledRole:
         runner.wait_paused()
         place.pinot.kill(self.role)
         try:
-            runner.go_on()
+            runner.resume()
             ran = runner.ended() if self.back == "after the end" else None
         finally:
             place.pinot.start(self.role)
@@ -127,7 +127,7 @@ class KilledRole:
 
 @dataclass(frozen=True)
 class ControllerKilledAtCall:
-    """kill -9 of the controller when it has applied a call, whose reply is lost."""
+    """kill -9 of the controller when it has applied a call, the reply to which is lost."""
 
     operation: str
     key: str
@@ -137,7 +137,7 @@ class ControllerKilledAtCall:
         runner.start(place.name, SWITCH)
         runner.wait_paused()
         rule = place.controller.drop_reply(self.operation, self.key.format(raw=place.table.name))
-        runner.go_on()
+        runner.resume()
         rule.wait_hit()
         place.pinot.kill("controller")
         try:
@@ -150,7 +150,7 @@ class ControllerKilledAtCall:
 
 @dataclass(frozen=True)
 class MinionInSubtask:
-    """The minion is killed, or its ZooKeeper session ends, while it reads a file of the source."""
+    """The minion is killed, or its ZooKeeper session ends, while it reads a source file."""
 
     how: str
 
@@ -172,10 +172,11 @@ class MinionInSubtask:
 
 @dataclass(frozen=True)
 class SessionExpired:
-    """The run's ZooKeeper session ends, and its lock with it, while the run is stopped at a step.
+    """The run's ZooKeeper session ends, which releases its lock, while the run is paused at a step.
 
     Attributes:
-        other_run: Another run takes the table meanwhile, and ends before this one goes on.
+        other_run: Outcome of another run of the table, which ends before this one continues; None: no such
+            run.
     """
 
     halt: Halt
@@ -188,16 +189,16 @@ class SessionExpired:
         expire_children(place.pinot.zookeeper_address, place.lock_path)
         if self.other_run is not None:
             assert runners.lasting().run(place.name).well["outcome"] == self.other_run
-        runner.go_on()
+        runner.resume()
         return runner.ended()
 
 
 @dataclass(frozen=True)
 class Late:
-    """kill -9 of the run while a call of it is on its way, which arrives when the next run is further.
+    """kill -9 of the run with a call in flight, which arrives during or after the next run.
 
     Attributes:
-        arrives: The step of the next run at which it does; None: after the next run's end.
+        arrives: The step of the next run at which the call arrives; None: after the end of that run.
     """
 
     operation: str
@@ -219,7 +220,7 @@ class Late:
                 runner.wait_paused()
                 rule.lift()
                 reader.poll_until(reader.polls + 50)
-                runner.go_on()
+                runner.resume()
             return runner.ended()
         finally:
             place.controller.lift_all()

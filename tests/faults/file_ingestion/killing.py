@@ -1,4 +1,4 @@
-"""Kills a run at a moment that ZooKeeper or the controller shows."""
+"""Kills a run at a moment that is visible in ZooKeeper or the controller."""
 
 from __future__ import annotations
 

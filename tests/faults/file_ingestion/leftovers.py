@@ -1,4 +1,4 @@
-"""What a table's runs have left that nobody needs."""
+"""Finds what a table's runs left behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OVER = {"COMPLETED", "FAILED", "ABORTED", "TIMED_OUT", "STOPPED", "TIMING_OUT",
 
 
 def wait_nothing_left(table: IngestionTable, pinot: PinotCluster, store: PropertyStore) -> None:
-    """Purge, and wait until there is nothing but what is served; sessions are not looked at."""
+    """Purge, and wait until nothing is left but what is served; sessions are not checked."""
     purge(table.client, store, table.with_type, now_ms=1 << 62, older_than_s=0)
     left: dict[str, Any] = {}
 
@@ -30,7 +30,7 @@ def wait_nothing_left(table: IngestionTable, pinot: PinotCluster, store: Propert
         return not left
 
     try:
-        wait_for(gone, "what faults left to be gone", timeout_s=300)
+        wait_for(gone, "the leftovers of faults to disappear", timeout_s=300)
     except WaitError as error:
         error.add_note(f"left: {left}")
         raise

@@ -1,4 +1,4 @@
-"""A table of the fault table's rows, behind proxies: the controller's, and that of the S3 server."""
+"""A Pinot table for the rows of the fault table, with proxies for the controller and the S3 server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class S3Source:
-    """A folder of a bucket, which the task reaches through the proxy."""
+    """A folder in a bucket, which the task accesses through the proxy."""
 
     client: S3Client
     bucket: str
@@ -40,8 +40,8 @@ class Place(WatchedTable):
     """The table and its source, behind proxies.
 
     Attributes:
-        controller: The proxy before the controller.
-        s3: The proxy before the S3 server that the task's runs and subtasks use.
+        controller: The proxy in front of the controller.
+        s3: The proxy in front of the S3 server, used by the task's runs and subtasks.
     """
 
     controller: FaultyHttp
@@ -50,10 +50,10 @@ class Place(WatchedTable):
 
     @property
     def prefix(self) -> str:
-        """Where files of the source are, as the S3 proxy names them."""
+        """The location of the source files, as the S3 proxy names it."""
         return f"{self.bucket}/{self.table.name}"
 
     @property
     def staging(self) -> str:
-        """Where the table's staged segments are, as the S3 proxy names them."""
+        """The location of the table's staged segments, as the S3 proxy names it."""
         return f"{self.pinot.deep_store_uri.removeprefix('s3://')}/pinot-plugins-staging/{self.name}"

@@ -1,13 +1,13 @@
-"""Runs FileIngestionTask as a child process that can be stopped or killed at each of its steps.
+"""Runs FileIngestionTask in a child process that can be paused or killed at each of its steps.
 
-A step is a durable write of the run (to the property store) or one of its calls of the controller. Arguments:
-controller URL, ZooKeeper, cluster name. A command is a line of JSON on stdin::
+A step is a write of the run to the property store or one of its controller calls. Arguments: controller URL,
+ZooKeeper, cluster name. A command is a line of JSON on stdin::
 
     {"table": NAME, "halt": null or {"how": "kill" or "pause", "when": "before" or "after",
      "step": NAME, "nth": N, "since": null or NAME of a step that has to be done first}}
 
-It is answered by ``{"event": "ended", ...}`` with the report or the error and all steps; at a pause, by
-``{"event": "paused"}`` before that, and the next line on stdin lets the run go on.
+The answer is ``{"event": "ended", ...}`` with the report or the error and all steps. A pause is answered with
+``{"event": "paused"}`` before that, and the next line on stdin resumes the run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SESSION_FIELDS = {"taskName": "task name", "segmentLineageEntryId": "entry id",
 
 
 class Steps:
-    """What the run does, in order; the place where it halts."""
+    """The steps of a run in order, and the one at which it halts."""
 
     def __init__(self, on_pause: Callable[[], None]) -> None:
         self._on_pause = on_pause
@@ -97,7 +97,7 @@ class SteppedStore(PropertyStore):
 
     def delete(self, path: str, recursive: bool = False, *, expected_version: int | None = None) -> None:
         if self.get(path) is None:
-            raise NotFoundError("it is not there", where=path)
+            raise NotFoundError("no such record", where=path)
         with self._steps.step(f"{_part(path) or 'session'} deleted"):
             super().delete(path, recursive=recursive, expected_version=expected_version)
 
@@ -116,7 +116,7 @@ class SteppedStore(PropertyStore):
 
 
 def _part(path: str) -> str | None:
-    """Name the part of a session that a path is of; None for the session itself."""
+    """Name the part of a session at a path; None for the session itself."""
     parts = path.partition("/consistentPush/")[2].split("/")
     if len(parts) == 1:
         return None
@@ -140,14 +140,14 @@ def _call(method: str, url: str) -> str:
     parts = urlsplit(url).path.strip("/").split("/")
     if parts == ["v2", "segments"]:
         return f"{method} push"
-    # segments/{table}: the list; segments/{table}/{segment}/metadata: metadata; else the last one.
+    # segments/{table}: the list; segments/{table}/{segment}/metadata: metadata; otherwise the last part.
     last = parts[0] if len(parts) == 2 else parts[-1]
     return f"{method} {last}"
 
 
 def main() -> None:
     controller_url, zookeeper_address, cluster_name = sys.argv[1:]
-    # Whatever else writes to stdout, Java among it, is to be read with the errors.
+    # Other output to stdout, such as Java's, goes to stderr.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

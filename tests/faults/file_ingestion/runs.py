@@ -1,4 +1,4 @@
-"""Runs of the task in child processes: one that lives on, and one that may be killed."""
+"""Runs of the task in child processes: a lasting one, and one that may be killed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.support.program import Program
 
 @dataclass(frozen=True)
 class Halt:
-    """Where a run is stopped or killed: a step of :mod:`.run_program`.
+    """Where a run is paused or killed: a step of :mod:`.run_program`.
 
     Attributes:
-        when: ``before`` or ``after`` it.
-        step: Its name.
-        nth: The how manyth of this name.
-        since: A step that has to be done before it counts.
+        when: ``before`` or ``after`` the step.
+        step: Name of the step.
+        nth: The number of the occurrence, from 1.
+        since: Occurrences count only after this step is done.
     """
 
     when: str
@@ -28,7 +28,7 @@ class Halt:
     since: str | None = None
 
     def order(self, how: str) -> dict[str, object]:
-        """As the programs take it; ``how`` is ``pause`` or ``kill``."""
+        """Return the halt in the programs' format; ``how`` is ``pause`` or ``kill``."""
         return {"how": how, "when": self.when, "step": self.step, "nth": self.nth, "since": self.since}
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Halt:
 
 @dataclass(frozen=True)
 class Ran:
-    """How a run ended: with a report, with an error, or, having neither, by a signal."""
+    """The end of a run: with a report, with an error, or by a signal if it has neither."""
 
     report: Mapping[str, Any] | None = None
     error: Mapping[str, str] | None = None
@@ -49,12 +49,12 @@ class Ran:
 
     @property
     def well(self) -> Mapping[str, Any]:
-        assert self.report is not None, f"the run did not end well: {self}"
+        assert self.report is not None, f"the run failed: {self}"
         return self.report
 
 
 class Runner(Program):
-    """One child process; a run at a time."""
+    """One child process, with one run at a time."""
 
     def __init__(self, pinot: PinotCluster, controller_url: str, log: Path) -> None:
         super().__init__(
@@ -69,7 +69,7 @@ class Runner(Program):
         return self.ended()
 
     def start(self, table: str, halt: Halt | None = None, *, how: str = "pause") -> None:
-        """Start a run; ``how`` is what happens at the halt: ``pause`` or ``kill``."""
+        """Start a run; ``how`` is the action at the halt: ``pause`` or ``kill``."""
         if not self._is_ready:
             assert self._answer()["event"] == "ready"
             self._is_ready = True
@@ -79,7 +79,7 @@ class Runner(Program):
         answer = self._answer()
         assert answer["event"] == "paused", f"the run ended before its halt: {answer}\n{self.said()}"
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self.send({})
 
     def ended(self) -> Ran:
@@ -97,12 +97,12 @@ class Runner(Program):
 
     def _answer(self, *, may_be_dead: bool = False) -> dict[str, Any]:
         answer = self.answer()
-        assert answer is not None or may_be_dead, f"the run's process is gone:\n{self.said()}"
+        assert answer is not None or may_be_dead, f"the run's process has exited:\n{self.said()}"
         return answer or {}
 
 
 class Runners:
-    """The child processes of a test session. They are started before they are wanted: a JVM takes seconds."""
+    """The child processes of a test session, started before they are needed, since a JVM takes seconds."""
 
     def __init__(self, pinot: PinotCluster, controller_url: str, folder: Path) -> None:
         self._pinot = pinot
@@ -113,17 +113,17 @@ class Runners:
         self._victim = self._new()
 
     def lasting(self) -> Runner:
-        """The one that is not killed."""
+        """Return the one that is not killed."""
         self._lasting = self._living(self._lasting)
         return self._lasting
 
     def victim(self) -> Runner:
-        """One that may be killed; the same again while it lives."""
+        """Return one that may be killed; the same one while it is alive."""
         self._victim = self._living(self._victim)
         return self._victim
 
     def prepare(self) -> None:
-        """Begin to start what the next test will want."""
+        """Begin to start the processes that the next test will need."""
         self.victim()
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class Runners:
             runner.close()
 
     def _living(self, runner: Runner) -> Runner:
-        """The runner, or a new one where it has ended, say because it was started while roles were dead."""
+        """Return the runner, or a new one if it has exited, such as for a role that was dead at its start."""
         if runner.is_alive:
             return runner
         runner.close()

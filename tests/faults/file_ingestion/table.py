@@ -1,4 +1,4 @@
-"""The fault table: each row is one place of a run where a fault is put in, and what has to come of it."""
+"""The fault table: each row is a point of a run at which a fault is injected, and the expected result."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Row:
     """One fault.
 
     Attributes:
-        point: Where it is put in.
+        point: Where it is injected.
         run: How the run with the fault may end: WELL, DEAD, or types of errors.
-        then: What the next trigger may report.
-        same_session: Whether the next trigger goes on with the session of the run; None: either.
-        retry_count: Of the session, as the next trigger reports it.
+        then: Outcomes that the next trigger may report.
+        same_session: Whether the next trigger continues the session of the run; None: either.
+        retry_count: The retries of the session as the next trigger reports them.
         ci: Whether it is tested without ``--full``.
-        queries_may_fail: While it lasts, queries may end with an error.
+        queries_may_fail: Whether queries may fail during the fault.
     """
 
     point: str
@@ -60,7 +60,7 @@ class Row:
         return f"{self.mode} with {self.retries} retries: {self.point}"
 
 
-# What a run writes in its order, and what a run that is killed after it leaves.
+# The writes of a run in order, and what a run leaves when it is killed after each.
 PLAN, STAGING, SWITCHING, DONE = "a plan", "staged segments", "a switch", "a table that is done"
 WRITES = {
     "session INIT": PLAN,
@@ -83,7 +83,7 @@ RETRY_WRITES = {
     "entry id": SWITCHING,
     "session DONE": DONE,
 }
-# The calls of a switch in their order, but those that ask where the brokers are: they fail without harm.
+# The calls of a switch in order, except those that look up brokers, whose failure is harmless.
 CALLS = (
     *("GET lineage", "GET segments", "POST startReplaceSegments", "GET appconfigs", "POST push"),
     *("GET idealstate", "GET externalview", "POST endReplaceSegments"),
@@ -230,7 +230,7 @@ def _calls() -> Iterator[Row]:
 
 
 def _run_with(fault: str, call: str, times: int | None) -> str:
-    """How a run ends with a fault of one of its calls of the controller."""
+    """Return how a run ends with a fault in one of its controller calls."""
     if fault == "500":
         return REJECTED
     if call.startswith("GET"):
@@ -257,8 +257,8 @@ def _roles() -> Iterator[Row]:
             "swap",
             0,
             ControllerKilledAtCall("POST", KEYS[call]),
-            # Well, if the controller was still there when the lineage was read; not applied, if it was there
-            # for that and not for the next look.
+            # WELL if the controller was still up when the lineage was read; not applied if it was up for that
+            # but not for the next check.
             run=(UNKNOWN, WELL, NOT_APPLIED),
             then=(FINISHED,),
             same_session=True,
@@ -358,9 +358,9 @@ def _s3() -> Iterator[Row]:
     for point, (operation, key, since) in _S3_POINTS.items():
         for fault in _S3_FAULTS:
             if fault == "body cut" and operation == "PUT":
-                continue  # its reply has none
+                continue  # the reply has no body
             for times in (1,) if fault == "slow" else (1, None):
-                # The second push mode gets whole segments instead of their metadata.
+                # The second push mode downloads whole segments instead of their metadata.
                 for push in ("METADATA", "TAR") if since is SWITCH else ("METADATA",):
                     yield Row(
                         f"{fault}, {'once' if times else 'each time'}, of {point}"

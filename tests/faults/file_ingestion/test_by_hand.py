@@ -1,4 +1,4 @@
-"""What people do between a killed run and the next: it starts from scratch, every row is there once."""
+"""Manual actions between a killed run and the next, which starts from scratch: each row is there once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILES, ROWS = 4, 500
 
 def _by_the_doctor(table: IngestionTable, _entry: LineageEntry) -> None:
     arguments = ["lineage", "doctor", table.with_type, "--older-than", "0", "--repair", "--yes"]
-    # Not in this process, whose environment the reader's thread looks through at each of its queries.
+    # Not in this process, whose environment the reader's thread uses for each of its queries.
     done = subprocess.run(
         pinotctl(*arguments, controller=table.controller_url),
         env={**os.environ, "PINOTCTL_CONFIG": "/no/such/file"},
@@ -76,7 +76,7 @@ def _revert_in_the_switch(
         return bool(open_entries()) and len(table.segments()) > segments + FILES // 2
 
     with table.polled() as reader:
-        kill_when(table.start(), half_pushed, "the entry to be open, half of the segments pushed")
+        kill_when(table.start(), half_pushed, "the entry is open with half of the segments pushed")
         interrupted = sessions.latest()
         (entry,) = open_entries()
         revert(table, entry)
@@ -89,13 +89,13 @@ def _revert_in_the_switch(
     assert report["session"] != interrupted.session_id
     assert (report["files"], report["rows"]) == (FILES, new - old)
     assert sessions.load(interrupted.session_id).abandoned
-    # A table without a visible segment answers without a row.
+    # The answer for a table without visible segments has no rows.
     assert [row[0] if row else 0 for row in reader.seen] == [old, new]
     assert (reader.errors, reader.partials) == ([], [])
     assert table.value("select sum(id) from {t}") == sum(range(new))
 
 
-def test_the_table_is_dropped_and_made_again(
+def test_the_table_is_dropped_and_recreated(
     ingestion_table: IngestionTable, sessions: SessionStore, shared_folder: Path
 ) -> None:
     old = write_numbers(shared_folder, "old.csv", 0, ROWS)

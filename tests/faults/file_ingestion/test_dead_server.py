@@ -1,4 +1,4 @@
-"""A run whose table has a dead server: it goes on where that is allowed, and says who is behind."""
+"""A run whose table has a dead server: it completes if that is allowed, and names the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TIMEOUT_S = 300.0
 
 @contextmanager
 def _without(pinot: PinotCluster, role: str, store: PropertyStore) -> Iterator[str]:
-    """Kill a server until the end; gives its name in Helix."""
+    """Kill a server for the duration of the block; yields its name in Helix."""
     before = set(store.live_instances())
     pinot.kill(role)
     try:
@@ -44,7 +44,7 @@ def _faults(table: IngestionTable) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_run_goes_on_with_a_dead_server_and_the_doctor_confirms_that_it_caught_up(
+def test_a_run_completes_with_a_dead_server_and_the_doctor_confirms_when_it_has_caught_up(
     pinot: PinotCluster, ingestion_table: IngestionTable, shared_folder: Path
 ) -> None:
     table = ingestion_table.create(replication=2)

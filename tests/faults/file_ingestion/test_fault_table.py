@@ -1,4 +1,4 @@
-"""Each row of the fault table: readers see the old or the new rows, the next run mends it, nothing stays."""
+"""Each row of the fault table: readers see old or new rows, the next run recovers, and nothing is left."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_fault(row: Row, place_of: PlaceOf, runners: Runners) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_table_has_each_step_of_a_run(mode: str, place_of: PlaceOf, runners: Runners) -> None:
+def test_the_fault_table_covers_each_step_of_a_run(mode: str, place_of: PlaceOf, runners: Runners) -> None:
     place = place_of(mode)
     place.is_sound = False
     place.register(0, {})

@@ -1,4 +1,4 @@
-"""A table whose source changes, that is brought up to it under faults, and looked at all the time."""
+"""A table with a changing source, which is ingested under faults while a reader polls the table."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ MODES: Mapping[str, Mapping[str, str]] = {
 ROWS = 10
 
 State = tuple[int, float]
-"""Count and sum of the ids: they tell exactly which versions of files are in."""
+"""Count and sum of the ids, which show exactly which versions of files are ingested."""
 
 
 class Source(Protocol):
-    """Where a table's files are."""
+    """The source of a table."""
 
     @property
     def configs(self) -> Mapping[str, str]:
-        """Parameters of the task: the folder, and how it is reached."""
+        """Parameters of the task: the folder, and access to it."""
         ...
 
     def put(self, name: str, content: str) -> None:
@@ -54,9 +54,9 @@ class WatchedTable:
     """The table and its source.
 
     Attributes:
-        files: The source: name to the first id of its rows.
-        held: First ids of the files whose rows the table has.
-        is_sound: Whether the last fault ended as it should, so that the next may use the table.
+        files: The source files: the first id of the rows by name.
+        held: First ids of the files whose rows are in the table.
+        is_sound: Whether the last test passed, so that the next may use the table.
     """
 
     mode: str
@@ -83,22 +83,22 @@ class WatchedTable:
 
     @property
     def state(self) -> State:
-        """What queries have to see now."""
+        """The state that queries must see now."""
         return _state(self.held)
 
     def served(self) -> State:
-        """What queries see now."""
+        """The state that queries see now."""
         rows = self.table.broker.query(f"select count(*), sum(id) from {self.table.name}").rows
         return int(rows[0][0]), float(rows[0][1])
 
     def make(self) -> None:
-        """Make the table, and put files into its source."""
+        """Create the table and add files to its source."""
         self.table.create(replication=2)
         for _ in range(2):
             self._put(self._new_name())
 
     def make_ready(self, runners: Runners) -> None:
-        """Make the table, and run its task twice, so that each later session deletes an older."""
+        """Create the table and run its task twice, so that each later session deletes an older one."""
         self.make()
         self.register(0, {})
         self.held = set(self.files.values())
@@ -107,7 +107,7 @@ class WatchedTable:
         assert runners.lasting().run(self.name).well["outcome"] == "switched"
 
     def register(self, retries: int, more: Mapping[str, str]) -> None:
-        """Register the task; each file is a subtask of its own."""
+        """Register the task with one subtask per file."""
         self.table.configs = {
             **self.source.configs,
             "inputFormat": "csv",
@@ -119,9 +119,9 @@ class WatchedTable:
         register_task(self.table.client.tables, self.name, self.table.configs)
 
     def change(self) -> None:
-        """Change the source so that a session has two files to read and, but for append, segments to replace.
+        """Change the source so that there are two files to read and, except for append, segments to replace.
 
-        Append: two new files. Else: one is rewritten, one deleted, one is new.
+        In append mode there are two new files; in other modes one is rewritten, one deleted, and one new.
         """
         if self.mode == "append":
             self._put(self._new_name())
@@ -139,12 +139,12 @@ class WatchedTable:
 
     @contextmanager
     def polled(self, old: State, *, may_fail: bool = False, unserved: bool = False) -> Iterator[Reader]:
-        """Look at the table all the time: it is in its old state, then in its new one, and in no other.
+        """Poll the table: it must be in its old state, then in its new one, and never in another.
 
         Args:
             old: The state before.
-            may_fail: Queries may end with an error, while a server is dead. A wrong answer is never right.
-            unserved: No server of the table lives for a while: a broker answers then as if it had no rows.
+            may_fail: Queries may fail while a server is dead; wrong answers are never accepted.
+            unserved: All servers of the table are dead for a while, when brokers answer as if it had no rows.
         """
         new = self.state
 
@@ -158,18 +158,18 @@ class WatchedTable:
             try:
                 reader.poll_until(1)
                 yield reader
-                # A broker may answer from before for some moments after a switch.
+                # A broker may still return the old state briefly after a switch.
                 wait_for(lambda: new in answers(), f"the reader to see {new}")
                 reader.poll_until(reader.polls + 10)
             finally:
                 reader.stop()
                 torn = TALLY.add(reader.polls, answers(), (old, new))
-        assert torn == [], f"the reader saw {torn}, beside {old} and {new}"
+        assert torn == [], f"the reader saw {torn} besides {old} and {new}"
         assert answers() == [old, new]
         assert may_fail or (reader.errors, reader.partials) == ([], [])
 
     def assert_nothing_left(self) -> None:
-        """After a purge there is nothing but what is served and the last two sessions."""
+        """Assert that a purge leaves only what is served and the last two sessions."""
         wait_nothing_left(self.table, self.pinot, self.store)
         sessions = self.sessions
         assert len(sessions.ids()) <= 2
@@ -191,5 +191,5 @@ def _state(firsts: set[int]) -> State:
 
 
 def _answers(reader: Reader) -> list[State]:
-    # A table without a visible segment answers without a row.
+    # The answer for a table without visible segments has no rows.
     return [(int(answer[0]), float(answer[1])) if answer else (0, 0.0) for answer in list(reader.seen)]

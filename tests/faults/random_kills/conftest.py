@@ -24,7 +24,7 @@ from tests.support.summary import SUMMARY
 
 @dataclass(frozen=True)
 class FolderSource:
-    """A folder of this machine."""
+    """A local folder."""
 
     folder: Path
 
@@ -43,7 +43,7 @@ class FolderSource:
 
 @dataclass
 class Arena:
-    """A cluster of its own, since all its roles are killed, with a table for each mode."""
+    """A dedicated cluster, since all its roles are killed, with a table for each mode."""
 
     pinot: PinotCluster
     runners: Runners
@@ -55,7 +55,7 @@ ArenaOf = Callable[[str], Arena]
 
 @pytest.fixture(scope="package")
 def arena_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArenaOf]:
-    """The arena with a deep store; one at a time."""
+    """The arena with a given deep store; one exists at a time."""
     now: dict[str, Arena] = {}
     with ExitStack() as last:
 
@@ -93,7 +93,7 @@ def _arena(store: str, folder: Path) -> Iterator[Arena]:
         tables: dict[str, WatchedTable] = {}
 
         def table_of(mode: str) -> WatchedTable:
-            """The table of a mode, made at first sight and after a kill that was not made good."""
+            """The table of a mode, created for its first test and after a failed one."""
             found = tables.get(mode)
             if found is None or not found.is_sound:
                 source = FolderSource(folder / f"source-{uuid.uuid4().hex[:8]}")

@@ -1,4 +1,4 @@
-"""Which roles are killed, at which moment of a run: drawn from a seed, so that a run can be had again."""
+"""Draws from a seed, so reproducibly, which roles are killed at which moment of a run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Kill:
     """One disturbed run.
 
     Attributes:
-        number: Of the kill.
-        store: Where the controller keeps segments: ``s3``, or ``folder`` for its own disk.
-        mode: Of the task.
+        number: Number of the kill.
+        store: Where the controller stores segments: ``s3``, or ``folder`` for its own disk.
+        mode: Mode of the task.
         retries: ``consistentPushMaxRetries``.
         halt: The step of the run at which it happens.
-        later_polls: How many polls of the reader later, while the run goes on; 0: while it is stopped there.
-        roles: What is killed, all at the same moment.
-        back_polls: After how many polls of the reader the roles come back.
+        later_polls: Number of reader polls after that step, with the run in progress; 0: while it is paused.
+        roles: The roles that are killed, all at the same moment.
+        back_polls: Number of reader polls after which the roles are restarted.
     """
 
     number: int

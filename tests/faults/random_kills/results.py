@@ -1,4 +1,4 @@
-"""What came of the kills, for the last lines of a test session."""
+"""The results of the kills, for the summary of a test session."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Results:
     """Counts of a session.
 
     Attributes:
-        roles: How often each role was killed.
-        pairs: How many of the kills were of two roles at once.
-        ended: How the disturbed runs ended.
-        triggers: How many triggers a kill took until the table was as its source.
+        roles: The number of kills of each role.
+        pairs: The number of kills of two roles at once.
+        ended: The results of the disturbed runs.
+        triggers: The number of triggers after a kill until the table matched its source.
     """
 
     roles: Counter[str] = field(default_factory=Counter)
@@ -23,14 +23,14 @@ class Results:
     triggers: Counter[int] = field(default_factory=Counter)
 
     def line(self) -> str:
-        """Say it in one line; empty, where none was made."""
+        """Return a summary line; empty if nothing was killed."""
         count = sum(self.triggers.values())
         if not count:
             return ""
-        needed = ", ".join(f"{self.triggers[number]} after {number}" for number in sorted(self.triggers))
+        needed = ", ".join(f"{number} for {self.triggers[number]}" for number in sorted(self.triggers))
         return (
             f"random kills: {count}, {self.pairs} of them of two roles at once ({_text(self.roles)});"
-            f" the runs: {_text(self.ended)}; whole by itself after so many triggers: {needed}"
+            f" results of the runs: {_text(self.ended)}; triggers until the table was complete: {needed}"
         )
 
 

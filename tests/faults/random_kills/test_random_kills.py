@@ -1,4 +1,4 @@
-"""Roles are killed at random moments of a run: a reader sees old, then new; the next triggers do the rest."""
+"""Roles are killed at random moments of a run: readers see old, then new rows, and triggers complete it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [FULL, pytest.mark.cluster, pytest.mark.s3]
 _MOST_TRIGGERS = 6
 
 
-def test_a_kill_is_made_good_by_the_next_triggers(kill: Kill, arena_of: ArenaOf) -> None:
+def test_the_next_triggers_recover_from_a_kill(kill: Kill, arena_of: ArenaOf) -> None:
     arena = arena_of(kill.store)
     table = arena.table_of(kill.mode)
     table.is_sound = False
@@ -45,7 +45,7 @@ def _disturbed(kill: Kill, arena: Arena, table: WatchedTable, reader: Reader) ->
     runner.start(table.name, kill.halt)
     runner.wait_paused()
     if kill.later_polls:
-        runner.go_on()
+        runner.resume()
         reader.try_until(reader.tries + kill.later_polls)
     others = [role for role in pinot.roles if role in kill.roles]
     if RUN in kill.roles:
@@ -55,7 +55,7 @@ def _disturbed(kill: Kill, arena: Arena, table: WatchedTable, reader: Reader) ->
         pinot.kill(role)
     try:
         if RUN not in kill.roles and not kill.later_polls:
-            runner.go_on()
+            runner.resume()
         reader.try_until(reader.tries + kill.back_polls)
     finally:
         for role in others:

@@ -1,4 +1,4 @@
-"""Minions hosted in Python that come and go: started and killed as a test wants."""
+"""Minions hosted in Python that a test starts and kills as needed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SESSION_TIMEOUT_MS = 4000
 
 
 class Crew:
-    """Minions of a tag of their own; each start of one is another instance of the cluster.
+    """Minions with a dedicated tag; each start adds a new instance to the cluster.
 
     Args:
         pinot: The cluster.
         folder: For logs and work files.
-        tag: Theirs alone.
-        seed: Decides who is killed.
-        release: Their code.
+        tag: Their tag, used by no other minion.
+        seed: Determines which minion is killed.
+        release: The release that they run.
     """
 
     def __init__(
@@ -41,21 +41,21 @@ class Crew:
 
     @property
     def size(self) -> int:
-        """How many processes run."""
+        """The number of running processes."""
         return sum(process.poll() is None for process in self._processes)
 
     def grow(self, size: int) -> None:
-        """Start minions until there are so many; they join when they are ready."""
+        """Start minions up to this number; they join when they are ready."""
         while self.size < size:
             self._start()
 
     def shrink(self, size: int) -> None:
-        """Kill -9 of one after the other, by chance, until there are so many."""
+        """Kill random minions with -9 until this many are left."""
         while self.size > size:
             self.kill_one()
 
     def kill_one(self) -> None:
-        """Kill -9 of one, by chance."""
+        """Kill a random minion with -9."""
         process = self._random.choice([each for each in self._processes if each.poll() is None])
         process.kill()
         process.wait()

@@ -1,4 +1,4 @@
-"""Minions are scaled from zero, to zero and up again in a session, and killed: each row is there once."""
+"""Minions are scaled from zero, to zero and up again during a session, and killed: each row is there once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_TRIGGERS = 6
 @pytest.mark.parametrize(
     ("minions", "files", "per_subtask"), [(2, 120, 10), pytest.param(10, 10_000, 50, marks=FULL)]
 )
-def test_no_row_is_lost_or_doubled(
+def test_no_row_is_lost_or_duplicated(
     request: pytest.FixtureRequest,
     pinot: PinotCluster,
     ingestion_table: IngestionTable,
@@ -80,9 +80,9 @@ def test_no_row_is_lost_or_doubled(
             crew.grow(minions)
             wait_staged(files // 10)
             crew.shrink(0)
-            wait_for(lambda: live() == 0, "the cluster to see that all minions are gone")
+            wait_for(lambda: live() == 0, "the cluster to notice that all minions are gone")
             left = staged()
-            assert left < files, "the session was over before the last minion went"
+            assert left < files, "the session ended before the last minion was killed"
             assert running.poll() is None, ended(running)
             assert table.segments() == []
 
@@ -111,7 +111,7 @@ def _is_further(running: subprocess.Popen[str], staged: Callable[[], int], goal:
 
 
 def _until_switched(table: IngestionTable, ran: Ran) -> Ran:
-    """A subtask whose minion died three times is left to the next trigger."""
+    """Trigger again while runs fail: a subtask whose minion died three times is left to the next trigger."""
     for _ in range(_MOST_TRIGGERS):
         if ran.code == 0:
             return ran

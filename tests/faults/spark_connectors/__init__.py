@@ -1,1 +1,1 @@
-"""Faults put on writes of ``format("pinot")``."""
+"""Faults injected into writes with ``format("pinot")``."""

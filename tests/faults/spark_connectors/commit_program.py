@@ -1,7 +1,7 @@
-"""What Spark's processes do in a write by one task, in one process that can be killed at each step.
+"""Does what Spark's processes do in a write with one task, in one process that can be killed at each step.
 
 A step is something that the driver's processes change: a call of the controller, or the deletion of staged
-segments. One line of JSON on stdin tells what to write::
+segments. One line of JSON on stdin defines what to write::
 
     {"options": {...}, "overwrite": true or false, "ids": [FIRST, END],
      "halt": null or {"how": "kill", "when": "before" or "after", "step": NAME, "nth": N, "since": null}}
@@ -38,7 +38,7 @@ STEPS = Steps(_no_pause)
 
 @dataclass(frozen=True)
 class SteppedOptions(WriteOptions):
-    """Options whose clients' calls are steps."""
+    """Options whose client calls are steps."""
 
     def client(self) -> ControllerClient:
         return ControllerClient(self.controller_config(), session=SteppedHttp(STEPS))
@@ -72,7 +72,7 @@ def main() -> None:
     )
     batch = pa.RecordBatch.from_pydict({"id": pa.array(range(*order["ids"]), pa.int64())})
     commit(plan, [stage(plan, iter([batch]), 0)])
-    print(json.dumps(STEPS.done))  # noqa: T201  # what the test reads
+    print(json.dumps(STEPS.done))  # noqa: T201  # read by the test
 
 
 if __name__ == "__main__":

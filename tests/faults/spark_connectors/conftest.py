@@ -21,7 +21,7 @@ PlaceOf = Callable[[str], Place]
 
 @pytest.fixture(scope="package")
 def victims(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victims]:
-    """Drivers to kill; they inherit the access to the deep store from the cluster's fixture."""
+    """Drivers to kill; they inherit access to the deep store from the cluster's fixture."""
     found = Victims(tmp_path_factory.mktemp("writes"))
     yield found
     found.close()
@@ -29,7 +29,7 @@ def victims(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="package")
 def place_of(pinot: PinotCluster, spark: SparkSession) -> Iterator[PlaceOf]:
-    """The table of a mode, made at first sight and after a row that failed; all are dropped at the end."""
+    """The tables by mode, created on first use and after a failed row; all are dropped at the end."""
     made: list[Place] = []
     places: dict[str, Place] = {}
     with FaultyHttp(pinot.controller_url) as proxy, pinot.client() as client, pinot.broker() as broker:

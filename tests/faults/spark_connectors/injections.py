@@ -1,4 +1,4 @@
-"""How faults are put on a write."""
+"""Injects faults into a write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.faulty_http import FaultyHttp, Rule
 
 
 class Injection(Protocol):
-    """A write with a fault."""
+    """A way to write with a fault."""
 
     def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
         """Write the ids once, with the fault."""
@@ -26,25 +26,25 @@ class Injection(Protocol):
 
 @dataclass(frozen=True)
 class Http:
-    """A fault of a call in a commit of Spark's.
+    """A fault of a call in a commit by Spark.
 
     Attributes:
-        put: Puts it on; the last argument is the raw table name.
-        told: What the error says; None: there is none.
+        put: Installs the fault; the last argument is the raw table name.
+        message: Expected in the error; None: no error is expected.
     """
 
     put: Callable[[FaultyHttp, str], Rule]
-    told: str | None = None
+    message: str | None = None
 
     def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
-        """Write by Spark."""
+        """Write with Spark."""
         rule = self.put(place.proxy, place.table.name)
         options = {"writeId": write_id, "controller": place.proxy.url}
         try:
-            if self.told is None:
+            if self.message is None:
                 place.write(ids, mode, **options)
             else:
-                with pytest.raises(Exception, match=self.told):
+                with pytest.raises(Exception, match=self.message):
                     place.write(ids, mode, **options)
         finally:
             place.proxy.lift_all()
@@ -53,12 +53,12 @@ class Http:
 
 @dataclass(frozen=True)
 class InTurn:
-    """Writes with faults, one after the other."""
+    """Consecutive writes with faults."""
 
     injections: tuple[Injection, ...]
 
     def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
-        """Write as often."""
+        """Write once per fault."""
         for injection in self.injections:
             injection.run(place, victims, ids, mode, write_id)
 
@@ -70,7 +70,7 @@ class Killed:
     halt: Halt
 
     def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
-        """Write by a process that is killed."""
+        """Write with a process that is killed."""
         victim = victims.take()
         victim.write(ids, place.options(write_id), overwrite=mode == "overwrite", halt=self.halt)
         victims.prepare()
@@ -80,12 +80,12 @@ class Killed:
 
 @dataclass(frozen=True)
 class KilledInCall:
-    """kill -9 of the driver when the controller has applied a call, whose reply it does not see."""
+    """kill -9 of the driver after the controller applied a call, before the reply arrives."""
 
     key: str
 
     def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
-        """Write by a process that is killed."""
+        """Write with a process that is killed."""
         rule = place.proxy.hold_reply("POST", self.key.format(raw=place.table.name))
         victim = victims.take()
         try:
@@ -100,12 +100,12 @@ class KilledInCall:
 
 @dataclass(frozen=True)
 class CommitProcessKilled:
-    """kill -9 of the Python process in which Spark commits, when a call is applied: Spark then aborts."""
+    """kill -9 of the Python process in which Spark commits, after a call was applied: Spark then aborts."""
 
     key: str
 
     def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
-        """Write by Spark."""
+        """Write with Spark."""
         rule = place.proxy.hold_reply("POST", self.key.format(raw=place.table.name))
 
         def kill() -> None:
@@ -123,7 +123,7 @@ class CommitProcessKilled:
 
 
 def _commit_processes() -> list[psutil.Process]:
-    """Those of this test session's Spark; they are forked from one that stays."""
+    """Return the commit processes of this test session's Spark, which are forked from a permanent one."""
     found = [
         process
         for process in psutil.Process().children(recursive=True)
@@ -137,10 +137,10 @@ def _commit_processes() -> list[psutil.Process]:
 
 @dataclass(frozen=True)
 class LateStart:
-    """kill -9 of the driver while its first call is on its way, which arrives after the next write."""
+    """kill -9 of the driver while its first call is in transit, which arrives after the next write."""
 
     def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
-        """Write by a process that is killed, then by Spark."""
+        """Write with a process that is killed, then with Spark."""
         rule = place.proxy.hold("POST", f"segments/{place.table.name}/startReplaceSegments")
         victim = victims.take()
         try:

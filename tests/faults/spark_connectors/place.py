@@ -1,4 +1,4 @@
-"""A table whose ids tell which writes are in it, and a reader that looks at it all the time."""
+"""A table whose ids show which writes are in it, and a reader that queries it continuously."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _EIGHT_DAYS_S = 8 * 24 * 3600.0
 
 
 def state_of(*ids: range) -> State:
-    """Count and sum of the ids."""
+    """Return count and sum of the ids."""
     return sum(map(len, ids)), float(sum(map(sum, ids)))
 
 
 @dataclass
 class Place:
-    """A table whose rows are those of some writes.
+    """A table with the rows of some writes.
 
     Attributes:
         proxy: Before the controller; writes with a fault use it.
@@ -55,7 +55,7 @@ class Place:
         return state_of(*self.held)
 
     def options(self, write_id: str) -> dict[str, str]:
-        """Of a write of two segments through the proxy."""
+        """Options of a write of two segments through the proxy."""
         return {
             **self.table.options,
             "controller": self.proxy.url,
@@ -65,12 +65,12 @@ class Place:
         }
 
     def write(self, ids: range, mode: str, **options: str) -> None:
-        """Write by Spark."""
+        """Write with Spark."""
         frame = self.spark.range(ids.start, ids.stop, 1, 1)
         self.table.write(frame, mode, maxNumRecordsPerSegment="10", createTable="true", **options)
 
     def free_lock(self) -> None:
-        """As if the session's timeout had passed, after which a dead driver's lock is free."""
+        """Simulate the expiry of the session, which releases the lock of a dead driver."""
         pinot = self.table.pinot
         expire_children(
             pinot.zookeeper_address,
@@ -79,7 +79,7 @@ class Place:
 
 
 def sweep_much_later(table: SparkTable) -> None:
-    """What the next write does, after a time that no live write is without a new file."""
+    """Sweep as the next write does, after a time longer than any live write is without a new file."""
     options = parse_options(WriteOptions, table.options)
     plan = WritePlan.make(options, StructType([StructField("id", LongType())]), overwrite=False)
     clock = FakeClock(time.time() + _EIGHT_DAYS_S)
@@ -88,13 +88,13 @@ def sweep_much_later(table: SparkTable) -> None:
 
 
 def in_progress(table: SparkTable) -> list[str]:
-    """Lineage entries."""
+    """Return the lineage entries."""
     entries = table.client.lineage.list(table.typed)
     return [entry.entry_id for entry in entries if entry.state is LineageState.IN_PROGRESS]
 
 
 def assert_clean(table: SparkTable) -> None:
-    """There is nothing but what is served, and what it has replaced; what is deleted goes in some moments."""
+    """Wait until only the served segments and those that they replaced are left."""
     assert table.staged() == []
     assert in_progress(table) == []
     replaced = {
@@ -108,12 +108,12 @@ def assert_clean(table: SparkTable) -> None:
         everything = set(table.client.segments.list(table.typed, exclude_replaced=False))
         return everything - replaced - set(table.segments())
 
-    wait_for(lambda: not left(), "segments that are of no use to be gone")
+    wait_for(lambda: not left(), "unused segments to be deleted")
 
 
 @contextmanager
 def watched(table: SparkTable, *whole: State) -> Iterator[Reader]:
-    """A second reader that must never see anything but these."""
+    """Run a second reader, which must see only these states."""
     with BrokerClient([table.pinot.broker_url]) as broker:
         reader = Reader(broker, f"select count(*), sum(id) from {table.name}")
         reader.start()
@@ -123,5 +123,5 @@ def watched(table: SparkTable, *whole: State) -> Iterator[Reader]:
             reader.stop()
     assert (reader.errors, reader.partials) == ([], [])
     assert reader.polls
-    assert len(reader.seen) == len(set(reader.seen)), f"it went back: {reader.seen}"
+    assert len(reader.seen) == len(set(reader.seen)), f"an older state was seen again: {reader.seen}"
     assert not TALLY.add(reader.polls, reader.seen, set(whole))

@@ -1,4 +1,4 @@
-"""The fault table of writes: each row is one place where a fault is put in, and what has to come of it."""
+"""The fault table of writes: each row is a point where a fault is injected, and the expected result."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Row:
     """One fault.
 
     Attributes:
-        point: Where it is put in.
-        mode: Of the write.
-        applied: Whether the write with the fault has brought its rows.
-        leaves_staged: Whether nothing but time tells that what it has staged is not needed any more.
-        creates: Whether the write makes its table, with ``createTable``.
+        point: Where the fault is injected.
+        mode: The mode of the write.
+        applied: Whether the write with the fault has added its rows.
+        leaves_staged: Whether only the age of its staged files shows that they are no longer needed.
+        creates: Whether the write creates its table, with ``createTable``.
         ci: Whether it is tested without ``--full``.
     """
 
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def place(self) -> str:
-        """What tables the write is for."""
+        """The kind of table to which it writes."""
         return NEW_TABLE if self.creates else self.mode
 
     @property
@@ -52,15 +52,15 @@ class Row:
 
 
 START, PUSH, END = "segments/{raw}/startReplaceSegments", "v2/segments", "segments/{raw}/endReplaceSegments"
-# What a driver changes in a commit of two segments, in its order.
+# What a driver changes in a commit of two segments, in order.
 STEPS = (
     *(("POST startReplaceSegments", 1), ("POST push", 1), ("POST push", 2)),
     *(("POST endReplaceSegments", 1), ("delete staging", 1)),
 )
 KEYS = {"POST startReplaceSegments": START, "POST push": PUSH, "POST endReplaceSegments": END}
-# And before, with `createTable`.
+# Before that, with `createTable`.
 MAKING = ("POST schemas", "POST tables")
-# What the next write changes to take a killed one back.
+# What the next write changes to revert a killed one.
 UNDOING = {
     "POST revertReplaceSegments": "segments/{raw}/revertReplaceSegments",
     "POST delete": "segments/{raw}_OFFLINE/delete",
@@ -138,7 +138,7 @@ def _kills_in_the_making() -> Iterator[Row]:
 
 
 def _lost_and_blind(proxy: FaultyHttp, raw: str) -> Rule:
-    """The reply of the end is lost, and from then on the lineage cannot be read."""
+    """Lose the reply of the end, and make the lineage unreadable from then on."""
     rule = proxy.drop_reply("POST", END.format(raw=raw))
     proxy.answer(503, "GET", f"segments/{raw}/lineage", since=rule)
     return rule

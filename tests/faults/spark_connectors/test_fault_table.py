@@ -1,4 +1,4 @@
-"""Each row of the fault table: readers see old or new rows, the next write mends it, nothing stays."""
+"""Each row of the fault table: readers see old or new rows, the next write recovers, nothing is left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 
 
 def test_fault(row: Row, place_of: PlaceOf, victims: Victims) -> None:
-    """A commit that fails is followed by an abort, which takes nothing back that was applied."""
+    """A failed commit is followed by an abort, which does not undo anything that was applied."""
     place = place_of(row.place)
     place.is_sound = False
     old = place.held
@@ -30,7 +30,7 @@ def test_fault(row: Row, place_of: PlaceOf, victims: Victims) -> None:
         row.injection.run(place, victims, ids, row.mode, write_id)
         if not row.creates:
             place.table.wait_rows("count(*), sum(id)", state_of(*(new if row.applied else old)))
-        # The same once more: made, or found to be made.
+        # The same write once more: applied now, or found to be applied.
         place.write(ids, row.mode, writeId=write_id)
         place.held = new
         assert place.table.query("count(*), sum(id)") == [place.state]
@@ -46,7 +46,7 @@ def test_fault(row: Row, place_of: PlaceOf, victims: Victims) -> None:
     place.is_sound = not row.creates
 
 
-def test_the_table_has_each_change_of_a_write(place_of: PlaceOf, victims: Victims) -> None:
+def test_the_fault_table_covers_each_change_of_a_write(place_of: PlaceOf, victims: Victims) -> None:
     place = place_of(NEW_TABLE)
     writer = victims.take()
     writer.write(range(20), place.options("undisturbed"), overwrite=False, halt=None)

@@ -1,4 +1,4 @@
-"""Tasks that fail: their rows come once or not at all, and nothing of them is left."""
+"""Failing tasks: their rows are added once or not at all, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 
 
 def failing(frame: DataFrame, attempts: int) -> DataFrame:
-    """Let the second task fail in its first attempts, when it has staged most of its rows."""
+    """Let the first attempts at the second task fail after staging most of its rows."""
 
     def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -31,10 +31,10 @@ def failing(frame: DataFrame, attempts: int) -> DataFrame:
 
 
 def test_tasks_that_fail(spark: SparkSession, make_table: MakeTable) -> None:
-    """Both attempts at a task stage segments, and the commit gets those of the second alone.
+    """Both attempts at a task stage segments, and the commit gets only those of the second.
 
-    A job whose task fails for good is aborted; nobody tells the abort what the failed attempts have staged.
-    The job's other task may outlive it: what it stages then is of a dead write.
+    A job whose task fails finally is aborted; the abort is not told what the failed attempts have staged.
+    The job's other task may outlive it: what it stages then belongs to a dead write.
     """
     table = make_table(SCHEMA)
     frame = spark.range(0, 12_000, 1, 2)

@@ -1,4 +1,4 @@
-"""Drivers that are killed in their writes; each is started before it is wanted, since a JVM takes seconds."""
+"""Drivers that are killed during writes, started in advance, since a JVM takes seconds."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Victim(Program):
         super().__init__("tests.faults.spark_connectors.commit_program", log=log)
 
     def write(self, ids: range, options: Mapping[str, str], *, overwrite: bool, halt: Halt | None) -> None:
-        """Begin to write, up to the halt, where it kills itself."""
+        """Start to write; the process kills itself at the halt."""
         order = {"options": dict(options), "overwrite": overwrite, "ids": [ids.start, ids.stop]}
         self.send({**order, "halt": halt.order("kill") if halt else None})
 
     def assert_killed(self) -> None:
-        """Wait until it was killed at its halt."""
+        """Wait until the process was killed at its halt."""
         self.process.communicate(timeout=HANGS_AFTER_S)
         assert self.process.returncode == -signal.SIGKILL, f"it was not killed: {self.said()}"
 
     def steps(self) -> list[str]:
-        """Wait until it has come to its end; returns what it did."""
+        """Wait for the end of the process; return what it did."""
         out, _ = self.process.communicate(timeout=HANGS_AFTER_S)
         assert self.process.returncode == 0, self.said()
         done: list[str] = json.loads(out.splitlines()[-1])
@@ -36,7 +36,7 @@ class Victim(Program):
 
 
 class Victims:
-    """All of a test session."""
+    """All drivers of a test session."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -44,7 +44,7 @@ class Victims:
         self._spare: Victim | None = None
 
     def prepare(self) -> None:
-        """Begin to start the next one."""
+        """Start the next one in the background."""
         if self._spare is None:
             self._started += 1
             self._spare = Victim(self._folder / f"write-{self._started}.log")

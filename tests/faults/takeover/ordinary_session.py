@@ -1,4 +1,4 @@
-"""Holds an ephemeral znode by a session of the usual time, with a sign of life every moment, until killed."""
+"""Owns an ephemeral znode in a session with the usual timeout and frequent heartbeats, until it is killed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Processes of ``pinotctl`` that are one of several, and what ZooKeeper says of the order of events.
+"""Several ``pinotctl`` processes with the same role, and the order of events according to ZooKeeper.
 
-No limit in seconds: a session of the usual time falls silent just before the holder is killed, and ZooKeeper
-must still have that when it takes the lease from the killed one.
+There is no limit in seconds: the owner of a session with the usual timeout is killed just before the holder,
+and that session must still exist when ZooKeeper takes the lease from the killed holder.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tests.support.wait import wait_for
 __all__ = ["SESSION_S", "OrdinarySession", "Several", "standing"]
 
 SESSION_S = 4.0
-"""Asked for here; with a tick of 2 s ZooKeeper ends such a session within 6 s, and a usual one after 10."""
+"""Requested here; with a tick of 2 s ZooKeeper ends such a session within 6 s, and a usual one after 10."""
 
 _REPOSITORY = Path(__file__).parents[3]
 
 
 def standing(store: PropertyStore, name: str) -> list[Standing]:
-    """Who stands in line for a lease or a lock, the holder first."""
+    """Return the queue for a lease or a lock, the holder first."""
     return [each for each in read_standing(store) if each.name == name]
 
 
 class OrdinarySession:
-    """A process with a session of the usual time, killed together with a holder."""
+    """A process with a session of the usual timeout, killed together with a holder."""
 
     def __init__(self, store: PropertyStore) -> None:
         self._store = store
@@ -54,9 +54,9 @@ class OrdinarySession:
             self._process.communicate()
 
     def ended_in(self) -> int:
-        """ZooKeeper's number of the transaction that ended it; waits for that."""
+        """Wait for the end of the session; returns ZooKeeper's number of the transaction that ended it."""
         children = self._store.connection.read_children
-        wait_for(lambda: not children(self._folder).names, "the end of a session of the usual time")
+        wait_for(lambda: not children(self._folder).names, "the end of a session of the usual timeout")
         return children(self._folder).zxid
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class OrdinarySession:
 
 
 class Several:
-    """Processes that do the same; each with a log of what it says."""
+    """Processes with the same role, each with a log of its output."""
 
     def __init__(self, folder: Path, controller_url: str, *words: str) -> None:
         self._folder = folder
@@ -79,24 +79,24 @@ class Several:
         return process
 
     def log(self, process: subprocess.Popen[bytes]) -> str:
-        """What a process has said."""
+        """Return the output of a process."""
         return (self._folder / f"{self._processes.index(process)}.log").read_text(errors="replace")
 
-    def wait_said(self, process: subprocess.Popen[bytes], text: str) -> None:
-        def said() -> bool:
+    def wait_logged(self, process: subprocess.Popen[bytes], text: str) -> None:
+        def logged() -> bool:
             assert process.poll() is None, self.log(process)
             return text in self.log(process)
 
-        wait_for(said, f"{text!r} of {process.args!r}")
+        wait_for(logged, f"{process.args!r} to log {text!r}")
 
     def wait_in_line(self, store: PropertyStore, name: str, *processes: subprocess.Popen[bytes]) -> None:
-        """Wait until these stand in line, in this order."""
+        """Wait until these are queued in this order."""
 
         def there() -> bool:
             found = [each.holder.pid for each in standing(store, name) if each.holder]
             return found == [each.pid for each in processes]
 
-        wait_for(there, f"{[each.pid for each in processes]} in line for {name}")
+        wait_for(there, f"{[each.pid for each in processes]} to be queued for {name}")
 
     def close(self) -> None:
         for process in self._processes:

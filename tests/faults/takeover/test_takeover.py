@@ -1,6 +1,6 @@
-"""kill -9 of the one that works, of two schedulers, watches, key coordinators: the next one takes over.
+"""kill -9 of the active one of two schedulers, watches or key coordinators: the standby takes over.
 
-In less than the time of a usual session, by ZooKeeper's own account: see ``place``.
+It takes less than the usual session timeout according to ZooKeeper itself: see ``place``.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ def kill_and_take_over(
     name: str,
     processes: tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]],
 ) -> None:
-    """Kill the first, and see the second hold the lease by the place that it had before."""
+    """Kill the first, and assert that the second gets the lease with the place it had in the queue."""
     first, second = processes
     before = standing(store, name)
     usual.kill()
     first.kill()
     first.wait()
     several.wait_in_line(store, name, second)
-    # Nobody has come since: what changed last was that the killed one went.
+    # No other process has joined, so the last change is the removal of the killed one.
     line = store.connection.read_children(f"/{store.cluster_name}/PINOT_PLUGINS/leases/{name}")
     assert [each.number for each in standing(store, name)] == [before[1].number]
-    several.wait_said(second, "takes over")
+    several.wait_logged(second, "takes over")
     assert line.zxid > before[1].number
-    assert line.zxid < usual.ended_in(), "a usual session that was silent for longer was ended earlier"
+    assert line.zxid < usual.ended_in(), "a usual session with an earlier last heartbeat had ended before"
 
 
 def test_a_scheduler_takes_over_in_the_middle_of_a_run(
@@ -91,7 +91,7 @@ def test_a_scheduler_takes_over_in_the_middle_of_a_run(
     first = schedulers.start()
     schedulers.wait_in_line(store, "scheduler", first)
     second = schedulers.start()
-    schedulers.wait_said(second, f"stands by: {standing(store, 'scheduler')[0].holder}")
+    schedulers.wait_logged(second, f"stands by: {standing(store, 'scheduler')[0].holder}")
     wait_for(lambda: table.count() == 10, "the rows of the first file")
 
     sessions = SessionStore(store, table.with_type)
@@ -115,7 +115,7 @@ def test_a_scheduler_takes_over_in_the_middle_of_a_run(
     assert table.value("select sum(id) from {t}") == sum(range(20_010))
 
 
-def test_a_scheduler_that_is_told_to_end_leaves_its_lease_at_once(
+def test_a_stopping_scheduler_releases_its_lease_at_once(
     store: PropertyStore, usual: OrdinarySession, several: MakeSeveral
 ) -> None:
     schedulers = several("scheduler")
@@ -126,9 +126,9 @@ def test_a_scheduler_that_is_told_to_end_leaves_its_lease_at_once(
     number = standing(store, "scheduler")[1].number
     first.send_signal(signal.SIGTERM)
     assert first.wait(300) == 0
-    # Its session was closed: it did not have to end by its time.
+    # Its session was closed, so nothing had to wait for its timeout.
     assert [each.number for each in standing(store, "scheduler")] == [number]
-    schedulers.wait_said(second, "takes over")
+    schedulers.wait_logged(second, "takes over")
 
 
 def test_a_watch_takes_over(store: PropertyStore, usual: OrdinarySession, several: MakeSeveral) -> None:
@@ -137,12 +137,12 @@ def test_a_watch_takes_over(store: PropertyStore, usual: OrdinarySession, severa
     watches = several("deepstore", "watch", "--audit-only", "--interval", "1")
     first = watches.start()
     watches.wait_in_line(store, name, first)
-    watches.wait_said(first, audited)
+    watches.wait_logged(first, audited)
     second = watches.start()
-    watches.wait_said(second, "stands by")
+    watches.wait_logged(second, "stands by")
     assert audited not in watches.log(second)
     kill_and_take_over(store, usual, watches, name, (first, second))
-    watches.wait_said(second, audited)
+    watches.wait_logged(second, audited)
 
 
 @pytest.mark.kafka
@@ -162,8 +162,8 @@ def test_a_key_coordinator_takes_over(
     first.wait()
     table.wait_lock(second)
     (held,) = standing(store, f"{table.full_name}/{LOCK}")
-    # It has tried again and again: its place is of the moment at which it took over.
-    assert held.number < usual.ended_in(), "a usual session that was silent for longer was ended earlier"
+    # It retried repeatedly, so its place dates from the moment at which it took over.
+    assert held.number < usual.ended_in(), "a usual session with an earlier last heartbeat had ended before"
     feed.write(500, 2)
     table.wait_passed(table.ends_of_input(), second)
     assert table.end(second) == 0

@@ -37,7 +37,7 @@ _TAG = "later_release"
 
 @pytest.fixture(scope="package")
 def later(tmp_path_factory: pytest.TempPathFactory) -> Release:
-    """A later release, which writes the next version of what these tests are about."""
+    """A later release, which writes the next version of the formats under test."""
     return make_later(tmp_path_factory.mktemp("later"), RAISED)
 
 
@@ -45,7 +45,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Release:
 def later_minions(
     pinot: PinotCluster, later: Release, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """The tag of a minion of the later release, which joins when it is ready: runs wait for it."""
+    """The tag of a minion of the later release, which joins once it is ready; runs wait for it."""
     crew = Crew(pinot, tmp_path_factory.mktemp("minions"), _TAG, release=later)
     crew.grow(1)
     yield _TAG
@@ -54,7 +54,7 @@ def later_minions(
 
 @pytest.fixture
 def other_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
-    """A second table that is not created yet; dropped after the test."""
+    """A second table, not created yet; dropped after the test."""
     with new_table(pinot) as table:
         yield table
 
@@ -67,7 +67,7 @@ def controller_proxy(pinot: PinotCluster) -> Iterator[FaultyHttp]:
 
 @pytest.fixture
 def schedulers(pinot: PinotCluster, tmp_path: Path) -> Iterator[Several]:
-    """Schedulers of either release, each with a log of its own."""
+    """Schedulers of either release, each with its own log."""
     several = Several(tmp_path, pinot.controller_url, "scheduler", "--refresh", "1")
     yield several
     several.close()

@@ -1,4 +1,4 @@
-"""Two releases side by side: the formats that differ, what is in ZooKeeper, runs that are cut off."""
+"""Two releases side by side: formats that differ, the content of ZooKeeper, interrupted runs."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ RAISED = (
     *(SESSION_FORMAT, GROUP_FORMAT, NAMES_FORMAT, SUBTASK_FORMAT, FIRED_FORMAT),
     *(HOLDER_FORMAT, PAUSE_FORMAT, PLAN_FORMAT, INVENTORY_FORMAT),
 )
-"""What the later release writes in its next version."""
+"""The formats of which the later release writes the next version."""
 
 Znodes = Mapping[str, tuple[bytes, int]]
 """Content and version by path."""
 
 
 def pinotctl(release: Release, pinot: PinotCluster, *words: str) -> Ran:
-    """Run a command of a release to its end."""
+    """Run a command of a release and wait for its end."""
     return ended(release.start(*words, controller=pinot.controller_url))
 
 
 def refusal(what: Format, where: str) -> str:
-    """The sentence with which this release refuses a record of the next version."""
+    """The error of this release for a record of the next version."""
     reads = f"{what.oldest} to {what.version}" if what.oldest < what.version else f"version {what.version}"
     return (
         f"{what.name} in {where} is of format version {what.version + 1}, but this process (pinot-plugins "
@@ -55,14 +55,14 @@ def refusal(what: Format, where: str) -> str:
 
 
 def assert_refused(ran: Ran, what: Format, where: str) -> None:
-    """The command has failed with that sentence, and has written nothing else but notes."""
+    """Assert that the command failed with that error and wrote nothing to stdout."""
     assert (ran.code, ran.out) == (1, ""), ran
     assert ran.err.splitlines()[-1] == f"Error: {refusal(what, where)}"
     assert "Traceback" not in ran.err
 
 
 def znodes(store: PropertyStore, path: str) -> Znodes:
-    """All that is at and below a path of the property store."""
+    """Everything at and below a path of the property store."""
     return dict(_znodes(store, f"/{store.cluster_name}/PROPERTYSTORE{path}"))
 
 
@@ -75,7 +75,7 @@ def _znodes(store: PropertyStore, path: str) -> Iterator[tuple[str, tuple[bytes,
 
 
 def delete_znode(pinot: PinotCluster, path: str) -> None:
-    """Delete a record of the property store as docs/upgrades.md says, by the controller's own REST API."""
+    """Delete a record of the property store by the controller's REST API, as in docs/upgrades.md."""
     requests.delete(
         f"{pinot.controller_url}/zk/delete",
         params={"path": f"/{pinot.cluster_name}/PROPERTYSTORE{path}"},
@@ -84,14 +84,14 @@ def delete_znode(pinot: PinotCluster, path: str) -> None:
 
 
 class Sessions:
-    """The sessions of a table as they are written, whatever their version; runs of it that are cut off.
+    """The stored sessions of a table, whatever their version, and interrupted runs of it.
 
     Args:
         table: The table.
         pinot: The cluster.
         store: Its property store.
-        controller: Before the controller, for the runs that are cut off.
-        s3: Before the S3 server that has the table's source.
+        controller: The proxy in front of the controller, for the interrupted runs.
+        s3: The proxy in front of the S3 server with the table's source.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Sessions:
         return sorted(self._store.children(self.path))
 
     def last(self) -> Mapping[str, str]:
-        """The fields of the last one."""
+        """The fields of the latest one."""
         return self._fields(f"{self.path}/{self.ids()[-1]}")
 
     def files(self) -> list[Mapping[str, str]]:
@@ -123,7 +123,7 @@ class Sessions:
         return [self._fields(f"{groups}/{name}") for name in sorted(self._store.children(groups))]
 
     def statuses(self) -> list[str]:
-        """What became of its files."""
+        """The statuses of its files."""
         return [
             entry.get("status", "pending")
             for fields in self.files()
@@ -132,14 +132,14 @@ class Sessions:
 
     @contextmanager
     def killed_reading(self, release: Release) -> Iterator[None]:
-        """Kill a run while a subtask of it reads the source; the subtask goes on after the block."""
+        """Kill a run while one of its subtasks reads the source; the subtask continues after the block."""
         assert self._s3 is not None
         with self._killed(release, self._s3.hold("GET", "*/in/*", times=None)):
             yield
 
     @contextmanager
     def killed_switching(self, release: Release) -> Iterator[None]:
-        """Kill a run in its switch, before it reads that its lineage entry was opened."""
+        """Kill a run in its switch, before it reads the response that its lineage entry was opened."""
         assert self._controller is not None
         call = f"segments/{self._table.name}/startReplaceSegments"
         with self._killed(release, self._controller.hold_reply("POST", call)):
@@ -150,7 +150,7 @@ class Sessions:
         assert self._controller is not None
         run = release.start("task", "run", self._table.name, controller=self._controller.url)
         try:
-            # Its subtasks are known by then: who takes the session up waits for them.
+            # Its subtasks are recorded by then: whoever resumes the session waits for them.
             kill_when(
                 run,
                 lambda: held.was_hit and "taskName" in self.last(),

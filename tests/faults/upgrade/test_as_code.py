@@ -1,4 +1,4 @@
-"""What a later release has applied as code: refused by this one, and adopted after a roll-back."""
+"""Objects that a later release applied as code: this one refuses them, and adopts them after a rollback."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ pytestmark = [pytest.mark.cluster, FULL]
 
 @pytest.fixture
 def records(store: PropertyStore, unique_table: str) -> Iterator[str]:
-    """Where the records of an owner are; no owner's apply works beside one of a later release."""
+    """The path of an owner's records, which are deleted at the end, since they make other applies fail."""
     path = f"/PINOT_PLUGINS/as_code/{unique_table}"
     yield path
     with suppress(NotFoundError):
         store.delete(path, recursive=True)
 
 
-def test_what_was_applied(
+def test_applied_objects(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,

@@ -1,4 +1,4 @@
-"""A pause, and a recipe, of a later release: this one refuses them and leaves the table as it is."""
+"""A pause and a recipe of a later release: this one refuses them and leaves the table unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An upgrade and a roll-back in the middle of a session: kill -9 of a run of one release, then the other."""
+"""An upgrade and a rollback in the middle of a session: kill -9 of a run of one release, then the other."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Point:
     """Where a run is killed, and what the next one does.
 
     Attributes:
-        state: Of its session then.
-        outcome: Of the next run.
-        retries: How many there were at its end.
+        state: State of the session at that point.
+        outcome: Outcome of the next run.
+        retries: Number of retries at its end.
     """
 
     state: str
@@ -51,7 +51,7 @@ SWITCHING = Point("SWITCH", "switch_finished", 0)
 
 @pytest.fixture
 def table(ingestion_table: IngestionTable, source: Source, later_minions: str) -> IngestionTable:
-    """A table with files to ingest, each of which is a subtask; minions are upgraded before runs are."""
+    """A table with files to ingest, each a subtask; minions are upgraded before runs are."""
     source.put(*FILES)
     return ingestion_table.create().register(
         source.uri,
@@ -86,7 +86,7 @@ def state_of(sessions: Sessions) -> tuple[str, str, str]:
 
 
 def assert_ended(table: IngestionTable, sessions: Sessions, ran: Ran, point: Point) -> None:
-    """A run of the later release has ended the one session that there is: each row is there once."""
+    """A run of the later release has completed the only session, and each row is there once."""
     (session,) = sessions.ids()
     report = ran.report
     assert (report["outcome"], report["session"]) == (point.outcome, session)
@@ -99,7 +99,7 @@ def assert_ended(table: IngestionTable, sessions: Sessions, ran: Ran, point: Poi
 
 
 @pytest.mark.parametrize("point", [READING, SWITCHING], ids=["reading", "switching"])
-def test_the_later_release_ends_what_this_one_began(
+def test_the_later_release_ends_a_session_of_this_one(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,
@@ -116,7 +116,7 @@ def test_the_later_release_ends_what_this_one_began(
     assert_ended(table, sessions, ran, point)
     assert {answer for answer in reader.seen if answer and answer[0]} == {whole(FILES)}
     assert reader.errors == []
-    # What its minion has written is still what the run of this release could have read.
+    # Its minion has still written what the run of this release could have read.
     assert {fields["format"] for fields in sessions.files()} == {NOW}
     wait_nothing_left(table, pinot, store)
 
@@ -124,7 +124,7 @@ def test_the_later_release_ends_what_this_one_began(
 @pytest.mark.parametrize(
     "point", [READING, pytest.param(SWITCHING, marks=FULL)], ids=["reading", "switching"]
 )
-def test_this_release_leaves_alone_what_the_later_one_began(
+def test_this_release_does_not_touch_a_session_of_the_later_one(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,

@@ -1,4 +1,4 @@
-"""Minions of one release and runs of the other: why minions are upgraded first, and what needs no order."""
+"""Minions of one release and runs of the other: why minions are upgraded first, and when not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def table(ingestion_table: IngestionTable, shared_folder: Path) -> IngestionTable:
-    """A table with a file to ingest, by the minions of this release."""
+    """A table with a file to ingest, with minions of this release."""
     write_numbers(shared_folder, "a.csv", 0, 10)
     return ingestion_table.create().register(shared_folder, "csv", consistentPushMaxRetries="1")
 
@@ -27,7 +27,7 @@ def run(release: Release, pinot: PinotCluster, table: IngestionTable) -> Ran:
     return pinotctl(release, pinot, "task", "run", table.name, "--output", "json")
 
 
-def test_a_minion_refuses_subtasks_of_a_later_release_until_it_is_upgraded(
+def test_a_minion_rejects_subtasks_of_a_later_release_until_it_is_upgraded(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,
@@ -54,7 +54,7 @@ def test_a_minion_refuses_subtasks_of_a_later_release_until_it_is_upgraded(
     assert (table.count(), table.value("select sum(id) from {t}")) == (10, sum(range(10)))
 
 
-def test_a_release_without_new_formats_needs_no_order_and_goes_back_as_it_came(
+def test_a_release_without_new_formats_can_be_installed_and_rolled_back_in_any_order(
     pinot: PinotCluster, table: IngestionTable, shared_folder: Path, tmp_path: Path
 ) -> None:
     other = make_later(tmp_path / "other")

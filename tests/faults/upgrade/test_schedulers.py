@@ -1,4 +1,4 @@
-"""Schedulers of both releases in one line: an upgrade, and a roll-back by the steps of docs/upgrades.md."""
+"""Schedulers of both releases in one queue: an upgrade, and a rollback by the steps of docs/upgrades.md."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ ROWS = 10
 
 
 def in_line(release: Release, pinot: PinotCluster) -> list[tuple[str, int | None]]:
-    """Who stands in line for the schedulers' lease, as a release shows it: state and process."""
+    """State and process id of each process in the queue for the schedulers' lease, as a release shows it."""
     ran = pinotctl(release, pinot, "leases", "list", "--output", "json")
     assert ran.code == 0, ran
     return [(row["state"], row["pid"]) for row in json.loads(ran.out) if row["name"] == "scheduler"]
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """As a supervisor does; the run that goes on is ended first."""
+    """Stop a process as a supervisor does; the active run is completed first."""
     process.send_signal(signal.SIGTERM)
     assert process.wait(300) == 0
 
 
-def test_there_and_back(
+def test_upgrade_and_roll_back(
     pinot: PinotCluster,
     store: PropertyStore,
     later: Release,
@@ -55,7 +55,7 @@ def test_there_and_back(
         write_numbers(shared_folder, f"{number}.csv", number * ROWS, ROWS)
 
     def wait_ended(files: int, version: str) -> None:
-        """All rows are there, and the session that brought the last ones is over."""
+        """Wait until all rows are visible and the session that ingested the last ones is done."""
         wait_for(lambda: table.count() == files * ROWS, f"the rows of {files} files")
         wait_for(lambda: sessions.last()["state"] == "DONE", "the end of the session")
         assert table.value("select sum(id) from {t}") == sum(range(files * ROWS))
@@ -67,25 +67,25 @@ def test_there_and_back(
         shared_folder, "csv", schedule="* * * * * ?", minionInstanceTag=later_minions, minionWait="10m"
     )
     old = schedulers.start()
-    wait_ended(1, now)  # by a minion that is upgraded already
+    wait_ended(1, now)  # by a minion that has already been upgraded
 
     new = schedulers.start(later)
-    schedulers.wait_said(new, f"this scheduler stands by: {standing(store, 'scheduler')[0].holder}")
+    schedulers.wait_logged(new, f"this scheduler stands by: {standing(store, 'scheduler')[0].holder}")
     assert in_line(later, pinot) == [("holds", old.pid), ("stands_by", new.pid)]
     assert in_line(THIS, pinot) == [("holds", old.pid), ("stands_by", None)]
     stop(old)
-    schedulers.wait_said(new, "this scheduler takes over")
+    schedulers.wait_logged(new, "this scheduler takes over")
     put(1)
     wait_ended(2, following)
 
     back = schedulers.start()
-    schedulers.wait_said(back, "this scheduler stands by: a process of a later release holds the lease")
+    schedulers.wait_logged(back, "this scheduler stands by: a process of a later release holds the lease")
     stop(new)
-    schedulers.wait_said(back, "this scheduler takes over")
+    schedulers.wait_logged(back, "this scheduler takes over")
     put(2)
     left = znodes(store, f"/MINION_TASK_METADATA/{table.with_type}")
     refused = refusal(FIRED_FORMAT, trigger)
-    schedulers.wait_said(back, refused)
+    schedulers.wait_logged(back, refused)
     wait_for(lambda: schedulers.log(back).count("triggered by its schedule") >= 3, "more triggers")
     assert schedulers.log(back).count(refused) == 1
     assert znodes(store, f"/MINION_TASK_METADATA/{table.with_type}") == left

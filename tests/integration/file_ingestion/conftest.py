@@ -28,21 +28,21 @@ def finished_jobs_are_forgotten(pinot: PinotCluster) -> Iterator[None]:
 
 @pytest.fixture
 def ingestion_table(pinot: PinotCluster, unique_table: str) -> Iterator[IngestionTable]:
-    """A table that is not created yet; dropped after the test."""
+    """A table to be created by the test; dropped after it."""
     with pinot.client() as client, pinot.broker() as broker:
         yield IngestionTable(unique_table, client, broker, pinot.controller_url)
 
 
 @pytest.fixture(scope="module")
 def module_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
-    """A table for all tests of a module, not created yet; dropped after them."""
+    """A table for all tests of a module, to be created by them; dropped at the end."""
     with new_table(pinot) as table:
         yield table
 
 
 @contextmanager
 def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
-    """A table that is not created yet; dropped after the block."""
+    """Yield a table to be created in the block; drop it afterwards."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     with pinot.client() as client, pinot.broker() as broker:
         yield IngestionTable(name, client, broker, pinot.controller_url)
@@ -54,7 +54,7 @@ def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
 
 @pytest.fixture
 def shared_folder(pinot: PinotCluster, tmp_path: Path) -> Path:
-    """A source folder that the scheduler and the Python-hosted minion see under one path."""
+    """A source folder that the scheduler and the Python-hosted minion see under the same path."""
     folder = tmp_path / "source"
     folder.mkdir()
     return folder
@@ -64,7 +64,7 @@ def shared_folder(pinot: PinotCluster, tmp_path: Path) -> Path:
 def steered_scheduler(
     pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SteeredScheduler]:
-    """A scheduler of the session on a clock that tests move."""
+    """A scheduler for the session, with a clock that tests control."""
     scheduler = SteeredScheduler(pinot, tmp_path_factory.mktemp("scheduler") / "stderr.log")
     yield scheduler
     scheduler.close()
@@ -74,7 +74,7 @@ def steered_scheduler(
 def second_scheduler(
     pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SteeredScheduler]:
-    """Another one."""
+    """Another scheduler."""
     scheduler = SteeredScheduler(pinot, tmp_path_factory.mktemp("scheduler") / "stderr.log")
     yield scheduler
     scheduler.close()
@@ -95,6 +95,6 @@ def scene(
     ingestion_table: IngestionTable,
     steered_scheduler: SteeredScheduler,
 ) -> Iterator[Scene]:
-    """A table that is not made yet, and an empty source behind a proxy."""
+    """A table to be created by the test, and an empty source behind a proxy."""
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         yield Scene(pinot, ingestion_table, source, steered_scheduler, store)

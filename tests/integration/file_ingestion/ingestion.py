@@ -1,4 +1,4 @@
-"""What the tests of FileIngestionTask share: a table with the task, and the task run as a user runs it."""
+"""Shared by the tests of FileIngestionTask: a table with the task, and runs as users start them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NUMBERS_SCHEMA: Mapping[str, Any] = {
 
 
 def start_pinotctl(controller_url: str, *arguments: str) -> subprocess.Popen[str]:
-    """Start ``pinotctl`` as its own process, in a process group of its own."""
+    """Start ``pinotctl`` as a separate process, in its own process group."""
     return subprocess.Popen(
         [str(Path(sys.executable).with_name("pinotctl")), *arguments],
         env={**os.environ, "PINOT_CONTROLLER_URL": controller_url, "PINOTCTL_CONFIG": "/no/such/file"},
@@ -45,14 +45,14 @@ def start_pinotctl(controller_url: str, *arguments: str) -> subprocess.Popen[str
 
 
 def ended(process: subprocess.Popen[str], timeout_s: float = 600) -> Ran:
-    """Wait for the end of a process and take what it wrote."""
+    """Wait for the end of a process and return its output."""
     out, err = process.communicate(timeout=timeout_s)
     return Ran(process.returncode, out, err)
 
 
 @dataclass
 class Ran:
-    """The end of one ``pinotctl`` call."""
+    """The result of one ``pinotctl`` call."""
 
     code: int
     out: str
@@ -67,7 +67,7 @@ class Ran:
 
 @dataclass
 class IngestionTable:
-    """An OFFLINE table with FileIngestionTask, made for one test."""
+    """An OFFLINE table with FileIngestionTask, created for one test."""
 
     name: str
     client: ControllerClient
@@ -109,11 +109,11 @@ class IngestionTable:
         return ended(self.start(*arguments))
 
     def value(self, sql: str) -> Any:
-        """The single value of a query's answer."""
+        """Return the single value of a query's result."""
         return self.broker.query(sql.format(t=self.name)).rows[0][0]
 
     def count(self) -> int:
-        """Rows that queries see; a table without segments answers no row at all."""
+        """Return the number of rows that queries see; a query of a table without segments returns no row."""
         rows = self.broker.query(f"select count(*) from {self.name}").rows
         return int(rows[0][0]) if rows else 0
 
@@ -122,7 +122,7 @@ class IngestionTable:
 
     @contextmanager
     def polled(self) -> Iterator[Reader]:
-        """A second reader that counts rows all the time, from when the broker knows the table."""
+        """Run a second reader that counts rows continuously, once the broker knows the table."""
         wait_for(
             lambda: self.broker.query(f"select count(*) from {self.name}"), f"the broker to know {self.name}"
         )
@@ -138,14 +138,13 @@ _POLL_PAUSE_S = 0.02
 
 
 class Reader(threading.Thread):
-    """Asks the same query again and again, and keeps the answers in their order.
+    """Repeats the same query continuously and records the answers in order.
 
     Attributes:
-        seen: The answers; equal ones that follow each other are one. A table that went back to an older state
-            is there twice.
-        partials: Answers that were said to be less than the table: nobody takes them for it, but as long as
-            all servers live there are none.
-        errors: Queries that failed otherwise.
+        seen: The answers, without consecutive duplicates. A table that returned to an older state is in it
+            twice.
+        partials: Answers that were marked as partial, of which there are none while all servers are alive.
+        errors: Queries that failed in other ways.
     """
 
     def __init__(self, broker: BrokerClient, sql: str) -> None:
@@ -160,7 +159,7 @@ class Reader(threading.Thread):
         self.errors: list[str] = []
 
     def run(self) -> None:
-        # The pause leaves the cores to those who are watched.
+        # The pause leaves the CPU to the watched processes.
         while not self._ended.wait(_POLL_PAUSE_S):
             self.poll()
 
@@ -184,7 +183,7 @@ class Reader(threading.Thread):
             self._ended.wait(0.01)
 
     def try_until(self, count: int) -> None:
-        """As `poll_until`, but polls without an answer count, too."""
+        """Like `poll_until`, but polls without an answer count too."""
         while self.tries < count and self.is_alive():
             self._ended.wait(0.01)
 
@@ -194,10 +193,10 @@ class Reader(threading.Thread):
 
 
 def write_numbers(folder: Path, name: str, first: int, count: int) -> Path:
-    """A CSV of the numbers table: ids in a row, so that count and sum tell exactly which files are in."""
+    """Write a CSV file with consecutive ids, so that count and sum show exactly which files are ingested."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["id,word,amount", *(f"{n},w{n % 7},{n / 4}" for n in range(first, first + count))]
-    # A schedule may look at any moment: no half file is ever there.
+    # A schedule may list files at any moment, so a partial file must never exist.
     written = folder.with_name(f"{folder.name}-{uuid.uuid4().hex}")
     written.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return written.rename(folder / name)

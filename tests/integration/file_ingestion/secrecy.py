@@ -1,4 +1,4 @@
-"""Looks for secrets wherever a run leaves traces."""
+"""Searches for secrets wherever a run leaves traces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def assert_hidden(pinot: PinotCluster, secrets: Sequence[str], *runs: Ran) -> No
 
 
 def _znodes(pinot: PinotCluster) -> Iterator[tuple[str, str]]:
-    """Every znode of the cluster, Helix' own too, as text."""
+    """Return every znode of the cluster, including Helix' own, as text."""
     client = KazooClient(hosts=pinot.zookeeper_address)
     client.start(timeout=300)
     try:

@@ -1,4 +1,4 @@
-"""Bad input: a clear error that names what is wrong, the table as it was, nothing staged left behind."""
+"""Bad input: a clear error, an unchanged table, and no staged files left behind."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from tests.support.realtime_tables import realtime_schema, realtime_table
 
 pytestmark = pytest.mark.cluster
 
-# The file system of file: URIs takes no notice of them, so a run goes well with them.
+# The file system of file: URIs ignores them, so a run succeeds with them.
 SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey": "canary-secret"}
 
 
 @dataclass
 class Loaded:
-    """A table with some rows, shared by the tests of this module, as it was before the present test."""
+    """A table with some rows, shared by the tests of this module, and its state before the current test."""
 
     table: IngestionTable
     folder: Path
@@ -54,11 +54,11 @@ class Loaded:
         assert tuple(self.table.segments()) == self.segments
         assert [path for path in self.staging.rglob("*") if path.is_file()] == []
 
-    def assert_fails(self, *said: str, code: int = 1) -> Ran:
+    def assert_fails(self, *parts: str, code: int = 1) -> Ran:
         ran = self.table.run()
         assert ran.code == code, ran
         assert ran.out == ""
-        for text in said:
+        for text in parts:
             assert text in ran.err
         self.assert_unchanged()
         return ran
@@ -80,7 +80,7 @@ def loaded(first_load: Loaded) -> Iterator[Loaded]:
     first_load.look()
     before = set(first_load.folder.iterdir())
     yield first_load
-    # What a test did not get into the table does not bother the next one.
+    # Files that a test failed to ingest do not affect the next test.
     if first_load.table.count() == first_load.rows:
         for path in set(first_load.folder.iterdir()) - before:
             path.unlink()
@@ -99,7 +99,7 @@ def _bad_row(path: Path) -> None:
     path.write_text("id,word,amount\n1,a,1\n2,b,2\nthree,c,3\n", encoding="utf-8")
 
 
-def test_bad_files_are_all_named_and_nothing_of_their_run_stays(pinot: PinotCluster, loaded: Loaded) -> None:
+def test_all_bad_files_are_named_and_their_run_leaves_nothing(pinot: PinotCluster, loaded: Loaded) -> None:
     bad: dict[str, Callable[[Path], None]] = {
         "half.csv.gz": _truncated_gzip,
         "no-gzip.csv.gz": _binary,
@@ -128,7 +128,7 @@ def test_bad_files_are_all_named_and_nothing_of_their_run_stays(pinot: PinotClus
 
 def test_a_pattern_that_matches_nothing(loaded: Loaded) -> None:
     loaded.register(includeFileNamePattern="glob:**/*.parquet", enableSync="true")
-    ran = loaded.assert_fails("glob:**/*.parquet", str(loaded.folder), "leave out all", "good.csv")
+    ran = loaded.assert_fails("glob:**/*.parquet", str(loaded.folder), "exclude all", "good.csv")
     plan = ("task", "plan", loaded.table.name, "--output", "json")
     planned = ended(start_pinotctl(loaded.table.controller_url, *plan))
     assert (planned.code, planned.out) == (1, "")
@@ -148,7 +148,7 @@ def test_a_misspelt_parameter_names_the_nearest(loaded: Loaded) -> None:
     loaded.assert_fails("includeFilenamePatern", "did you mean 'includeFileNamePattern'", code=2)
 
 
-def test_a_table_that_is_not_there(ingestion_table: IngestionTable) -> None:
+def test_a_missing_table(ingestion_table: IngestionTable) -> None:
     ran = ingestion_table.run()
     assert ran.code == 1
     assert f"{ingestion_table.name}_OFFLINE" in ran.err
@@ -176,7 +176,7 @@ def test_a_table_without_the_task(loaded: Loaded) -> None:
     loaded.assert_fails("pinotctl task register", code=2)
 
 
-def test_the_source_may_not_lie_where_segments_are_staged(loaded: Loaded) -> None:
+def test_the_source_must_not_be_in_the_staging_folder(loaded: Loaded) -> None:
     inside = loaded.staging / "pinot-plugins-staging" / loaded.table.with_type
     source = write_numbers(inside, "mine.csv", 500, 10)
     loaded.table.register(inside, "csv", outputDirURI=f"file://{loaded.staging}")
@@ -188,7 +188,7 @@ def test_the_source_may_not_lie_where_segments_are_staged(loaded: Loaded) -> Non
     loaded.assert_unchanged()
 
 
-def test_a_run_that_may_not_wait_says_who_holds_the_lock(pinot: PinotCluster, loaded: Loaded) -> None:
+def test_a_run_that_may_not_wait_names_the_holder_of_the_lock(pinot: PinotCluster, loaded: Loaded) -> None:
     write_numbers(loaded.folder, "locked.csv", 1000, 1000)
     with (
         PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,

@@ -1,4 +1,4 @@
-"""Every format and data type, nulls, multi-values, unicode: queries say what pyarrow says of the files."""
+"""Every format and data type, nulls, multi-values, Unicode: queries return what pyarrow reads from files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ Row = dict[str, Any]
 
 
 def make_rows(first: int, count: int) -> list[Row]:
-    """Rows with a null in every column but the key; metrics that floats hold exactly, for exact sums."""
+    """Return rows with nulls in every column except the key, and metrics that floats represent exactly."""
     pick = random.Random(first)
     rows = []
     for key in range(first, first + count):
@@ -184,7 +184,7 @@ def test_every_row_once_with_every_value(
     arrow = to_arrow([row for rows in batches for row in rows])
     assert table.count() == 700
     for name in ("i", "l", "f", "d"):
-        # A metric's null is 0 in Pinot, and skipped by Arrow's sum: the same.
+        # A metric's null is 0 in Pinot and skipped by Arrow's sum, which is equivalent.
         assert float(table.value(f"select sum({name}) from {{t}}")) == float(pc.sum(arrow[name]).as_py()), (
             name
         )
@@ -199,7 +199,7 @@ def test_every_row_once_with_every_value(
 def _rows_of(table: IngestionTable) -> dict[int, tuple[Any, ...]]:
     columns = "key, word, flag, document, raw, tags, scores, i, l, f, d, ts"
     result = table.broker.query(f"select {columns} from {table.name} limit 10000")
-    # Pinot writes a JSON column's documents in a form of its own.
+    # Pinot reformats the documents of a JSON column.
     return {
         row[0]: (row[1], row[2], json.loads(row[3]), *row[4:11], str(row[11]))
         for row in map(_plain, result.rows)
@@ -211,7 +211,7 @@ def _plain(row: Sequence[Any]) -> list[Any]:
 
 
 def _expected(arrow: pa.Table) -> dict[int, tuple[Any, ...]]:
-    """Values as Pinot gives them without null handling: the default null value of each type and role."""
+    """Return values as in Pinot without null handling: the default null value of each type and role."""
     from datetime import UTC, datetime
 
     def stamp(ms: int) -> str:
@@ -239,7 +239,7 @@ def _or(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-def test_an_empty_file_alone_is_taken_once(ingestion_table: IngestionTable, shared_folder: Path) -> None:
+def test_a_single_empty_file_is_ingested_once(ingestion_table: IngestionTable, shared_folder: Path) -> None:
     (shared_folder / "empty.csv").write_text("id,word,amount\n")
     table = ingestion_table.create().register(shared_folder, "csv")
     report = table.run().report
@@ -248,7 +248,7 @@ def test_an_empty_file_alone_is_taken_once(ingestion_table: IngestionTable, shar
     assert table.count() == 0
 
 
-# Each is taken for another file, another folder, a pattern or markup by something on the way.
+# Some component could mistake each of these for another file, another folder, a pattern or markup.
 HOSTILE_NAMES = [
     *(
         b"a.json",
@@ -276,7 +276,7 @@ HOSTILE_NAMES = [
 ]
 
 
-def test_files_of_hostile_names_are_read_as_themselves(
+def test_files_with_hostile_names_are_read_correctly(
     pinot: PinotCluster, ingestion_table: IngestionTable, shared_folder: Path, tmp_path: Path
 ) -> None:
     paths = [os.fsencode(shared_folder) + b"/" + name for name in HOSTILE_NAMES]

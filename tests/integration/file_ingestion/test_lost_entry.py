@@ -1,4 +1,4 @@
-"""Pinot's retention takes the lineage entry of a switch away before the run that made it is gone on with."""
+"""Pinot's retention deletes the lineage entry of a switch before its run is continued."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def controller_proxy(scene: Scene) -> Iterator[FaultyHttp]:
         yield proxy
 
 
-def test_the_next_run_ends_the_session_all_the_same(scene: Scene, controller_proxy: FaultyHttp) -> None:
+def test_the_next_run_still_ends_the_session(scene: Scene, controller_proxy: FaultyHttp) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="2")
     scene.source.put("F1")
     scene.scheduler.trigger().assert_well()
@@ -37,7 +37,7 @@ def test_the_next_run_ends_the_session_all_the_same(scene: Scene, controller_pro
         killed, entry = scene.latest(), scene.lineage()[-1]
         assert (killed.state, entry.state) == (SessionState.SWITCH, LineageState.COMPLETED)
         _run_retention(scene)
-        wait_for(lambda: scene.lineage() == [], "retention to take the entries away")
+        wait_for(lambda: scene.lineage() == [], "the retention to remove the entries")
         report = scene.scheduler.trigger().well
     assert (report["session_id"], report["outcome"]) == (killed.session_id, "switch_finished")
     assert scene.latest().state is SessionState.DONE

@@ -1,4 +1,4 @@
-"""What the modes promise beyond the scenes: emptied sources, foreign segments, changes of mode, limits."""
+"""Modes beyond the scenes: emptied sources, foreign segments, changes of mode, limits."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _visible(scene: Scene) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", [pytest.param(SWAP, id="swap"), pytest.param(SYNC, id="sync", marks=FULL)])
-def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str, str]) -> None:
-    """Pinot before 1.0 replaces nothing by nothing: one segment without rows stands there meanwhile."""
+def test_a_source_emptied_and_filled_again(scene: Scene, mode: dict[str, str]) -> None:
+    """Pinot before 1.0 cannot replace segments with nothing, so the table has one empty segment meanwhile."""
     if has(Need.NAMED_SCHEMAS):
         scene.table.schema_name = f"{scene.table.name}_columns"
     scene.begin(mode)
@@ -40,7 +40,7 @@ def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str,
     scene.assert_serves("F1", "F2")
     scene.source.delete("F1", "F2")
     with scene.polled(whole(["F1", "F2"]), NO_ROW, whole(["F3"])):
-        assert "would be deleted" in scene.scheduler.trigger().failed
+        assert "would remove all" in scene.scheduler.trigger().failed
         scene.assert_serves("F1", "F2")
         scene.register(mode, allowEmptySource="true")
         report = scene.scheduler.trigger().well
@@ -56,7 +56,7 @@ def test_a_source_that_is_emptied_and_filled_again(scene: Scene, mode: dict[str,
     assert segment != marker
 
 
-def test_a_foreign_segment_is_left_by_sync_and_replaced_by_swap(scene: Scene, tmp_path: Path) -> None:
+def test_a_foreign_segment_is_kept_by_sync_and_replaced_by_swap(scene: Scene, tmp_path: Path) -> None:
     scene.begin(SYNC)
     csv = tmp_path / "foreign.csv"
     csv.write_text("\n".join(["id,word,amount", *(f"{n},F9,1" for n in ids_of("F9"))]) + "\n")
@@ -77,14 +77,14 @@ def test_a_foreign_segment_is_left_by_sync_and_replaced_by_swap(scene: Scene, tm
     assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
 
 
-def test_a_table_goes_from_append_to_sync_to_swap(scene: Scene) -> None:
+def test_a_table_changes_from_append_to_sync_to_swap(scene: Scene) -> None:
     scene.begin(APPEND_SHARED)
     scene.source.put("F1", "F2")
     first, second, third = ["F1", "F2"], ["F1.1", "F2"], ["F1.1", "F3"]
     with scene.polled(NO_SEGMENT, whole(first), whole(second), whole(third)):
         assert scene.scheduler.trigger().well["segments"] == 1
         scene.assert_serves(*first)
-        # The segment that F1 has to leave holds F2 too, which is read again for it.
+        # The segment of F1 also contains F2, which is therefore read again.
         scene.register(SYNC)
         scene.source.put("F1.1")
         report = scene.scheduler.trigger().well
@@ -99,7 +99,7 @@ def test_a_table_goes_from_append_to_sync_to_swap(scene: Scene) -> None:
     assert scene.source.gets("F1", "F2", "F3") == [3, 2, 1]
 
 
-def test_a_file_that_no_reader_can_open_is_skipped_if_it_may_be(scene: Scene) -> None:
+def test_an_unreadable_file_is_skipped_if_allowed(scene: Scene) -> None:
     scene.begin(APPEND, skipFileIfFailToInitReader="true", consistentPushMaxRetries="1")
     scene.source.put("F1")
     scene.source.put_text("F2", b"\x00\x01\x02\x03" * 100)
@@ -107,7 +107,7 @@ def test_a_file_that_no_reader_can_open_is_skipped_if_it_may_be(scene: Scene) ->
         report = scene.scheduler.trigger().well
         assert list(report["skipped"]) == [scene.source.uri_of("F2")]
         scene.assert_serves("F1")
-        # A file that can be opened, with a row that does not fit, is none to skip.
+        # A file that can be opened but has an invalid row is not skipped.
         scene.source.put_bad("F3")
         failed = scene.scheduler.trigger().failed
         assert scene.source.uri_of("F3") in failed
@@ -118,7 +118,7 @@ def test_a_file_that_no_reader_can_open_is_skipped_if_it_may_be(scene: Scene) ->
     scene.assert_serves("F1", "F2", "F3")
 
 
-def test_what_exceeds_the_storage_quota_is_refused_before_anything_is_pushed(scene: Scene) -> None:
+def test_exceeding_the_storage_quota_is_an_error_before_any_push(scene: Scene) -> None:
     scene.begin(APPEND, {"quota": {"storage": "1K"}}, consistentPushMaxRetries="1")
     scene.source.put("F1")
     with scene.polled(NO_SEGMENT, whole(["F1"])):
@@ -153,13 +153,13 @@ def test_replaced_segments_are_kept_for_their_period(scene: Scene, period: str, 
     assert len(scene.table.segments()) == 1 + kept
 
 
-def test_plain_append_brings_what_is_good_and_reads_the_rest_again(scene: Scene) -> None:
+def test_append_without_consistent_push_adds_good_files_and_retries_the_rest(scene: Scene) -> None:
     scene.begin({"taskMaxNumFilesPerTask": "1"})
     scene.source.put("F1", "F2", "F3")
     (refused,) = scene.source.refuse("F2")
     failed = scene.scheduler.trigger().failed
     assert scene.source.uri_of("F2") in failed
-    assert f"1 of 3 files could not be ingested, the others are in {scene.table.with_type}" in failed
+    assert f"1 of 3 files could not be ingested; the others are in {scene.table.with_type}" in failed
     scene.assert_serves("F1", "F3")
     refused.lift()
     scene.source.put("F1.1")
@@ -170,7 +170,7 @@ def test_plain_append_brings_what_is_good_and_reads_the_rest_again(scene: Scene)
     assert scene.lineage() == []
 
 
-def test_plain_sync_follows_each_file_by_itself(scene: Scene) -> None:
+def test_sync_without_consistent_push_handles_each_file_separately(scene: Scene) -> None:
     scene.begin({"enableSync": "true"})
     scene.source.put("F1", "F2", "F3")
     (refused,) = scene.source.refuse("F2")
@@ -185,13 +185,13 @@ def test_plain_sync_follows_each_file_by_itself(scene: Scene) -> None:
     assert (report["files"], report["replaced"]) == (2, 1)
     scene.assert_serves("F1.1", "F2")
     wait_for(lambda: len(scene.table.segments()) == 2, "the segment of F3 to go")
-    # That of F1 was refreshed in place.
+    # The segment of F1 was refreshed in place.
     assert len(before.intersection(scene.table.segments())) == 1
     assert scene.lineage() == []
     assert scene.source.gets("F1", "F2", "F3") == [2, 2, 1]
 
 
-def test_atomic_upload_of_sync_mode_is_consistent_push_without_retries(scene: Scene) -> None:
+def test_atomic_upload_in_sync_mode(scene: Scene) -> None:
     scene.begin({"enableSync": "true", "enableAtomicUpload": "true"})
     scene.source.put("F1", "F2")
     (refused,) = scene.source.refuse("F2")
@@ -213,8 +213,8 @@ def test_atomic_upload_of_sync_mode_is_consistent_push_without_retries(scene: Sc
         pytest.param(SWAP, id="swap", marks=FULL),
     ],
 )
-def test_a_file_without_rows_is_a_file_like_others(scene: Scene, mode: dict[str, str]) -> None:
-    """It is read once, and what comes beside it or after it is as ever."""
+def test_a_file_without_rows_is_ingested_like_others(scene: Scene, mode: dict[str, str]) -> None:
+    """It is read once, and other files are ingested as usual."""
     scene.begin(mode)
     scene.source.put_text("F1", "id,word,amount\n")
     with scene.polled(NO_SEGMENT, NO_ROW, whole(["F2"])):

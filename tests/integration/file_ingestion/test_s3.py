@@ -1,4 +1,4 @@
-"""From S3 as the seed's sample configuration says: rows exactly once, staging empty, secrets hidden."""
+"""Ingestion from S3 with a typical configuration: rows exactly once, staging empty, secrets hidden."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def client(s3: S3Access) -> Iterator[S3Client]:
 
 
 class Source:
-    """JSON lines below ``in/`` of a bucket, and the task that ingests them."""
+    """JSON lines in ``in/`` of a bucket, and the task that ingests them."""
 
     def __init__(self, s3: S3Access, client: S3Client, bucket: str, table: IngestionTable) -> None:
         self.bucket = bucket
@@ -51,7 +51,7 @@ class Source:
         self.rows += ROWS
 
     def register(self, **changes: str) -> None:
-        """The seed's sample, with the endpoint of this server."""
+        """A typical configuration, with the endpoint of this server."""
         self.table.configs = {
             "input.fs.className": "org.apache.pinot.plugin.filesystem.S3PinotFS",
             **self._s3.task_parameters,
@@ -71,7 +71,7 @@ class Source:
         return [item["Key"] for item in answer.get("Contents", [])]
 
     def assert_served_once(self, pinot: PinotCluster, segments: int) -> None:
-        """Every row once, every segment from the controller's own place in the deep store."""
+        """Check that every row is there once and every segment is in the controller's deep store."""
         assert self.table.count() == self.rows
         assert self.table.value("select distinctcount(id) from {t}") == self.rows
         assert self.table.value("select sum(id) from {t}") == sum(range(self.rows))
@@ -100,7 +100,7 @@ def source(s3: S3Access, client: S3Client, s3_bucket: str, ingestion_table: Inge
     return Source(s3, client, s3_bucket, ingestion_table.create())
 
 
-def test_the_seeds_sample(pinot: PinotCluster, source: Source, s3: S3Access) -> None:
+def test_a_typical_configuration(pinot: PinotCluster, source: Source, s3: S3Access) -> None:
     for key in KEYS:
         source.put(key)
     source.register()
@@ -117,7 +117,7 @@ def test_the_seeds_sample(pinot: PinotCluster, source: Source, s3: S3Access) -> 
 
 
 def _bad_access(pinot: PinotCluster, source: Source) -> None:
-    """Wrong credentials and a missing bucket, on the loaded table: it stays as it is."""
+    """Check that wrong credentials and a missing bucket leave the table unchanged."""
     segments = len(source.table.segments())
     wrong = {"input.fs.prop.secretKey": "canary-secret", "input.fs.prop.accessKey": "canary-access"}
     source.register(**wrong)

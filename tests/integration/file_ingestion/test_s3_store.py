@@ -22,7 +22,7 @@ NAMES = ["a b.csv", "a+b&c=d.csv", "ünïcödé/日本語 🛫.json.gz", "percen
 
 
 def properties(s3: S3Access, **changes: str) -> dict[str, str]:
-    """The file system's properties, as a task configuration names them."""
+    """The file system properties, as in a task configuration."""
     return {
         "region": s3.region,
         "endpoint": s3.endpoint,
@@ -44,7 +44,7 @@ def client(s3: S3Access) -> Iterator[S3Client]:
     client.close()
 
 
-def test_more_than_a_page_is_listed_whole_in_order_and_deleted(
+def test_more_than_a_page_is_listed_in_order_and_deleted(
     store: FileStore, client: S3Client, s3_bucket: str
 ) -> None:
     keys = [f"in/{n % 7}/{n:04d}.csv" for n in range(1205)]
@@ -57,7 +57,7 @@ def test_more_than_a_page_is_listed_whole_in_order_and_deleted(
     assert [file.uri for file in store.list(f"s3://{s3_bucket}/")] == [f"s3://{s3_bucket}/inside-not.csv"]
 
 
-def test_any_key_comes_back_as_it_is(
+def test_any_key_survives_a_round_trip(
     store: FileStore, client: S3Client, s3_bucket: str, tmp_path: Path
 ) -> None:
     for name in NAMES:
@@ -75,7 +75,7 @@ def test_any_key_comes_back_as_it_is(
 def test_a_name_too_long_for_a_file_system_is_read(
     store: FileStore, client: S3Client, s3_bucket: str, tmp_path: Path
 ) -> None:
-    # What the server keeps in its own files may be no longer than theirs.
+    # The server stores objects in files, whose names are limited.
     client.put_object(Bucket=s3_bucket, Key="in/" + "ä" * 125 + ".csv", Body=b"x")
     (file,) = store.list(f"s3://{s3_bucket}/in/")
     with store.local_copy(file, tmp_path) as path:
@@ -111,7 +111,7 @@ def test_a_missing_bucket(s3: S3Access, store: FileStore, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("wrong", ["accessKey", "secretKey"])
-def test_wrong_credentials_are_refused_and_not_told(
+def test_wrong_credentials_are_rejected_and_not_shown(
     s3: S3Access, s3_bucket: str, tmp_path: Path, wrong: str
 ) -> None:
     store = open_store(f"s3://{s3_bucket}/", properties(s3, **{wrong: "canary-value"}))

@@ -1,4 +1,4 @@
-"""``pinotctl scheduler`` as a process of its own: it runs what is due, and ends when told."""
+"""``pinotctl scheduler`` as a separate process: it runs due tasks, and stops on request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def scheduler(pinot: PinotCluster) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-def test_files_become_queryable_without_any_command(
+def test_files_become_queryable_by_schedule(
     pinot: PinotCluster,
     scheduler: subprocess.Popen[str],
     ingestion_table: IngestionTable,
@@ -47,7 +47,7 @@ def test_files_become_queryable_without_any_command(
     write_numbers(shared_folder, "second.csv", 10, 10)
     wait_for(lambda: table.count() == 20, "the rows of the second file", timeout_s=300)
 
-    # Told to end in the middle of a run, it ends the run first.
+    # If told to stop in the middle of a run, it ends the run first.
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         sessions = SessionStore(store, table.with_type)
 
@@ -55,7 +55,7 @@ def test_files_become_queryable_without_any_command(
             session = sessions.latest()
             return session is not None and session.is_open
 
-        # The rows are seen before their session ends.
+        # Queries see the rows before their session ends.
         wait_for(lambda: not in_a_run(), "the end of the run of the second file", timeout_s=300)
         write_numbers(shared_folder, "third.csv", 20, 20_000)
         wait_for(in_a_run, "a run of the third file", timeout_s=300, interval_s=0.01)
@@ -68,12 +68,12 @@ def test_files_become_queryable_without_any_command(
     assert f"{table.with_type}: switched, 1 files, 20000 rows" in ran.err
     assert table.count() == 20_020
     assert table.value("select sum(id) from {t}") == sum(range(20_020))
-    # It was the leader of its process group: nothing of it is left.
+    # It was the leader of its process group, of which nothing is left.
     with pytest.raises(ProcessLookupError):
         os.killpg(scheduler.pid, 0)
 
 
-def test_a_wrong_schedule_is_refused_when_it_is_registered(
+def test_an_invalid_schedule_is_rejected_at_registration(
     ingestion_table: IngestionTable, shared_folder: Path
 ) -> None:
     table = ingestion_table.create()

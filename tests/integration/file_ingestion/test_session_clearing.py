@@ -1,4 +1,4 @@
-"""Clearing in each state of a session: nothing of it stays, the next trigger brings every row once.
+"""Clearing in each state of a session: nothing is left of it, and the next trigger ingests every row once.
 
 By the parameter, which counts with the next trigger, or by ``pinotctl task session clear``, at once.
 """
@@ -51,7 +51,7 @@ def controller_proxy(scene: Scene) -> Iterator[FaultyHttp]:
 
 
 @pytest.mark.parametrize("how", BY_PARAMETER)
-def test_init_a_plan_that_was_not_finished(scene: Scene, how: str) -> None:
+def test_init_with_an_incomplete_plan(scene: Scene, how: str) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
     scene.source.put("F1", "F2")
     half = scene.sessions.create(
@@ -79,7 +79,7 @@ def test_init_a_plan_that_was_not_finished(scene: Scene, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", BY_COMMAND)
-def test_in_progress_a_session_with_retries_left(scene: Scene, how: str) -> None:
+def test_in_progress_with_retries_left(scene: Scene, how: str) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
     scene.source.put("F1", "F2")
     (refused,) = scene.source.refuse("F2")
@@ -98,8 +98,8 @@ def test_in_progress_a_session_with_retries_left(scene: Scene, how: str) -> None
     assert scene.staged() == []
 
 
-def test_switch_that_a_killed_run_left_open(scene: Scene) -> None:
-    """What the entry was to replace serves on; its segments, one of them pushed, go."""
+def test_switch_left_open_by_a_killed_run(scene: Scene) -> None:
+    """The segments to be replaced stay queryable; the new ones, one of which was pushed, are deleted."""
     scene.begin(SYNC)
     scene.source.put("F1", "F2")
     scene.scheduler.trigger().assert_well()
@@ -128,8 +128,8 @@ def test_switch_that_a_killed_run_left_open(scene: Scene) -> None:
     assert scene.staged() == []
 
 
-def test_switch_that_failed(scene: Scene) -> None:
-    """Cleared by the command, the table serves what it served, until the next trigger."""
+def test_failed_switch(scene: Scene) -> None:
+    """After clearing by the command, the table serves its old segments until the next trigger."""
     scene.begin(SYNC)
     scene.source.put("F1", "F2")
     scene.scheduler.trigger().assert_well()
@@ -152,10 +152,8 @@ def test_switch_that_failed(scene: Scene) -> None:
     assert scene.source.gets("F1", "F2", "F3") == [3, 1, 2]
 
 
-def test_switch_that_was_completed_before_the_run_was_killed(
-    scene: Scene, controller_proxy: FaultyHttp
-) -> None:
-    """The last word of the switch was heard by the controller, not by the run: the switch stays."""
+def test_switch_completed_before_the_run_was_killed(scene: Scene, controller_proxy: FaultyHttp) -> None:
+    """The controller applied the last step of the switch without the run's knowledge: the switch stays."""
     scene.begin(SYNC)
     scene.source.put("F1", "F2")
     scene.scheduler.trigger().assert_well()
@@ -179,7 +177,7 @@ def test_switch_that_was_completed_before_the_run_was_killed(
 
 
 @pytest.mark.parametrize("how", BY_PARAMETER)
-def test_done_a_session_that_is_over(scene: Scene, how: str) -> None:
+def test_done(scene: Scene, how: str) -> None:
     scene.begin(APPEND)
     scene.source.put("F1")
     scene.scheduler.trigger().assert_well()
@@ -190,7 +188,7 @@ def test_done_a_session_that_is_over(scene: Scene, how: str) -> None:
         assert scene.scheduler.trigger().well["outcome"] == "nothing_new"
         assert scene.sessions.ids() == []
         assert scene.table.segments() == segments
-        # Without the parameter, the next trigger is as any other.
+        # Without the parameter, the next trigger is like any other.
         scene.register(APPEND)
         scene.source.put("F2")
         assert scene.scheduler.trigger().well["files"] == 1

@@ -1,4 +1,4 @@
-"""``pinotctl task session``, ``plan``, ``purge``: what they show of a real session, what they delete."""
+"""``pinotctl task session``, ``plan`` and ``purge``: what they show and delete for a real session."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey"
 
 
 class Pinotctl:
-    """Runs ``pinotctl task`` in this process; no secret is in anything that it writes."""
+    """Runs ``pinotctl task`` in this process, and checks that its output contains no secret."""
 
     def __init__(self, pinot: PinotCluster) -> None:
         self._env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
@@ -91,7 +91,7 @@ def failed(ingestion_table: IngestionTable, shared_folder: Path, tmp_path: Path)
     return table
 
 
-def test_a_failed_session_from_its_first_run_to_its_end(
+def test_a_failed_session_from_its_first_run_to_its_last(
     pinotctl: Pinotctl, failed: IngestionTable, shared_folder: Path, tmp_path: Path
 ) -> None:
     name = failed.name
@@ -109,7 +109,7 @@ def test_a_failed_session_from_its_first_run_to_its_end(
     assert shown["staged_tar_bytes"] == sum(tar.stat().st_size for tar in tars)
     assert shown["replaces"] == {"segments": None, "first": []}
     assert shown["running"] is None
-    assert shown["next_trigger"] == "reads 1 file that is not staged, and what has come since (retry 1 of 2)"
+    assert shown["next_trigger"] == "reads 1 file that is not staged, and files added since (retry 1 of 2)"
     (error,) = shown["errors"]
     assert error["file"].endswith("/bad.csv")
     assert "not-a-number" in error["error"]
@@ -175,7 +175,7 @@ def test_a_failed_session_from_its_first_run_to_its_end(
     assert rows[1]["session"] == shown["session"]
 
 
-def test_clearing_begins_anew(
+def test_the_next_trigger_starts_over_after_clearing(
     pinotctl: Pinotctl, store: PropertyStore, failed: IngestionTable, shared_folder: Path, tmp_path: Path
 ) -> None:
     name, staging = failed.name, tmp_path / "staging"
@@ -191,7 +191,7 @@ def test_clearing_begins_anew(
         running = pinotctl.json("session", "show", name)
         assert "a test" in running["running"]
         assert running["next_trigger"].startswith(
-            "waits for the present run to end; if that were killed now: "
+            "waits for the current run to end; if that run were killed now: "
         )
     assert pinotctl.json("session", "show", name) == before
     assert pinotctl.json("session", "clear", name, "--yes") == [would]
@@ -212,7 +212,7 @@ def test_clearing_reverts_a_switch_in_progress(
     staging_uri = f"file://{tmp_path / 'staging' / 'by-hand'}"
     segment = StagedSegment(f"{name}_{BY_HAND}_000000", f"{staging_uri}/x", 1, 10, 5, 9, 0.1, "arrow")
     entry = FileEntry(0, FileInfo(f"file://{shared_folder}/0.csv", 1, 1), FileStatus.STAGED, None, now_ms)
-    # Its id is the last one by name, as that of a newer session.
+    # Its id sorts last, like that of a newer session.
     session = Session(
         BY_HAND,
         failed.with_type,
@@ -250,16 +250,16 @@ def test_clearing_reverts_a_switch_in_progress(
     shown = pinotctl.json("session", "show", name)
     assert shown["next_trigger"] == "starts over: the lineage entry of its switch was reverted"
 
-    # The same where its record cannot be read: the lineage says how far it was.
+    # The same if its record is damaged: the lineage shows how far it was.
     path = f"{sessions_path(failed.with_type)}/{BY_HAND}"
     zookeeper_path = f"/{store.cluster_name}/PROPERTYSTORE{path}"
     store.connection.set(zookeeper_path, b"\x1f\x8b half a rec", 0)
     entry_id = failed.client.lineage.start(failed.with_type, [], [f"{name}_{BY_HAND}_000001"])
     shown = pinotctl.json("session", "show", name)
     assert (shown["session"], shown["state"], shown["znode"]) == (BY_HAND, "damaged", path)
-    foretold = shown["next_trigger"]
-    assert foretold.startswith(f"starts over: the record of session {BY_HAND} is damaged")
-    assert pinotctl.json("plan", name)["next_trigger"] == foretold
+    expected = shown["next_trigger"]
+    assert expected.startswith(f"starts over: the record of session {BY_HAND} is damaged")
+    assert pinotctl.json("plan", name)["next_trigger"] == expected
     assert [row["state"] for row in pinotctl.json("session", "history", name)] == ["damaged"]
     (cleared,) = pinotctl.json("session", "clear", name, "--yes")
     assert (cleared["state"], cleared["effect"].partition(":")[0]) == ("damaged", "its switch is reverted")
@@ -268,18 +268,18 @@ def test_clearing_reverts_a_switch_in_progress(
     assert sessions.ids() == []
 
 
-def test_exhausted_retries_and_changed_parameters_are_told(
+def test_exhausted_retries_and_changed_parameters_are_reported(
     pinotctl: Pinotctl, failed: IngestionTable, shared_folder: Path
 ) -> None:
     name = failed.name
 
     def next_trigger() -> str:
-        said: str = pinotctl.json("session", "show", name)["next_trigger"]
-        assert pinotctl.json("plan", name)["next_trigger"] == said
-        return said
+        shown: str = pinotctl.json("session", "show", name)["next_trigger"]
+        assert pinotctl.json("plan", name)["next_trigger"] == shown
+        return shown
 
     assert failed.run().code == 1
-    assert next_trigger() == "reads 1 file that is not staged, and what has come since (retry 2 of 2)"
+    assert next_trigger() == "reads 1 file that is not staged, and files added since (retry 2 of 2)"
     configs = dict(failed.configs)
     configs["consistentPushMaxRetries"] = "1"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
@@ -288,7 +288,7 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     assert (planned["files_to_read"], planned["subtasks"], planned["session_files"]) == (4, 4, None)
     configs["enableSync"] = "true"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
-    assert next_trigger() == "starts over: the task's configuration changed since it began"
+    assert next_trigger() == "starts over: the task's configuration has changed since it started"
     configs["clearConsistentPushState"] = "true"
     failed.client.tables.set_task_config(failed.with_type, TASK_TYPE, configs)
     assert next_trigger().startswith("clears all sessions")
@@ -302,7 +302,7 @@ def test_exhausted_retries_and_changed_parameters_are_told(
     assert pinotctl.json("session", "show", name)["next_trigger"].startswith("fails: ")
 
 
-def test_registering_the_clearing_of_each_run_is_warned_of(
+def test_registering_a_task_that_clears_sessions_prints_a_warning(
     pinotctl: Pinotctl, ingestion_table: IngestionTable, shared_folder: Path
 ) -> None:
     table = ingestion_table.create()
@@ -344,6 +344,6 @@ def test_purge_deletes_what_a_switch_has_replaced(
 
 
 def _source(**counts: int) -> dict[str, int]:
-    """What a plan says of the source, with 0 of what is not named."""
+    """Return the source counts of a plan; counts not given are 0."""
     kinds = ("files", "new", "changed", "deleted", "unchanged", "left_out_by_patterns")
     return {**dict.fromkeys(kinds, 0), **counts}

@@ -1,4 +1,4 @@
-"""When a session is resumed, when it is discarded, and that there is one at a time."""
+"""When a session is resumed or discarded, and that there is only one at a time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_when_all_retries_are_exhausted_everything_is_read_again(scene: Scene) -
     assert scene.source.gets("F1", "F2", "F3") == [2, 2, 3]
 
 
-def test_without_retries_what_was_read_is_thrown_away(scene: Scene) -> None:
+def test_without_retries_staged_files_are_discarded(scene: Scene) -> None:
     scene.begin(APPEND)
     scene.source.put("F1", "F2")
     (refused,) = scene.source.refuse("F2")
@@ -49,7 +49,7 @@ def test_without_retries_what_was_read_is_thrown_away(scene: Scene) -> None:
     assert scene.source.gets("F1", "F2") == [2, 2]
 
 
-def test_a_session_of_another_configuration_is_not_taken_up(scene: Scene) -> None:
+def test_a_session_with_another_configuration_is_not_resumed(scene: Scene) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
     scene.source.put("F1", "F2")
     (refused,) = scene.source.refuse("F2")
@@ -60,7 +60,7 @@ def test_a_session_of_another_configuration_is_not_taken_up(scene: Scene) -> Non
         refused.lift()
         report = scene.scheduler.trigger().well
     assert (report["mode"], report["retry_count"], report["files"]) == ("sync", 0, 2)
-    assert "configuration changed" in (scene.sessions.load(first).message or "")
+    assert "configuration has changed" in (scene.sessions.load(first).message or "")
     scene.assert_serves("F1", "F2")
     assert scene.staged() == []
 
@@ -83,7 +83,7 @@ def test_a_source_that_cannot_be_listed_changes_nothing(scene: Scene) -> None:
         assert scene.scheduler.trigger().error_type == "SourceError"
         assert (scene.latest(), scene.staged()) == (session, staged)
 
-        # S3 asks for patience: the client has it.
+        # S3 asks the client to slow down, and the client retries.
         proxy.answer(503, "LIST", bucket, times=2)
         report = scene.scheduler.trigger().well
     assert (report["session_id"], report["retry_count"]) == (session.session_id, 1)
@@ -91,19 +91,19 @@ def test_a_source_that_cannot_be_listed_changes_nothing(scene: Scene) -> None:
     assert scene.source.gets("F1", "F2") == [1, 2]
 
 
-def test_a_trigger_waits_for_the_session_that_goes_on(
+def test_a_trigger_waits_for_the_session_in_progress(
     scene: Scene, second_scheduler: SteeredScheduler
 ) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
-    second_scheduler.begin(scene.table.with_type, beside=scene.scheduler)
+    second_scheduler.begin(scene.table.with_type, alongside=scene.scheduler)
     scene.source.put("F1")
     held = scene.source.proxy.hold("GET", scene.source.of("F1"))
     with scene.polled(NO_SEGMENT, whole(["F1"])):
         scene.scheduler.start_trigger()
         held.wait_hit()
-        runs = second_scheduler.go_on_until("12:00", lock_wait_s=0.2)
+        runs = second_scheduler.run_until("12:00", lock_wait_s=0.2)
         assert [run.error_type or run.well["outcome"] for run in runs] == [MADE, "LockHeldError"]
-        # The trigger of 12:00 stays due, and now has the patience.
+        # The trigger of 12:00 stays due, and now waits long enough.
         second_scheduler.start_step()
         held.lift()
         (first,) = scene.scheduler.what_ran()
@@ -116,10 +116,10 @@ def test_a_trigger_waits_for_the_session_that_goes_on(
     assert scene.source.gets("F1") == [1]
 
 
-def test_two_schedulers_make_one_trigger(scene: Scene, second_scheduler: SteeredScheduler) -> None:
+def test_two_schedulers_fire_one_trigger(scene: Scene, second_scheduler: SteeredScheduler) -> None:
     files = ("F1", "F2", "F3", "F4")
     scene.begin(APPEND, consistentPushMaxRetries="2")
-    second_scheduler.begin(scene.table.with_type, beside=scene.scheduler)
+    second_scheduler.begin(scene.table.with_type, alongside=scene.scheduler)
     scene.source.put(*files)
 
     def both() -> list[Triggered]:
@@ -131,7 +131,7 @@ def test_two_schedulers_make_one_trigger(scene: Scene, second_scheduler: Steered
         (refused,) = scene.source.refuse("F2")
         failed = both()
         assert sorted(run.error_type or run.well["outcome"] for run in failed) == ["FilesFailedError", MADE]
-        # The run that failed has spent no retry, nor has the other scheduler.
+        # Neither the failed run nor the other scheduler has used a retry.
         scene.assert_session(scene.latest().session_id, "IN_PROGRESS", 0)
         refused.lift()
         runs = both()
@@ -142,7 +142,7 @@ def test_two_schedulers_make_one_trigger(scene: Scene, second_scheduler: Steered
     assert scene.source.gets(*files) == [1, 2, 1, 1]
 
 
-def test_a_switch_that_failed_is_finished_by_the_next_trigger(scene: Scene) -> None:
+def test_a_failed_switch_is_finished_by_the_next_trigger(scene: Scene) -> None:
     scene.begin(SWAP)
     scene.source.put("F1")
     scene.scheduler.trigger().assert_well()
@@ -154,7 +154,7 @@ def test_a_switch_that_failed_is_finished_by_the_next_trigger(scene: Scene) -> N
         assert scene.scheduler.trigger().error_type == "SourceError"
         session = scene.latest().session_id
         scene.assert_session(session, "SWITCH", 0)
-        # What is written meanwhile is for the session after.
+        # Files written meanwhile are ingested by the next session.
         scene.source.put("F2.1")
         report = scene.scheduler.trigger().well
     assert (report["outcome"], report["session_id"]) == ("switch_finished", session)
@@ -164,10 +164,8 @@ def test_a_switch_that_failed_is_finished_by_the_next_trigger(scene: Scene) -> N
 
 
 @pytest.mark.parametrize("mode", [pytest.param(SYNC, id="sync", marks=FULL), pytest.param(SWAP, id="swap")])
-def test_the_source_goes_back_to_what_the_table_holds_before_the_retry(
-    scene: Scene, mode: dict[str, str]
-) -> None:
-    """F1 is in the table, and gone when the session begins: it must not go when it has come back."""
+def test_the_source_matches_the_table_again_before_the_retry(scene: Scene, mode: dict[str, str]) -> None:
+    """F1 is in the table and deleted when the session starts; once restored, it must not be removed."""
     scene.begin(mode, consistentPushMaxRetries="3")
     scene.source.put("F1", "F2")
     scene.scheduler.trigger().assert_well()

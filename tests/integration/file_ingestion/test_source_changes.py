@@ -1,4 +1,4 @@
-"""What happens to files between the listing and the switch: never half of one version and half of another."""
+"""Changes of files between listing and switch: versions of a file are never mixed."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_a_file_is_deleted_before_a_subtask_reads_it(scene: Scene) -> None:
     scene.assert_serves("F1")
 
 
-def test_a_file_that_is_replaced_while_it_comes_is_read_as_it_was(scene: Scene) -> None:
-    """S3 sends a version to its end; the new one is for the next session."""
+def test_a_file_replaced_during_the_download_is_read_in_its_old_version(scene: Scene) -> None:
+    """S3 sends the old version to its end; the next session ingests the new one."""
     scene.begin(SYNC)
     scene.source.put("F1")
     held = scene.source.proxy.hold_reply("GET", scene.source.of("F1"))
@@ -65,7 +65,7 @@ def test_a_file_that_is_replaced_while_it_comes_is_read_as_it_was(scene: Scene) 
     scene.assert_serves("F1.1")
 
 
-def test_a_connection_that_breaks_within_a_file(scene: Scene) -> None:
+def test_a_connection_breaks_within_a_file(scene: Scene) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="3")
     scene.source.put("F1", "F2")
     scene.source.proxy.cut(60, "GET", scene.source.of("F2"), times=1)
@@ -76,7 +76,7 @@ def test_a_connection_that_breaks_within_a_file(scene: Scene) -> None:
     assert scene.source.gets("F1", "F2") == [1, 2]
 
 
-def test_lost_replies_of_the_store_are_made_up_for(scene: Scene) -> None:
+def test_requests_to_the_store_are_repeated_after_lost_replies(scene: Scene) -> None:
     scene.begin(APPEND)
     scene.source.put("F1", "F2")
     proxy = scene.source.proxy
@@ -93,7 +93,7 @@ def test_lost_replies_of_the_store_are_made_up_for(scene: Scene) -> None:
     assert scene.staged() == []
 
 
-def test_of_files_that_share_a_segment_one_goes_and_one_changes_before_the_retry(scene: Scene) -> None:
+def test_of_files_that_share_a_segment_one_is_deleted_and_one_changes_before_the_retry(scene: Scene) -> None:
     scene.begin(APPEND_SHARED, consistentPushMaxRetries="3")
     scene.source.put("F1", "F2", "F3", "F4")
     (refused,) = scene.source.refuse("F4")

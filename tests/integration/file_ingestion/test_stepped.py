@@ -1,4 +1,4 @@
-"""A run that is begun, watched and ended in steps of their own, on minions."""
+"""A run that is started, watched and ended in separate steps, on minions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.wait import wait_for
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 
-def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
+def test_a_stopped_run_is_resumed_by_the_next_try(
     pinot: PinotCluster, source: Source, ingestion_table: IngestionTable
 ) -> None:
     table = ingestion_table.create().register(
@@ -37,17 +37,18 @@ def test_a_run_that_was_stopped_is_taken_up_by_the_next_try(
         session_id = begun.session_id or ""
         held.wait_hit()
         watch = RunWatch(tools, table.name, session_id)
-        assert (begun.outcome, watch.look()[0]) == (RunOutcome.BEGUN, False)
+        assert (begun.outcome, watch.poll()[0]) == (RunOutcome.BEGUN, False)
         assert stop_run(tools, table.name, session_id)
-        wait_for(lambda: watch.look()[0], "the subtasks to be over")
+        wait_for(lambda: watch.poll()[0], "the subtasks to end")
         with pytest.raises(FilesFailedError, match="retries left: 1"):
             end_run(tools, table.name, "me", session_id)
         assert table.segments() == []
-        # A stopped subtask still stages the file that it reads: that is held until the next run has begun.
+        # A stopped subtask still stages its current file, so that file is blocked until the next run has
+        # started.
         again = begin_run(tools, table.name, "me")
         held.lift()
         assert (again.outcome, again.session_id, again.retry_count) == (RunOutcome.BEGUN, session_id, 1)
-        wait_for(lambda: watch.look()[0], "the subtasks to be over")
+        wait_for(lambda: watch.poll()[0], "the subtasks to end")
         ended = end_run(tools, table.name, "me", session_id)
     assert (ended.outcome, ended.files, ended.rows) == (RunOutcome.SWITCHED, 2, 11 + 12)
     assert table.count() == 23

@@ -1,4 +1,4 @@
-"""One batch after the other: each becomes visible in one step, each row once."""
+"""Consecutive batches: each becomes visible in one step, and each row appears once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.integration.file_ingestion.ingestion import IngestionTable, write_num
 pytestmark = pytest.mark.cluster
 
 
-def test_a_reader_sees_the_old_or_the_new_rows_and_nothing_between(
+def test_a_reader_sees_the_old_or_the_new_rows_and_nothing_in_between(
     ingestion_table: IngestionTable, shared_folder: Path, full: bool
 ) -> None:
     polls = 1000 if full else 300
@@ -36,7 +36,7 @@ def test_a_reader_sees_the_old_or_the_new_rows_and_nothing_between(
     ]
 
 
-def test_what_is_in_the_table_is_not_read_again(ingestion_table: IngestionTable, shared_folder: Path) -> None:
+def test_ingested_files_are_not_read_again(ingestion_table: IngestionTable, shared_folder: Path) -> None:
     for n in range(3):
         write_numbers(shared_folder, f"{n}.csv", n * 10, 10)
     table = ingestion_table.create().register(shared_folder, "csv", taskMaxNumFilesPerTask="1")

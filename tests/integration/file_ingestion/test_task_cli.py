@@ -1,4 +1,4 @@
-"""``pinotctl task``: what each command shows, changes and ends with."""
+"""``pinotctl task``: the output, effect and exit code of each command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey"
 
 @pytest.fixture
 def pinotctl(pinot: PinotCluster) -> Pinotctl:
-    """Runs a command that needs no JVM, in this process."""
+    """Runs a command that needs no JVM in this process."""
 
     def invoke(*arguments: str, code: int | None = 0, stdin: str | None = None) -> Result:
         env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
@@ -97,7 +97,7 @@ def test_register_show_unregister(pinotctl: Pinotctl, table: IngestionTable, par
     assert "pinotctl task register" in pinotctl("task", "run", table.name, code=2).stderr
 
 
-def test_register_refuses_what_is_wrong_and_changes_nothing(
+def test_register_rejects_invalid_parameters_and_changes_nothing(
     pinotctl: Pinotctl, table: IngestionTable, parameters: Path, tmp_path: Path
 ) -> None:
     before = registered(table)
@@ -143,10 +143,10 @@ def test_watch_shows_each_subtask_during_and_after_the_run(
 
     def in_the_middle() -> list[dict[str, Any]] | None:
         rows = watched("--once")
-        assert running.poll() is None, "the run was over before it was seen in the middle"
+        assert running.poll() is None, "the run ended before its progress was seen"
         return rows if 0 < sum(row["staged"] for row in rows) < 4 else None
 
-    middle = wait_for(in_the_middle, "a part of the subtasks to be done", 120, interval_s=0.05)
+    middle = wait_for(in_the_middle, "some of the subtasks to be done", 120, interval_s=0.05)
     assert middle is not None
     for row, size in zip(middle, sizes, strict=True):
         part = row["staged"]
@@ -166,7 +166,7 @@ def test_watch_shows_each_subtask_during_and_after_the_run(
     assert_hidden(pinot, list(SECRETS.values()), ran)
 
 
-def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
+def test_a_run_without_a_suitable_minion_names_the_tag_and_the_command(
     pinot: PinotCluster, pinotctl: Pinotctl, ingestion_table: IngestionTable, tmp_path: Path
 ) -> None:
     write_numbers(tmp_path / "in", "a.csv", 0, 10)
@@ -190,7 +190,7 @@ def test_a_run_without_a_fitting_minion_says_which_tag_and_what_to_start(
 
 
 @pytest.mark.s3
-def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
+def test_ctrl_c_leaves_the_table_unchanged_and_the_next_run_ingests_everything(
     pinotctl: Pinotctl, ingestion_table: IngestionTable, source: Source, tmp_path: Path
 ) -> None:
     staging = tmp_path / "staging"
@@ -203,7 +203,7 @@ def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     )
     files = [f"F{n}" for n in range(1, 17)]
     source.put(*files)
-    # One subtask waits for its file, so the run cannot end before it is interrupted.
+    # One subtask is waiting for its file, so the run cannot end before it is interrupted.
     held = source.proxy.hold("GET", source.of("F9"))
     running = table.start()
     held.wait_hit()
@@ -213,14 +213,16 @@ def test_ctrl_c_leaves_the_table_as_it_was_and_the_next_run_takes_all(
     assert "abandoned" in pinotctl("task", "watch", table.name, "--once").stderr
     assert table.segments() == []
     held.lift()
-    wait_for(lambda: list(staging.rglob("*.tar.gz")), "that subtask to stage its file all the same")
+    wait_for(lambda: list(staging.rglob("*.tar.gz")), "that subtask to stage its file nevertheless")
     assert table.run().report["rows"] == sum(len(ids_of(file)) for file in files)
     assert table.value("select sum(id) from {t}") == sum(sum(ids_of(file)) for file in files)
     assert [path for path in staging.rglob("*") if path.is_file()] == []
 
 
-def test_watch_says_that_no_run_is_under_way(pinot: PinotCluster, ingestion_table: IngestionTable) -> None:
-    """As after a run that was killed while it wrote its plan."""
+def test_watch_reports_that_no_run_is_in_progress(
+    pinot: PinotCluster, ingestion_table: IngestionTable
+) -> None:
+    """Like after a run that was killed while writing its plan."""
     table = ingestion_table.create()
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         sessions = SessionStore(store, TableName(table.with_type))
@@ -240,8 +242,8 @@ def test_watch_says_that_no_run_is_under_way(pinot: PinotCluster, ingestion_tabl
         )
         watching = start_pinotctl(pinot.controller_url, "task", "watch", table.name)
         assert watching.stderr is not None
-        said = next(line for line in watching.stderr if "no run of" in line)
-        assert said == f"no run of {table.with_type} is under way; the next one takes the session up\n"
+        note = next(line for line in watching.stderr if "no run of" in line)
+        assert note == f"no run of {table.with_type} is in progress; the next one resumes the session\n"
         sessions.save(abandon(killed, "it is over", 1_700_000_000_001))
         ran = ended(watching)
     assert ran.code == 0, ran

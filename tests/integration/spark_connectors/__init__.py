@@ -1,1 +1,1 @@
-"""Spark connectors against a real Pinot and a real Spark."""
+"""Tests of Spark connectors with a real Pinot and a real Spark."""

@@ -25,7 +25,7 @@ from spark_connectors.file_ingestion import open_engine
 
 
 def place(_number: int) -> tuple[str, str, str]:
-    """Where a task of Spark has this project from, the folder of its executor, and that of local files."""
+    """Return where a Spark task finds this project, its executor's folder, and the one for local files."""
     import spark_connectors
     from spark_connectors.work_dir import work_dir
 
@@ -33,7 +33,7 @@ def place(_number: int) -> tuple[str, str, str]:
 
 
 def first_attempt_hangs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give all rows; the first attempt at one task never ends, so that Spark has to start a second one."""
+    """Yield all rows; the first attempt at one task never ends, so that Spark must start a second one."""
     context = TaskContext.get()
     assert context is not None
     yield from batches
@@ -52,7 +52,7 @@ def main() -> None:
         .mode("append")
         .option("controller", controller)
         .option("table", table)
-        # The task that hangs has staged segments before it does.
+        # The task stages segments before it hangs.
         .option("maxNumRecordsPerSegment", "100")
         .save()
     )
@@ -63,8 +63,8 @@ def main() -> None:
         clock = SystemClock()
         engine = open_engine(EngineContext(client, store, clock))
         report = run_task(RunTools(client, store, engine, clock), files_table)
-    told = {"python": sys.executable, "places": places, "files": report.files, "outcome": report.outcome}
-    print(json.dumps(told))  # noqa: T201  # what the test reads
+    result = {"python": sys.executable, "places": places, "files": report.files, "outcome": report.outcome}
+    print(json.dumps(result))  # noqa: T201  # read by the test
     spark.stop()
 
 

@@ -1,4 +1,4 @@
-"""One Spark for all tests, and a table of their own for each."""
+"""One Spark session for all tests, and a separate table for each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def spark(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     for key, value in {**LOCAL_SPARK, **own}.items():
         builder = builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:
-        # Spark would start the path's python3, which need not be the one that has this project.
+        # Spark would start the python3 of the path, which may lack this project.
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
@@ -59,7 +59,7 @@ def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
 
 @dataclass(frozen=True)
 class SparkTable:
-    """A table of one test."""
+    """The table of one test."""
 
     name: str
     pinot: PinotCluster
@@ -68,12 +68,12 @@ class SparkTable:
 
     @property
     def typed(self) -> TableName:
-        """Its name with type."""
+        """The table's name with type."""
         return TableName(f"{self.name}_OFFLINE")
 
     @property
     def options(self) -> dict[str, str]:
-        """What each read and write of it needs."""
+        """The options of each read and write."""
         return {"controller": self.pinot.controller_url, "table": self.name}
 
     def write(self, frame: DataFrame, mode: str, **options: str) -> None:
@@ -81,11 +81,11 @@ class SparkTable:
         frame.write.format("pinot").mode(mode).options(**{**self.options, **options}).save()
 
     def query(self, select: str, rest: str = "") -> list[tuple[Any, ...]]:
-        """Ask the broker."""
+        """Query the broker."""
         return list(self.broker.query(f'select {select} from "{self.name}" {rest}').rows)
 
     def wait_rows(self, select: str, expected: Sequence[Any]) -> None:
-        """Wait until a query of one row gives this."""
+        """Wait until a query returns this row."""
 
         seen: list[Any] = []
 
@@ -100,21 +100,21 @@ class SparkTable:
             raise
 
     def staged(self) -> list[str]:
-        """Files of its writes that wait in the staging folder."""
+        """Files of its writes in the staging folder."""
         uri = f"{self.pinot.deep_store_uri}/pinot-plugins-staging/spark-writes/{self.typed}"
         try:
             return [file.uri for file in open_store(uri, {}).list(uri)]
         except SourceError:
-            return []  # the folder is gone
+            return []  # the folder does not exist
 
     def segments(self) -> list[str]:
-        """What queries see."""
+        """The segments that queries see."""
         return list(self.client.segments.list(self.typed, exclude_replaced=True))
 
 
 @pytest.fixture
 def make_table(pinot: PinotCluster, client: ControllerClient) -> Iterator[MakeTable]:
-    """Make tables: ``make_table(schema fields..., config parts...)``."""
+    """Creates tables: ``make_table(schema fields..., config parts...)``."""
     made: list[str] = []
     with BrokerClient([pinot.broker_url]) as broker:
 

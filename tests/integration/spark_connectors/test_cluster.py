@@ -1,4 +1,4 @@
-"""A Spark cluster whose machines have nothing of this project: it comes to them in an archive."""
+"""A Spark cluster whose machines lack this project, which is shipped to them in an archive."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SPECULATION = {
 
 @dataclass(frozen=True)
 class SparkCluster:
-    """A master, two workers, and what to tell Spark."""
+    """A master, two workers, and the settings for Spark."""
 
     url: str
     deps: Path
@@ -62,7 +62,7 @@ def cluster(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> It
         "spark.executorEnv.PYTHONPATH": "./deps",
         "spark.cores.max": "2",
         "spark.executor.memory": "512m",
-        # Both workers are to get work, also where one is quick.
+        # Both workers must get work, even if one is faster.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
         "spark.driver.host": "127.0.0.1",
@@ -74,8 +74,8 @@ def cluster(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> It
         yield SparkCluster(url, folder / "deps", conf)
 
 
-def test_a_bare_python_has_nothing_of_this(tmp_path: Path) -> None:
-    """Or else the tests below would prove nothing."""
+def test_the_bare_python_lacks_this_project(tmp_path: Path) -> None:
+    """Otherwise the tests below would prove nothing."""
     for package in ("spark_connectors", "kazoo", "jpype"):
         done = subprocess.run(
             [BARE_PYTHON, "-E", "-c", f"import {package}"], cwd=tmp_path, capture_output=True
@@ -84,7 +84,7 @@ def test_a_bare_python_has_nothing_of_this(tmp_path: Path) -> None:
 
 
 def files_table(make_table: MakeTable, folder: Path) -> SparkTable:
-    """A table with FileIngestionTask and four files of 100 rows, each of them a task of Spark."""
+    """A table with FileIngestionTask and four files of 100 rows, one Spark task each."""
     table = make_table(NUMBERS)
     for number in range(4):
         write_numbers(folder, f"{number}.csv", 100 * number, 100)
@@ -99,7 +99,7 @@ def files_table(make_table: MakeTable, folder: Path) -> SparkTable:
 def test_rows_and_files_come_from_two_workers_once(
     pinot: PinotCluster, cluster: SparkCluster, make_table: MakeTable, tmp_path: Path
 ) -> None:
-    """One application: a DataFrame of which one task is run twice at once, and FileIngestionTask."""
+    """One application: a DataFrame with one task that runs twice concurrently, and FileIngestionTask."""
     table, files = make_table(SCHEMA), files_table(make_table, tmp_path / "in")
     arguments = (pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name, table.name, files.name)
     done = subprocess.run(
@@ -114,19 +114,19 @@ def test_rows_and_files_come_from_two_workers_once(
         text=True,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["python"] == BARE_PYTHON
-    folders = {folder for _, folder, _ in told["places"]}
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["python"] == BARE_PYTHON
+    folders = {folder for _, folder, _ in result["places"]}
     assert len(folders) == 2, "an executor on each worker"
-    assert {source for source, _, _ in told["places"]} == {
+    assert {source for source, _, _ in result["places"]} == {
         f"{folder}/deps/spark_connectors/__init__.py" for folder in folders
     }
-    assert len({local for _, _, local in told["places"]} - {tempfile.gettempdir()}) == 2
-    # The first attempt at one of the tasks never ended: its rows are those of the second.
+    assert len({local for _, _, local in result["places"]} - {tempfile.gettempdir()}) == 2
+    # The first attempt at one of the tasks never ended; its rows come from the second.
     assert table.query("count(*), sum(x), distinctcount(name)") == [(1000, 249750.0, 7)]
     assert len(table.segments()) == 4 * 3
     assert table.staged() == []
-    assert (told["outcome"], told["files"]) == ("switched", 4)
+    assert (result["outcome"], result["files"]) == ("switched", 4)
     assert files.query("count(*), sum(id)") == [(400, sum(range(400)))]
 
 

@@ -1,4 +1,4 @@
-"""A table of a database (Pinot 1.2 and later), made, written and read."""
+"""A table in a database (Pinot 1.2 and later): created, written and read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logical tables (Pinot 1.4 and later): brokers answer for them, all else names their physical tables."""
+"""Logical tables (Pinot 1.4 and later): read through brokers; otherwise errors name the physical tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
 
 @pytest.fixture
 def tables(spark: SparkSession, make_table: MakeTable) -> list[SparkTable]:
-    """Two tables, of three and four rows."""
+    """Two tables with three and four rows."""
     made = [make_table(_SCHEMA) for _ in range(2)]
     for rows, table in enumerate(made, start=3):
         table.write(spark.range(rows), "append")
@@ -70,7 +70,7 @@ def test_a_logical_table(
         plain = spark.read.format("pinot").options(**options, readFrom=way)
         with pytest.raises(PySparkException, match=f"{logical} is a logical table") as refused:
             plain.load().count()
-        assert f"use the option 'query', which a broker answers, or read {physical}" in str(refused.value)
+        assert f"use the option 'query', or read {physical}" in str(refused.value)
     for more in ({}, {"createTable": "true"}):
         writer = spark.range(1).write.format("pinot").mode("append").options(**options, **more)
         with pytest.raises(PySparkException, match="is a logical table, which only supports queries"):

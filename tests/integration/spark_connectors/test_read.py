@@ -1,4 +1,4 @@
-"""Pinot tables read with ``format("pinot")``, from servers, from segments' tars and through a broker."""
+"""Pinot tables read with ``format("pinot")``: from servers, from segments' tar files and through a broker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TYPES = {
         {"name": "at", "dataType": "TIMESTAMP", "format": "TIMESTAMP", "granularity": "1:MILLISECONDS"}
     ],
 }
-# Every column has nulls of its own, also as the first one after 10,000 rows, which Pinot hands out at once.
+# Every column has its own nulls, including the first row after 10,000 rows, which is Pinot's block size.
 VALUES = {
     "i": ("cast(id - 6000 as int)", 7),
     "s": ("concat('ü ', id % 13)", 11),
@@ -75,21 +75,21 @@ def in_order(frame: DataFrame) -> list[Row]:
 
 
 def at_once(check: Callable[[str], None], ways: Sequence[str] = WAYS) -> None:
-    """Check ways of reading, side by side."""
+    """Check several ways of reading in parallel."""
     with ThreadPoolExecutor(len(ways)) as pool:
         for _ in pool.map(check, ways):
             pass
 
 
 def comparable(row: Row) -> Mapping[str, Any]:
-    """BIG_DECIMAL is read as text, and 1.50 equals 1.5."""
+    """Normalize BIG_DECIMAL, which is read as text: 1.50 equals 1.5."""
     values = row.asDict()
     return {**values, "big": None if values["big"] is None else Decimal(values["big"])}
 
 
 @pytest.fixture
 def far_from_utc(spark: SparkSession) -> Iterator[None]:
-    """Let the session's zone not be UTC: timestamps are instants in every zone."""
+    """Use a session time zone other than UTC: timestamps are the same instants in every zone."""
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     yield
     spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -97,7 +97,7 @@ def far_from_utc(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("far_from_utc")
 def test_all_types_come_back_value_by_value(spark: SparkSession, make_table: MakeTable) -> None:
-    """More rows than Spark puts into a batch, each of which has to have the same types."""
+    """Reads more rows than fit a batch of Spark, each of which must have the same types."""
     table = make_table(TYPES)
     frame = frame_of(spark, 12_000, 1).select(*NAMES)
     table.write(frame, "append")

@@ -1,4 +1,4 @@
-"""A server that is gone: the other replica's rows, or an error, but never fewer rows."""
+"""A dead server: the rows of the other replica or an error, but never fewer rows."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def test_a_server_is_killed(spark: SparkSession, make_table: MakeTable, pinot: P
     assert len(_servers(once)) == 2, "the segments should be on both servers"
     pinot.kill("server_1")
     try:
-        # At once, when the cluster still believes in the server, and when it knows.
+        # Immediately, while the cluster still considers the server live, and later.
         assert ids(twice) == list(range(1000))
-        with pytest.raises(PySparkException, match=r"no server returned the segment|served by no server"):
+        with pytest.raises(PySparkException, match=r"no server returned segment|not served by any server"):
             ids(once)
-        wait_for(lambda: len(_servers(once)) == 1, "the cluster to see that the server is gone")
+        wait_for(lambda: len(_servers(once)) == 1, "the cluster to notice that the server is gone")
         assert ids(twice) == list(range(1000))
-        with pytest.raises(PySparkException, match="served by no server"):
+        with pytest.raises(PySparkException, match="not served by any server"):
             ids(once)
         assert ids(once, readFrom="segments") == list(range(1000))
     finally:
         pinot.start("server_1")
     wait_for(lambda: len(_servers(once)) == 2, "the server to serve again")
-    # Without the tars, servers give their segments to readers as they do to each other.
+    # Without the tar files, servers send their segments to readers as to other servers.
     assert open_store(pinot.deep_store_uri, {}).delete_tree(f"{pinot.deep_store_uri}/{once.name}") > 0
     assert ids(once, readFrom="segments") == list(range(1000))
 

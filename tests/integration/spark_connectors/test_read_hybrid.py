@@ -1,4 +1,4 @@
-"""A table of two parts, one of which consumes: each row once, from the part where brokers take it from."""
+"""A hybrid table whose realtime part consumes: each row once, from the same part as brokers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_each_row_once(spark: SparkSession, make_table: MakeTable, kafka: Kafka)
     table.client.tables.create(TableConfig.from_json(config))
     try:
         wait_for(lambda: table.query("count(*)") == [(20,)], "rows of both parts")
-        # Brokers take what is older than the last day of the offline part from there.
+        # Brokers read rows older than the last day of the offline part from that part.
         expected = [
             Row(id=n, part="offline" if n < 9 else "realtime", n=None if n % 3 == 0 else 1) for n in range(20)
         ]

@@ -15,8 +15,8 @@ from tests.integration.spark_connectors.conftest import MakeTable
 _CONF = "spark.sql.python.filterPushdown.enabled"
 
 
-def test_spark_still_mixes_filters_up(spark: SparkSession) -> None:
-    """When this fails, Spark is mended: ``usePushDownFilters`` can then be allowed from that version on."""
+def test_spark_still_mixes_up_filters(spark: SparkSession) -> None:
+    """If this fails, Spark is fixed, and ``usePushDownFilters`` can be allowed from that version on."""
 
     class Reader(DataSourceReader):
         def __init__(self) -> None:
@@ -48,13 +48,13 @@ def test_spark_still_mixes_filters_up(spark: SparkSession) -> None:
     try:
         frame = spark.read.format("five_rows").load()
         assert frame.filter("id = 2").count() == 1
-        assert frame.count() == 1, "Spark gives all five rows: filters do not leak any more"
+        assert frame.count() == 1, "Spark returns all five rows: filters no longer leak"
     finally:
         spark.conf.unset(_CONF)
 
 
-def test_filters_of_one_dataframe_do_not_meet(spark: SparkSession, make_table: MakeTable) -> None:
-    """Also where Spark's setting would let a source push them down."""
+def test_filters_of_one_dataframe_are_not_mixed(spark: SparkSession, make_table: MakeTable) -> None:
+    """Even if Spark's setting allows sources to push filters down."""
     table = make_table({"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]})
     table.write(spark.range(5), "append")
     frame = spark.read.format("pinot").options(**table.options).load()
@@ -68,7 +68,7 @@ def test_filters_of_one_dataframe_do_not_meet(spark: SparkSession, make_table: M
             spark.conf.unset(_CONF)
 
 
-def test_the_option_is_refused(spark: SparkSession) -> None:
+def test_the_option_is_rejected(spark: SparkSession) -> None:
     read = spark.read.format("pinot").options(controller="localhost:9", table="t", usePushDownFilters="true")
-    with pytest.raises(PySparkException, match="give the predicate by the option 'filter'"):
+    with pytest.raises(PySparkException, match="pass the predicate in the option 'filter'"):
         read.load()

@@ -1,4 +1,4 @@
-"""An upsert table read with ``format("pinot")``: the rows of one version, by each way of reading."""
+"""An upsert table read with ``format("pinot")``: the rows of one version, with each way of reading."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def test_the_rows_of_a_version(spark: SparkSession, make_upsert_table: MakeUpser
     assert sorted(read.load().columns) == names
     assert read.load().count() == len(table.model.visible[newest])
     assert read.option("columns", ",".join(SYSTEM_COLUMNS)).load().columns == list(SYSTEM_COLUMNS)
-    with pytest.raises(PySparkException, match="do not know which rows are replaced"):
+    with pytest.raises(PySparkException, match="do not record which rows are replaced"):
         read.option("readFrom", "segments").load().count()
 
 
 def _rows(spark: SparkSession, table: UpsertTable, way: str, **options: str) -> list[tuple[int, int]]:
-    """Partition and offset of what is read, sorted."""
+    """Return partition and offset of the rows, sorted."""
     read = spark.read.format("pinot").options(controller=table.pinot.controller_url, table=table.name)
     if way == "query":
         condition = f"where {options.pop('filter')}" if "filter" in options else ""

@@ -1,4 +1,4 @@
-"""Reads of a table of which a broker keeps rows from the user (Pinot 1.4 and later)."""
+"""Reads of a table of which a broker hides rows from the user (Pinot 1.4 and later)."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def filtering(table: SparkTable, pinot: PinotCluster, tmp_path: Path) -> Iterato
                 wait_for(lambda: client.query(sql).rows == ((10,),), "the broker to know the table")
             yield url
         finally:
-            # A broker is not dropped while it serves a table.
+            # A broker cannot be dropped while it serves a table.
             table.client.tables.delete(table.typed)
             broker.remove()
 
 
-def test_rows_that_a_broker_keeps_back_are_not_read_elsewhere(
+def test_rows_hidden_by_a_broker_are_not_read_elsewhere(
     spark: SparkSession, table: SparkTable, filtering: str
 ) -> None:
     def count(**options: str) -> int:
@@ -77,7 +77,7 @@ def test_rows_that_a_broker_keeps_back_are_not_read_elsewhere(
         return reader.options(**options).load().count()
 
     for way in ("servers", "segments"):
-        with pytest.raises(PySparkException, match=f"a broker keeps rows of {table.name} from this user"):
+        with pytest.raises(PySparkException, match=f"a broker hides rows of {table.name} from this user"):
             count(username="some", readFrom=way)
         assert count(username="some", readFrom=way, bypassRowFilters="true") == 10
         assert count(username="every", readFrom=way) == 10
@@ -87,8 +87,8 @@ def test_rows_that_a_broker_keeps_back_are_not_read_elsewhere(
     assert count(username="every", readFrom="broker") == 10
 
 
-def test_without_a_broker_that_answers_nothing_is_known(spark: SparkSession, table: SparkTable) -> None:
+def test_without_a_broker_row_security_is_unknown(spark: SparkSession, table: SparkTable) -> None:
     reader = spark.read.format("pinot").options(**table.options, broker="http://127.0.0.1:1")
-    with pytest.raises(PySparkException, match="no broker says whether it keeps rows"):
+    with pytest.raises(PySparkException, match="no broker reports whether it hides rows"):
         reader.load().count()
     assert reader.option("bypassRowFilters", "true").load().count() == 10

@@ -19,7 +19,7 @@ SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
 
 
 class Stream:
-    """A query over the files of a folder, one file an epoch; each run goes on from the checkpoint."""
+    """A query over the files of a folder, one file per epoch; each run continues from the checkpoint."""
 
     def __init__(self, spark: SparkSession, table: SparkTable, folder: Path) -> None:
         self._spark = spark
@@ -49,7 +49,7 @@ class Stream:
             query.stop()
 
     def forget_last_commit(self) -> None:
-        """As if Spark had been killed after the sink's commit and before it wrote down its own."""
+        """Simulate that Spark was killed after the sink's commit and before recording its own."""
         last = max((self.checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name))
         last.unlink()
         last.with_name(f".{last.name}.crc").unlink()
@@ -69,7 +69,7 @@ def test_each_epoch_is_committed_once(
     stream.forget_last_commit()
     stream.put([-1, -2])
     stream.run()
-    # The epoch was written once more and the one after it has no rows.
+    # The epoch was written again, and the one after it has no rows.
     assert table.query("count(*), sum(id)") == [(30, 435.0)]
     assert len(table.segments()) == 2
 
@@ -83,9 +83,9 @@ def test_each_epoch_is_committed_once(
     assert table.query("count(*), sum(id)") == [(40, 780.0)]
 
     stream.put([40])
-    with pytest.raises(StreamingQueryException, match="'writeId' is not for streams"):
+    with pytest.raises(StreamingQueryException, match="'writeId' cannot be set for streams"):
         stream.run(writeId="mine")
     counts = spark.readStream.schema("id long").json(str(stream.source)).groupBy("id").count()
     complete = counts.select("id").writeStream.outputMode("complete").format("pinot").options(**table.options)
-    with pytest.raises(StreamingQueryException, match="a stream is written in output mode append"):
+    with pytest.raises(StreamingQueryException, match="streams can only be written in output mode append"):
         complete.option("checkpointLocation", str(tmp_path / "complete")).start().awaitTermination()

@@ -1,4 +1,4 @@
-"""A DataFrame written with ``format("pinot")``: what queries see afterwards."""
+"""DataFrames written with ``format("pinot")``, and what queries see afterwards."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_append_then_overwrite_then_nothing(
         "id", "concat('ü', id % 7) name", "array('a', concat('t', id % 3)) tags", "id * 0.5D x"
     )
     table.write(frame, "append")
-    # Each query is made right after the write: brokers see the new segments then, and no longer the old ones.
+    # Each query runs right after the write: brokers must see the new segments and no longer the old ones.
     seen = "count(*), sum(x), max(id), distinctcountmv(tags)"
     assert table.query(seen) == [(1000, 249750.0, 999, 4)]
     table.write(frame, "append", maxNumRecordsPerSegment="300", reportPath=str(report_path))
@@ -55,7 +55,7 @@ def test_append_then_overwrite_then_nothing(
     assert table.query("count(*), sum(x)") == [(10, 22.5)]
     report = json.loads(report_path.read_text())
     assert (report["replaced_segments"], report["servers_behind"]) == (6, {})
-    # Of no rows there is no segment, but where something has to be replaced.
+    # Without rows there is no segment, unless something must be replaced.
     segments = table.segments()
     table.write(frame.where("id < 0"), "append")
     assert table.segments() == segments
@@ -63,7 +63,7 @@ def test_append_then_overwrite_then_nothing(
     assert table.query("count(*)") == [(0,)]
 
 
-def test_a_write_of_the_same_id_is_made_once(spark: SparkSession, make_table: MakeTable) -> None:
+def test_writes_with_the_same_id_are_made_once(spark: SparkSession, make_table: MakeTable) -> None:
     table = make_table(SCHEMA)
     ten, seven = (spark.range(0, rows, 1, 1).selectExpr("id", "id * 1D x") for rows in (10, 7))
     table.write(ten, "append", writeId="first: any text, ü")
@@ -74,14 +74,14 @@ def test_a_write_of_the_same_id_is_made_once(spark: SparkSession, make_table: Ma
         looks = [WriteIsPublished(table.name, each).look(access).done for each in ("second", "third")]
     assert looks == [True, False]
     table.write(seven, "overwrite", writeId="third")
-    # The segments of the first are gone by now.
+    # The segments of the first write no longer exist.
     for mode in ("append", "overwrite"):
         table.write(ten, mode, writeId="first: any text, ü")
     table.write(ten, "overwrite", writeId="third")
     assert table.query("count(*)") == [(7,)]
 
 
-def test_a_table_is_made_of_the_dataframe_once(
+def test_a_table_is_created_from_the_dataframe_once(
     spark: SparkSession, pinot: PinotCluster, client: ControllerClient
 ) -> None:
     name = f"sp_{uuid.uuid4().hex[:12]}"
@@ -96,7 +96,7 @@ def test_a_table_is_made_of_the_dataframe_once(
             table.write(frame, "append")
         with pytest.raises(PySparkException, match="did you mean 'name'"):
             table.write(frame, "append", createTable="true", invertedIndexColumns="nam")
-        with pytest.raises(PySparkException, match="'timeColumnName' id is bigint"):
+        with pytest.raises(PySparkException, match="'timeColumnName' id has the type bigint"):
             table.write(frame, "append", createTable="true", timeColumnName="id")
         assert not client.tables.exists(name)
         options = {
@@ -138,24 +138,27 @@ def test_a_table_is_made_of_the_dataframe_once(
             client.schemas.delete(name)
 
 
-def test_what_is_refused_before_the_job(spark: SparkSession, make_table: MakeTable, tmp_path: Path) -> None:
+def test_errors_before_the_job_starts(spark: SparkSession, make_table: MakeTable, tmp_path: Path) -> None:
     table = make_table(SCHEMA)
     frame = spark.range(3).selectExpr("id", "id Name", "current_date() x")
-    columns_told = (
+    columns_message = (
         r"(?s)Name: the table has no such column, did you mean 'name'.*x: date cannot be stored as DOUBLE"
     )
-    for options, told in (
-        ({}, columns_told),
+    for options, message in (
+        ({}, columns_message),
         ({"table": f"{table.name}_REALTIME"}, "is a REALTIME table"),
         ({"segmentRows": "3"}, "unknown option 'segmentrows'"),
-        ({"reportPath": str(tmp_path / "missing" / "report.json")}, "in a folder that does not exist"),
+        (
+            {"reportPath": str(tmp_path / "missing" / "report.json")},
+            "the folder of 'reportPath' does not exist",
+        ),
         ({"overwriteScope": "timeRange", "overwriteFrom": "1", "overwriteTo": "2"}, "no time column"),
     ):
         columns = frame.select("id") if options else frame
         writer = columns.write.format("pinot").mode("overwrite").options(**{**table.options, **options})
-        with pytest.raises(PySparkException, match=told):
+        with pytest.raises(PySparkException, match=message):
             writer.save()
-    # Spark's default mode among them.
+    # Including Spark's default mode.
     for refused in (
         frame.select("id").write,
         frame.select("id").write.mode("ignore"),
@@ -167,7 +170,7 @@ def test_what_is_refused_before_the_job(spark: SparkSession, make_table: MakeTab
 
 
 def test_sql(spark: SparkSession, make_table: MakeTable) -> None:
-    """A temporary view keeps its options; those of a table of Spark's catalog reach CREATE TABLE alone."""
+    """A temporary view keeps its options; those of a catalog table are only passed to CREATE TABLE."""
     table = make_table(SCHEMA)
     table.write(spark.range(7).selectExpr("id", "concat('n', id) name"), "append")
     options = ", ".join(f"{name} '{value}'" for name, value in table.options.items())

@@ -1,4 +1,4 @@
-"""Overwriting a part of a table: a range of times, or partitions."""
+"""Overwrites of a part of a table: a time range, or partitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAYS: dict[str, Any] = {
 }
 
 
-# Pinot takes times of 1971 to 2071.
+# Pinot accepts times from 1971 to 2071.
 BASE = 18_000
 
 
@@ -36,7 +36,7 @@ def time_range(first: int, end: int) -> dict[str, str]:
 
 
 def days(spark: SparkSession, first: int, end: int, rows: int) -> DataFrame:
-    """So many rows of each day, counted from the base, in one Spark partition."""
+    """Return a number of rows for each day, counted from the base, in one Spark partition."""
     return spark.range(first * rows, end * rows, 1, 1).selectExpr(
         "id", f"date_from_unix_date(cast({BASE} + id div {rows} as int)) day"
     )
@@ -59,10 +59,10 @@ def test_a_range_of_times(spark: SparkSession, make_table: MakeTable) -> None:
     now = table.segments()
     with pytest.raises(PySparkException, match="rows from 18002 to 18004 are outside"):
         table.write(days(spark, 2, 5, 1), "overwrite", **part)
-    with pytest.raises(PySparkException, match=r"1 segments hold, or may hold.*18004 to 18005 DAYS"):
+    with pytest.raises(PySparkException, match=r"1 segments contain, or may contain.*18004 to 18005 DAYS"):
         table.write(days(spark, 2, 5, 1), "overwrite", **time_range(2, 5))
     assert table.segments() == now
-    # A range that holds nothing gets its rows; one whose rows all go is empty afterwards.
+    # A range without rows gets its rows; a range whose rows are all replaced is empty afterwards.
     table.write(days(spark, 9, 10, 3), "overwrite", **time_range(8, 10))
     table.write(days(spark, 2, 2, 1), "overwrite", **part)
     assert by_day(table) == {0: 5, 1: 5, 4: 5, 5: 5, 9: 3}
@@ -78,7 +78,7 @@ COUNT = 4
 
 
 def partitions(pinot: PinotCluster, table: SparkTable) -> dict[str, tuple[frozenset[int], int]]:
-    """The partitions and the rows of each segment, as Pinot has found them in it."""
+    """Return the partitions and the number of rows that Pinot recorded for each segment."""
     names = table.segments()
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         records = store.get_many([f"/SEGMENTS/{table.typed}/{name}" for name in names])
@@ -105,7 +105,7 @@ def test_partitions(spark: SparkSession, make_table: MakeTable, pinot: PinotClus
     frame = spark.range(0, 400, 1, 2).selectExpr("nullif(concat('ü', id % 100), 'ü7') user", "399 - id n")
     table.write(frame, "append")
     found = partitions(pinot, table)
-    # Each of the two tasks makes a segment of each partition.
+    # Each of the two tasks creates a segment for each partition.
     assert sorted(next(iter(ids)) for ids, _ in found.values()) == sorted([*range(COUNT)] * 2)
     assert {len(ids) for ids, _ in found.values()} == {1}
     assert table.query("count(*), sum(n), count(distinct user)") == [(400, 79800.0, 100)]
@@ -116,7 +116,7 @@ def test_partitions(spark: SparkSession, make_table: MakeTable, pinot: PinotClus
     rows = {next(iter(ids)): count for ids, count in found.values()}
     assert sum(rows.values()) == 400
 
-    # Rows of one partition alone, as Pinot counts: those of its segment.
+    # Rows of only one partition according to Pinot: those of its segment.
     segment = next(name for name, (ids, _) in found.items() if ids == {2})
     users = {user for (user,) in table.query("distinct user", f"where $segmentName = '{segment}' limit 1000")}
     own = frame.where(frame.user.isin(sorted(users - {"null"})))
@@ -125,6 +125,6 @@ def test_partitions(spark: SparkSession, make_table: MakeTable, pinot: PinotClus
     assert table.query("count(*)") == [(400 - rows[2] + 5,)]
     assert len(set(found) & set(table.segments())) == COUNT - 1
     before = table.segments()
-    with pytest.raises(PySparkException, match=r"rows of partition \d, outside what is overwritten"):
+    with pytest.raises(PySparkException, match=r"rows of partition \d, which is not one of the partitions"):
         table.write(frame, "overwrite", **only)
     assert table.segments() == before

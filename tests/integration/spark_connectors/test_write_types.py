@@ -60,7 +60,7 @@ SCHEMA: dict[str, Any] = {
         *({"name": name, "dataType": pinot} for name, (_, pinot) in TYPES.items() if pinot != "BIG_DECIMAL"),
         *({"name": name, "dataType": pinot, "singleValueField": False} for name, (_, pinot) in MANY.items()),
     ],
-    # Pinot 0.11 takes BIG_DECIMAL as a metric alone.
+    # Pinot 0.11 supports BIG_DECIMAL only for metrics.
     "metricFieldSpecs": [
         {"name": name, "dataType": pinot} for name, (_, pinot) in TYPES.items() if pinot == "BIG_DECIMAL"
     ],
@@ -80,9 +80,9 @@ EARLY = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 LATE = datetime(2262, 1, 1, 12, 30, 15, 123_456, tzinfo=UTC)
 UNICODE = 'ü 漢字 🙂 "quoted", \\ back;slash\nline'
 FLOAT_MAX = 3.4028234663852886e38
-FLOAT_MAX_TOLD = 3.4028235e38  # the shortest text of that float
+FLOAT_MAX_TEXT = 3.4028235e38  # the shortest text of that float
 
-# Spark's value and what SQL answers: the least, the greatest, an empty one where there is one.
+# Spark's value and the answer in SQL: the smallest, the largest, and an empty one if there is one.
 VALUES: dict[str, list[tuple[Any, Any]]] = {
     "bool": [(True, True), (False, False)],
     "bool_text": [(True, "true"), (False, "false")],
@@ -96,7 +96,7 @@ VALUES: dict[str, list[tuple[Any, Any]]] = {
     "long_decimal": [(-(2**63), Decimal(-(2**63))), (2**63 - 1, Decimal(2**63 - 1))],
     "long_text": [(2**63 - 1, "9223372036854775807")],
     "long_time": [(0, "1970-01-01 00:00:00.0"), (1577836800123, "2020-01-01 00:00:00.123")],
-    "float_float": [(1.5, 1.5), (FLOAT_MAX, FLOAT_MAX_TOLD), (float("-inf"), float("-inf"))],
+    "float_float": [(1.5, 1.5), (FLOAT_MAX, FLOAT_MAX_TEXT), (float("-inf"), float("-inf"))],
     "float_double": [(0.5, 0.5), (FLOAT_MAX, FLOAT_MAX)],
     "double_double": [(5e-324, 5e-324), (1.7976931348623157e308, 1.7976931348623157e308), (-0.1, -0.1)],
     "decimal_decimal": [
@@ -125,13 +125,13 @@ VALUES: dict[str, list[tuple[Any, Any]]] = {
     "ntz_millis": [(EARLY.replace(tzinfo=None), -1)],
     "ints": [([1, -(2**31) + 1, 2**31 - 1], [1, -(2**31) + 1, 2**31 - 1]), ([7], [7])],
     "longs": [([2**63 - 1, 0], [2**63 - 1, 0])],
-    "floats": [([1.5, -FLOAT_MAX], [1.5, -FLOAT_MAX_TOLD])],
+    "floats": [([1.5, -FLOAT_MAX], [1.5, -FLOAT_MAX_TEXT])],
     "doubles": [([0.1, 5e-324], [0.1, 5e-324])],
     "texts": [(["", "b", UNICODE], ["", "b", UNICODE]), (["one"], ["one"])],
 }
 COLUMNS = [*TYPES, *EPOCHS, *MANY]
 LEAST_INT, LEAST_LONG = -(2**31), -(2**63)
-# What stands for null in dimensions (in metrics, of BIG_DECIMAL).
+# The default values for null in dimensions (for BIG_DECIMAL, in metrics).
 DEFAULTS: dict[str, Any] = {
     "INT": LEAST_INT,
     "LONG": LEAST_LONG,
@@ -159,14 +159,14 @@ def spark_rows() -> list[tuple[Any, ...]]:
 
 
 def answers(broker: BrokerClient, table: str) -> dict[str, list[Any]]:
-    """What SQL says, by column."""
+    """Return the answers in SQL, by column."""
     select = ", ".join(f'"{name}"' for name in COLUMNS)
     result = broker.query(f'select {select} from "{table}" order by "row" limit 100')
     return {name: [row[number] for row in result.rows] for number, name in enumerate(COLUMNS)}
 
 
 def null_rows(broker: BrokerClient, table: str, column: str) -> list[int]:
-    """Numbers of the rows that are null, as SQL says."""
+    """Return the numbers of the null rows according to SQL."""
     rows = broker.query(f'select "row" from "{table}" where "{column}" is null limit 100').rows
     return [row[0] for row in rows]
 
@@ -177,7 +177,7 @@ def expected(column: str) -> list[Any]:
 
 
 def read(column: str, values: list[Any]) -> list[Any]:
-    """Compare JSON by what it says."""
+    """Compare JSON by content."""
     if pinot_type(column) != "JSON":
         return values
     return [value if value in (None, "null") else json.loads(value) for value in values]

@@ -91,7 +91,7 @@ def test_a_session_that_stays_open(life: Life, tmp_path: Path) -> None:
             metrics.run_failed(TABLE)
 
     life.write("F1", "F2")
-    life.spoil("F2")
+    life.corrupt("F2")
     trigger()
     assert life.session.is_open
     prometheus.pass_minutes(11 * 60)
@@ -129,7 +129,7 @@ def test_what_a_scheduler_that_stands_by_knew_of_runs_and_sessions_fires_no_more
     metrics = SchedulerMetrics(monitoring, clock)
     life.world.on_session = metrics.session_goes_on
     life.write("F1", "F2")
-    life.spoil("F2")
+    life.corrupt("F2")
     with pytest.raises(PinotPluginError):
         life.trigger()
     assert OPEN in samples(monitoring)
@@ -160,7 +160,7 @@ def test_a_discarded_session_is_not_open(life: Life) -> None:
     monitoring = Monitoring(catalogue.SCHEDULER, clock)
     life.world.on_session = SchedulerMetrics(monitoring, clock).session_goes_on
     life.write("F1")
-    life.spoil("F1")
+    life.corrupt("F1")
     life.fails()
     assert OPEN in samples(monitoring)
     life.fails(consistentPushMaxRetries="1")

@@ -1,4 +1,4 @@
-"""The expectation has every alert, and promtool tells a day that is as expected from one that is not."""
+"""The expectations cover every alert, and promtool distinguishes expected from unexpected days."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_each_alert_is_expected_or_not_and_says_why() -> None:
 
 
 class Recorded:
-    """A day as it may be scraped once a real second, each of which is two minutes of it."""
+    """A day that is scraped once per real second, which is two minutes of the day."""
 
     def __init__(self) -> None:
         self.real = FakeClock()

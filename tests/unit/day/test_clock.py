@@ -1,4 +1,4 @@
-"""The clock of a compressed day: fast and slow stretches, and where a real time is in the day."""
+"""The clock of a compressed day: fast and slow stretches, and the conversion of real times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_an_hour_takes_as_long_as_the_rate_says_and_a_restart_as_long_as_it_take
     assert day.now_s == 2 * HOUR_S + 20
     day.wait_until(3 * HOUR_S + 20)
     assert day.real_s == real.monotonic() == 60 + 20 + 30
-    day.wait_until(HOUR_S)  # that is over
+    day.wait_until(HOUR_S)  # already past
     assert real.monotonic() == 110
 
 
@@ -42,7 +42,7 @@ def test_a_real_time_is_where_it_was_in_the_day() -> None:
     assert [day.day_of(BEGIN_S + seconds) for seconds in (0, 10, 20, 25, 30, 40, 50)] == [
         *(0, 1000, 1010, 1260, 1510, 1520, 2520)
     ]
-    # Before the day time passed as it does.
+    # Before the day, time passed at real speed.
     assert day.day_of(BEGIN_S - 30) == -30
 
 

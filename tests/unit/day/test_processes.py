@@ -1,4 +1,4 @@
-"""A later release beside the present one, and scrapes of a process that is there and of one that is not."""
+"""A later release alongside this one, and scrapes of a process that exists and of one that does not."""
 
 from __future__ import annotations
 

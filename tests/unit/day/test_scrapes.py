@@ -1,4 +1,4 @@
-"""Scrapes as series over the day: what is held, what ends, and where times are put."""
+"""Scrapes as series over the day: values between scrapes, stale series, and the conversion of times."""
 
 from __future__ import annotations
 

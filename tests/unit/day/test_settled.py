@@ -1,4 +1,4 @@
-"""What keeps a day from going on after a fault."""
+"""What a day waits for after a fault."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_all_is_settled() -> None:
         ("scheduler_1", FAILED, 1, f"scheduler_1: {FAILED} is 1"),
         ("scheduler_1", OPEN, 900, f"scheduler_1: {OPEN} is 900"),
         ("scheduler_1", HELD.format("scheduler"), 0, "leases held"),
-        ("watch_1", ROUND, NOW_S - 1, "no watch has made a good round"),
+        ("watch_1", ROUND, NOW_S - 1, "no watch has completed a round"),
     ],
 )
 def test_one_thing_is_missing(instance: str, series: str, value: float, words: str) -> None:

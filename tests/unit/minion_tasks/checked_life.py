@@ -1,4 +1,4 @@
-"""A table's life that is held against the seed's rules after each trigger."""
+"""A table's life that is checked against the rules after each trigger."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from tests.unit.minion_tasks.session_rules import (
     TableModel,
     Versions,
     cannot_replace,
+    expected_plan,
+    expected_table,
     explain,
-    seed_plan,
-    seed_table,
 )
 from tests.unit.minion_tasks.session_world import World
 
 
 class CheckedLife(RuleBasedStateMachine):
-    """A table, its source, and what a trigger must have made of them; what happens is the subclass'."""
+    """A table, its source, and checks after each trigger; the subclass defines what happens."""
 
     params: FileIngestionParams
 
@@ -49,7 +49,7 @@ class CheckedLife(RuleBasedStateMachine):
         self.old_versions: dict[str, list[int]] = {}
         self.expected: Expected | None = None
         self.at_listing: list[Ledger] = []
-        # A file that is rewritten before, under a subtask of an earlier run, is listed as it is then.
+        # A file rewritten before that, during a subtask of an earlier run, is listed in its new version.
         self.rewritten_after_listing: set[str] = set()
         self.reads_before = 0
         self.uri_of_number: dict[tuple[str, int], str] = {}
@@ -93,12 +93,12 @@ class CheckedLife(RuleBasedStateMachine):
             and after.session_id == before.session_id
         )
         if smooth and before is not None and before.is_open and self.world.source:
-            assert resumed is self._goes_on(before)
+            assert resumed is self._may_resume(before)
         start = self.at_listing[0] if resumed else Ledger()
-        plan = seed_plan(self.params.mode, start, listed, self.table)
+        plan = expected_plan(self.params.mode, start, listed, self.table)
         read = {name for name, _ in self.world.reads[self.reads_before :]}
         explain(f"{plan=} {read=}")
-        assert read <= plan.to_read, "a file was read that is staged, or that is nobody's business"
+        assert read <= plan.to_read, "a file was read that is staged or not part of the plan"
         if after is not None and (after.is_open or after != before):
             self._check_kept(after, plan, listed, resumed)
         if smooth:
@@ -106,10 +106,10 @@ class CheckedLife(RuleBasedStateMachine):
         if after is not None and after != before:
             self._expect(after, listed)
         if after is not None and after.state is SessionState.DONE and after != before:
-            self._forget_or_take(after)
+            self._settle_expected(after)
 
-    def _goes_on(self, session: Session) -> bool:
-        """Whether the seed's retry cycle lets a trigger take up a session."""
+    def _may_resume(self, session: Session) -> bool:
+        """Whether a trigger may resume a session."""
         return (
             session.state is SessionState.IN_PROGRESS
             and session.retry_count < self.params.max_retries
@@ -129,7 +129,7 @@ class CheckedLife(RuleBasedStateMachine):
         report: RunReport | None,
         error: PinotPluginError | None,
     ) -> None:
-        """Each subtask ran once and to its end: what came of it is certain."""
+        """Check a trigger whose subtasks each ran once and to their end, so that the result is certain."""
         mode, params = self.params.mode, self.params
         if not listed and mode is APPEND:
             assert isinstance(error, SourceError)
@@ -170,7 +170,7 @@ class CheckedLife(RuleBasedStateMachine):
             self._expect(after, listed)
             assert self.expected is not None
             assert dict(self.expected.table.files) == dict(
-                seed_table(mode, staged, listed, self.table, Ledger()).files
+                expected_table(mode, staged, listed, self.table, Ledger()).files
             )
         assert after.is_open or len(self.world.sessions.ids()) <= 2
         retries = before.retry_count + 1 if resumed and before is not None else 0
@@ -178,7 +178,7 @@ class CheckedLife(RuleBasedStateMachine):
         assert len(after.attempts_ms) == retries + 1
 
     def _check_kept(self, after: Session, plan: Plan, listed: Versions, resumed: bool) -> None:
-        """Whatever was killed: what was staged is, and what is staged is as it was listed."""
+        """Check, whatever was killed, that staged files stay staged and match the listing."""
         if after.abandoned or (not resumed and after.state is SessionState.INIT):
             return
         ledger = self._ledger(after)
@@ -197,24 +197,24 @@ class CheckedLife(RuleBasedStateMachine):
             self.at_listing.append(self._ledger(session))
 
     def _expect(self, session: Session, listed: Versions) -> None:
-        """Remember what a session in SWITCH or behind it brings."""
+        """Remember the expected table of a session in SWITCH or DONE."""
         if session.state in (SessionState.SWITCH, SessionState.DONE) and (
             self.expected is None or self.expected.session_id != session.session_id
         ):
             ledger = self._ledger(session)
-            table = seed_table(session.mode, ledger.staged, listed, self.table, ledger)
+            table = expected_table(session.mode, ledger.staged, listed, self.table, ledger)
             self.expected = Expected(table, session.session_id, self.table.foreign)
 
     def _after_switch(self, before: Session) -> None:
-        """Take over what a session of an earlier trigger was to bring, if it did."""
+        """Apply the expected table of an earlier trigger's session, if it is done."""
         try:
             now = self.world.sessions.load(before.session_id)
         except PinotPluginError:
             return
         if now.state is SessionState.DONE:
-            self._forget_or_take(now)
+            self._settle_expected(now)
 
-    def _forget_or_take(self, session: Session) -> None:
+    def _settle_expected(self, session: Session) -> None:
         if self.expected is None or self.expected.session_id != session.session_id:
             return
         since = self.table.foreign - self.expected.foreign_then
@@ -244,7 +244,7 @@ class CheckedLife(RuleBasedStateMachine):
         latest = self.world.sessions.latest()
         if latest is not None and latest.state is SessionState.SWITCH and latest.is_open:
             if not latest.atomic:
-                return  # one by one: nobody promised anything
+                return  # one by one, so nothing is guaranteed
             applied = self.expected is not None and self._segments_of(latest) in self.world.completed
             table = self.expected.table if applied and self.expected is not None else self.table
             foreign = self.table.foreign

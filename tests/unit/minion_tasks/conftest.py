@@ -28,9 +28,9 @@ def life(world: World, request: pytest.FixtureRequest) -> Life:
 
 @pytest.fixture
 def after_scene_1(life: Life) -> Life:
-    """Scene 1: F1 and F2 are ingested, F3, F4 and F5 fail; nothing is seen."""
+    """Scene 1: F1 and F2 are ingested, F3, F4 and F5 fail; queries see nothing."""
     life.write(*FIT_1)
-    life.spoil("F3", "F4", "F5")
+    life.corrupt("F3", "F4", "F5")
     error = life.fails()
     assert isinstance(error, FilesFailedError)
     assert "3 of 5 files" in str(error)
@@ -38,5 +38,5 @@ def after_scene_1(life: Life) -> Life:
     assert life.read == FIT_1
     assert life.seen == {}
     assert (life.session.state, life.session.retry_count) == (SessionState.IN_PROGRESS, 0)
-    life.spoil()
+    life.corrupt()
     return life

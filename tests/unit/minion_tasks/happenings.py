@@ -15,7 +15,7 @@ Row = tuple[str, int, int]
 
 
 class ProcessDiedError(BaseException):
-    """The process is gone: no handler of the code under test may see it."""
+    """The process died; no handler of the code under test may catch this."""
 
 
 def info(name: str, version: int) -> FileInfo:
@@ -27,13 +27,13 @@ def name_of(uri: str) -> str:
 
 
 def rows_of(name: str, version: int) -> list[Row]:
-    """What a version of a file holds: none, one, two or three rows."""
+    """Return the rows of a version of a file: none, one, two or three."""
     return [(name, version, row) for row in range(version % 4)]
 
 
 @dataclass(frozen=True)
 class Content:
-    """A segment: where it says that it came from, and its rows."""
+    """A segment: its recorded provenance and its rows."""
 
     custom: Mapping[str, str]
     rows: tuple[Row, ...]
@@ -49,9 +49,9 @@ class Happenings:
 
     Attributes:
         run_dies_at: The run is killed before write, subtask or push number N.
-        run_dies_waiting: The run is killed when its subtasks are submitted, before one of them began.
-        subtasks: What becomes of the subtasks, in turn: ``ok``; ``lost`` (never runs); ``twice`` (Helix gave
-            it to two minions); a number: its minion dies before that write or file.
+        run_dies_waiting: The run is killed after its subtasks were submitted, before any of them starts.
+        subtasks: The fates of the subtasks, in order: ``ok``; ``lost`` (never runs); ``twice`` (Helix
+            assigned it to two minions); a number: its minion dies before that write or file.
         leftovers_at: Subtasks that an earlier run left continue before that step of the run.
         rewritten: Files that are rewritten while they are read.
     """
@@ -67,7 +67,7 @@ class Happenings:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether each subtask runs once and to its end, and so does the run."""
+        """Whether the run and each subtask run once and to their end."""
         return (
             self.run_dies_at is None
             and not self.run_dies_waiting

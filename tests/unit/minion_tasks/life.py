@@ -1,4 +1,4 @@
-"""A table's triggers in a world without Pinot, and what came of them."""
+"""A table's triggers in a world without Pinot, and their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SYNC = {**APPEND, "enableSync": "true"}
 SWAP = {"consistentPushSwapEnabled": "true", "consistentPushMaxRetries": "3"}
 
 
-# Each file has a row and is a segment, so that no file shares another's fate.
+# Each file has one row and becomes one segment, so that files are independent of each other.
 ALONE = {"desiredSegmentSize": "1", "maxNumRecordsPerSegment": "2"}
 
 
@@ -28,7 +28,7 @@ FIT_1 = ["F1", "F2", "F3", "F4", "F5"]
 
 
 class Life:
-    """A table's triggers, and what came of them."""
+    """A table's triggers and their results."""
 
     def __init__(self, world: World, configs: dict[str, str]) -> None:
         self.world = world
@@ -42,7 +42,7 @@ class Life:
     def delete(self, name: str) -> int:
         return self.world.source.pop(name)
 
-    def spoil(self, *names: str) -> None:
+    def corrupt(self, *names: str) -> None:
         self.world.faults = dict.fromkeys(names, "row 7 is wrong")
 
     def trigger(self, happenings: Happenings | None = None, **changes: str) -> RunReport:

@@ -16,14 +16,14 @@ from tests.unit.minion_tasks.happenings import (
 
 
 class RowsBuilder:
-    """In the place of the segment builder of a subtask.
+    """Replaces the segment builder of a subtask.
 
     Args:
-        work_dir: Where the tars would be.
-        faults: Returns what is wrong with files, by name.
+        work_dir: Where the tar files would be.
+        faults: Returns the faults of files by name.
 
     Attributes:
-        built: What is in each tar.
+        built: The content of each tar file.
     """
 
     def __init__(self, work_dir: Path, faults: Callable[[], Mapping[str, str]]) -> None:

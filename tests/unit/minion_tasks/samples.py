@@ -1,4 +1,4 @@
-"""Sessions, files and staged segments as the tests of this folder need them."""
+"""Sample sessions, files and staged segments for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_store() -> tuple[SessionStore, MemoryPropertyStore]:
 
 
 def make_params(**changes: str) -> FileIngestionParams:
-    """Parameters; a double underscore in a key stands for a dot."""
+    """Create parameters; a double underscore in a key represents a dot."""
     return FileIngestionParams.from_configs(
         {**MINIMAL, **{key.replace("__", "."): value for key, value in changes.items()}}
     )

@@ -1,4 +1,4 @@
-"""The seed's rules, read naively: what a trigger reads, and what the table has afterwards."""
+"""The rules of sessions, implemented naively: what triggers read, and what the table contains afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ names = st.sampled_from("abcdef")
 
 @dataclass(frozen=True)
 class Ledger:
-    """A session's files, by what became of them."""
+    """A session's files by their results."""
 
     staged: Versions = field(default_factory=dict)
     skipped: Versions = field(default_factory=dict)
@@ -35,10 +35,10 @@ class Ledger:
 
 @dataclass(frozen=True)
 class TableModel:
-    """What queries see: the version of each file, and whether segments of others are there.
+    """What queries see: the version of each file, and foreign segments.
 
     Attributes:
-        together: Files that are in one segment, since they were read together.
+        together: Sets of files that share a segment, since they were read together.
     """
 
     files: Versions = field(default_factory=dict)
@@ -51,12 +51,12 @@ class TableModel:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a trigger has to do with the files of its session.
+    """What a trigger must do with the files of its session.
 
     Attributes:
-        kept: Staged already, and stays so.
-        skipped: Stays skipped.
-        to_read: All others of the session.
+        kept: Files that are and stay staged.
+        skipped: Files that stay skipped.
+        to_read: All other files of the session.
     """
 
     kept: Versions
@@ -65,8 +65,8 @@ class Plan:
     is_nothing: bool
 
 
-def seed_plan(mode: IngestionMode, ledger: Ledger, listed: Versions, table: TableModel) -> Plan:
-    """Say what a trigger reads: the seed's scenes 2 to 6, and, for a new session, its modes."""
+def expected_plan(mode: IngestionMode, ledger: Ledger, listed: Versions, table: TableModel) -> Plan:
+    """Return what a trigger must read, for a retry or, depending on the mode, for a new session."""
     gone = [each for each in ledger.together if not each.issubset(listed)]
     kept = {
         name: version
@@ -88,10 +88,10 @@ def seed_plan(mode: IngestionMode, ledger: Ledger, listed: Versions, table: Tabl
     return Plan(kept, skipped, frozenset(to_read), not to_read and not removes)
 
 
-def seed_table(
+def expected_table(
     mode: IngestionMode, staged: Versions, listed: Versions, table: TableModel, ledger: Ledger
 ) -> TableModel:
-    """Say what queries see when a session with these files is done."""
+    """Return what queries must see when a session with these files is done."""
     if mode is APPEND:
         files, foreign = {**table.files, **staged}, table.foreign
     elif mode is SYNC:
@@ -105,7 +105,7 @@ def seed_table(
 
 
 def cannot_replace(staged: Versions, listed: Versions, table: TableModel) -> bool:
-    """Say whether sync would have to give up rows of a file that the session could not read."""
+    """Return whether sync would lose rows of a file that the session could not read."""
     return any(
         any(name in staged or name not in listed for name in each)
         and any(name in listed and name not in staged for name in each)
@@ -115,7 +115,7 @@ def cannot_replace(staged: Versions, listed: Versions, table: TableModel) -> boo
 
 @dataclass(frozen=True)
 class Expected:
-    """What queries see when a session's switch is finished, and which segments of others went."""
+    """What queries must see once a session's switch is finished, and the foreign segments before it."""
 
     table: TableModel
     session_id: str

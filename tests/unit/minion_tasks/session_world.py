@@ -1,7 +1,7 @@
-"""A world without Pinot for a table's runs: source and staging folder, minions, and a table that is a dict.
+"""A world without Pinot for a table's runs: source, staging folder, minions, and a table that is a dict.
 
-The run itself, the subtask's loop, the staging and the ledger are the real ones. What would speak to the
-controller is replaced at its seams: reading the table's contents, publishing, the quota, the purge.
+The run itself, the subtask's loop, the staging and the ledger are real. Functions that would call the
+controller are replaced: reading the table's contents, publishing, the quota, the purge.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CONFIG = f"/CONFIGS/TABLE/{TABLE}"
 
 
 class WorldStores(TaskStores):
-    """The world is the store of all folders."""
+    """Stores that all are the world."""
 
     def __init__(self, world: World) -> None:
         self.source = world  # type: ignore[assignment]
@@ -141,7 +141,7 @@ class World:
         on_entry: Callable[[str], object],
         min_replicas: int | None,
     ) -> Switched:
-        """Do what the lineage protocol does: the segments come and go in one step, once."""
+        """Act like the lineage protocol: add and remove segments in one step, once."""
         del push_mode
         behind = {} if min_replicas is None else self.behind
         names = tuple(segment.name for segment in segments)
@@ -151,7 +151,7 @@ class World:
             return Switched(len(gone), behind)
         assert names not in self.reverted
         if self.open_entry != names:
-            assert not self.ever_pushed.intersection(names), "a name is used again"
+            assert not self.ever_pushed.intersection(names), "a segment name was reused"
             assert self.open_entry is None
             self._step()
             self.open_entry = names
@@ -194,13 +194,13 @@ class World:
         return Switched(len(gone), {} if min_replicas is None else self.behind)
 
     def revert(self) -> None:
-        """Somebody reverts the entry of a switch that is not complete."""
+        """Revert the entry of an incomplete switch, as an operator would."""
         if self.open_entry is not None:
             self.reverted.add(self.open_entry)
             self.open_entry = None
 
     def create_table(self) -> None:
-        """Create the table anew, and drop what there was; its sessions stay, as Pinot leaves them."""
+        """Drop and recreate the table; its sessions stay, as in Pinot."""
         if self.store.get(_CONFIG) is not None:
             self.store.delete(_CONFIG)
         self.store.create(_CONFIG, ZNRecord(TABLE))
@@ -266,7 +266,7 @@ class World:
         if self.happenings.run_dies_waiting:
             raise ProcessDiedError
         if self.happenings.no_minion:
-            raise NoMinionError("no minion lives")
+            raise NoMinionError("no minion is live")
         while self.jobs[task_name]:
             self._step()
             if not self.jobs[task_name]:
@@ -282,7 +282,7 @@ class World:
         self.jobs[task_name].clear()
 
     def run_leftovers(self) -> None:
-        """Let subtasks go on that a run has left."""
+        """Run subtasks that a run has left behind."""
         for left in self.jobs.values():
             while left:
                 self._run(left.pop(0), "ok")
@@ -300,7 +300,7 @@ class World:
             self._in_subtask, self._subtask_steps = in_subtask, steps_left
 
     def _execute(self, subtask: Subtask, *, overlapped: bool) -> None:
-        """Do what the executor does; overlapped, the whole of it once more while it builds."""
+        """Act like the executor; if overlapped, run the whole subtask once more while it builds."""
         assert self._params is not None
         session = self.sessions.load(subtask.session_id)
         builder = StagingBuilder(session, self._params, self._builder, self._work_dir, self.clock)  # type: ignore[arg-type]
@@ -344,8 +344,8 @@ class World:
         """Run one trigger.
 
         Raises:
-            ProcessDiedError: As the happenings want it.
-            PinotPluginError: As the run tells it.
+            ProcessDiedError: As requested by the happenings.
+            PinotPluginError: As raised by the run.
         """
         return self.run(params, happenings, lambda *given: LockedRun(*given).trigger())
 
@@ -355,7 +355,7 @@ class World:
         happenings: Happenings,
         step: Callable[[RunTools, TableName, FileIngestionParams, SessionStore, TableLock], RunReport],
     ) -> RunReport:
-        """Run what holds the table's lock; see `trigger`."""
+        """Run a step with the table's lock; see `trigger`."""
         self.clock.advance(3600)
         params = self._params = replace(params, stores=WorldStores(self))
         self.happenings, self._steps = happenings, 0
@@ -369,7 +369,7 @@ class World:
             self.happenings = Happenings()
 
     def _step(self) -> None:
-        """Count a step of the run, or of the subtask that runs, and let happen what is to happen there."""
+        """Count a step of the run or of the current subtask, and trigger what is to happen there."""
         if self._in_subtask:
             if self._subtask_steps is not None:
                 self._subtask_steps -= 1

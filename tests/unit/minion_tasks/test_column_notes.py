@@ -1,4 +1,4 @@
-"""How files' columns differ from the table's: counted by unit, kept in the ledger, added up for reports."""
+"""Column differences of files: counted by unit, stored in the ledger, added up for reports."""
 
 from __future__ import annotations
 
@@ -78,10 +78,13 @@ def test_a_session_adds_them_up() -> None:
         count.add(group)
     assert count.result() == EXPECTED
     assert [column.sentence() for column in EXPECTED] == [
-        "column 'word' is not in 3 files, which have 'Word'",
-        "column 'day' is not in 1 file",
-        "column 'Word' of 2 files is not read; the table has 'word'",
-        "column 'else' of 2 files is not read",
+        "column 'word' is missing in 3 files; a similar column there is 'Word'",
+        "column 'day' is missing in 1 file",
+        (
+            "column 'Word' in 2 files is not read, since the table does not have it; a similar column of the"
+            " table is 'word'"
+        ),
+        "column 'else' in 2 files is not read, since the table does not have it",
     ]
     assert ColumnCount().result() == ()
 

@@ -1,4 +1,4 @@
-"""Damaged records of sessions: named by what reads them, discarded by a run, cleared without being read."""
+"""Damaged session records: reported by readers, discarded by runs, cleared without being read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Damage = Callable[[bytes], bytes]
 
 
 def field(name: str, value: str | None) -> Damage:
-    """Set a simple field of the record, or take it out."""
+    """Set or remove a simple field of the record."""
 
     def damage(data: bytes) -> bytes:
         found = ZNRecord.from_bytes(data)
@@ -116,7 +116,7 @@ def read_all(store: SessionStore) -> None:
 @pytest.mark.parametrize(
     ("path", "name", "damage"), CASES, ids=[f"{path[66:]}: {name}" for path, name, _ in CASES]
 )
-def test_what_is_damaged_is_named(
+def test_a_damaged_record_is_named(
     path: str, name: str, damage: Damage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record, "_LARGEST_PLAIN_BYTES", _LIMIT_BYTES)
@@ -171,7 +171,7 @@ def world() -> Iterator[World]:
 
 
 def interrupted(world: World, step: int) -> bool:
-    """Ingest two files, then kill the run that is to replace both; returns whether it was killed."""
+    """Ingest two files, then kill the run that is to replace both; return whether it was killed."""
     world.source.update(a=1, b=2)
     world.trigger(PARAMS, Happenings())
     world.source.update(a=3, b=5)
@@ -183,7 +183,7 @@ def interrupted(world: World, step: int) -> bool:
 
 
 def damage_part(world: World, part: str) -> bool:
-    """Damage a part of the last session; returns whether it is there."""
+    """Damage a part of the last session; return whether the part exists."""
     path = f"{ROOT}/{world.sessions.ids()[-1]}{part}"
     if path not in world.store.nodes:
         return False
@@ -198,7 +198,7 @@ def assert_serves_the_source(world: World) -> None:
 
 
 @pytest.mark.parametrize("part", ["", "/groups/00000", "/groups/00001", "/from/00000"])
-def test_wherever_a_run_was_killed_the_next_one_ends_well(part: str) -> None:
+def test_the_next_run_succeeds_wherever_the_previous_one_was_killed(part: str) -> None:
     tried = 0
     for step in range(1, 60):
         world = World()
@@ -226,7 +226,7 @@ def test_two_damaged_sessions_are_both_discarded(world: World) -> None:
     assert len(world.sessions.ids()) == 1
 
 
-def test_what_is_no_session_among_them_is_discarded(world: World) -> None:
+def test_a_foreign_znode_among_the_sessions_is_discarded(world: World) -> None:
     world.source.update(a=1)
     world.store.create(f"{ROOT}/zzz", ZNRecord("zzz"))
     assert world.trigger(PARAMS, Happenings()).outcome is RunOutcome.SWITCHED
@@ -234,7 +234,7 @@ def test_what_is_no_session_among_them_is_discarded(world: World) -> None:
     assert not is_session_id("zzz")
 
 
-def test_clearing_reads_no_record_that_is_damaged(world: World) -> None:
+def test_clearing_does_not_read_damaged_records(world: World) -> None:
     assert interrupted(world, 12)
     assert damage_part(world, "")
     clearing = FileIngestionParams.from_configs(
@@ -252,7 +252,7 @@ def test_clearing_reads_no_record_that_is_damaged(world: World) -> None:
 
 
 class _Lineage:
-    """The client as far as a preview asks it: no entry."""
+    """The part of the client that a preview needs, without lineage entries."""
 
     class lineage:  # noqa: N801 - the client's attribute
         @staticmethod
@@ -261,7 +261,7 @@ class _Lineage:
 
 
 @pytest.mark.parametrize("part", ["", "/groups/00000"])
-def test_a_preview_says_what_the_next_trigger_does(world: World, part: str) -> None:
+def test_a_preview_of_a_damaged_session(world: World, part: str) -> None:
     assert interrupted(world, 12)
     assert damage_part(world, part)
     client: Any = _Lineage()
@@ -276,8 +276,8 @@ def test_a_preview_says_what_the_next_trigger_does(world: World, part: str) -> N
     assert cleared == ["DONE", "IN_PROGRESS" if part else "damaged"]
 
 
-def test_only_a_folder_of_its_own_is_deleted_for_a_session() -> None:
-    """What the record says is not trusted."""
+def test_only_a_sessions_own_folder_is_deleted() -> None:
+    """The folder named in the record is not trusted."""
     own = f"s3://bucket/x/pinot-plugins-staging/{TABLE}/s1"
     assert is_session_folder(own, TABLE, "s1")
     for other in ("s3://bucket/x", "file:///", own + "/..", own.replace("s1", "s2"), f"/{TABLE}/s1", ""):

@@ -1,4 +1,4 @@
-"""The documentation's table of parameters is what the code accepts."""
+"""The documentation's table of parameters matches the code."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def _rows() -> list[str]:
     return rows
 
 
-def test_the_table_of_parameters_is_the_codes() -> None:
+def test_the_table_of_parameters_matches_the_code() -> None:
     lines = DOCUMENT.read_text(encoding="utf-8").splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("<!-- parameters:"))
     end = lines.index("<!-- end of parameters -->")
-    assert lines[start + 3 : end] == _rows(), "write these lines:\n" + "\n".join(_rows())
+    assert lines[start + 3 : end] == _rows(), "update the page with these lines:\n" + "\n".join(_rows())

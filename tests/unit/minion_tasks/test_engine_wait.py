@@ -1,4 +1,4 @@
-"""When the wait for subtasks ends: Helix' answers are played, time is a fake clock's."""
+"""When the wait for subtasks ends: Helix' answers are scripted, and the clock is a fake."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 
 from controller_client.errors import NotAppliedError, PinotPluginError
 from controller_client.rest.instances import DRAINED
-from minion_tasks.file_ingestion.engine.minion import MINION_LOOK_S, MinionEngine, NoMinionError
+from minion_tasks.file_ingestion.engine.minion import MINION_CHECK_S, MinionEngine, NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from tests.unit.fake_clock import FakeClock
-from tests.unit.minion_tasks.test_params import SEED_SAMPLE
+from tests.unit.minion_tasks.test_params import SAMPLE
 
-PARAMS = FileIngestionParams.from_configs(SEED_SAMPLE)
+PARAMS = FileIngestionParams.from_configs(SAMPLE)
 
 
 class PlayedTasks:
-    """Answers of ``/tasks``: (state of the task, states of its subtasks) or an error; the last for ever."""
+    """Answers of ``/tasks``: (state of the task, states of its subtasks) or an error; the last repeats."""
 
     def __init__(self, *answers: tuple[str, Sequence[str | None]] | PinotPluginError) -> None:
         self._answers: Iterator[Any] = chain(answers, repeat(answers[-1]))
@@ -75,25 +75,25 @@ def test_the_wait_ends_with_the_task() -> None:
     assert clock.monotonic() - before < 5
 
 
-def test_the_wait_ends_with_the_last_result_though_helix_says_nothing() -> None:
+def test_the_wait_ends_with_the_last_result_before_helix_reports_it() -> None:
     looks = iter([False] * 7 + [True])
     wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), TAGS, lambda: next(looks))
     assert next(looks, None) is None
 
 
-def test_a_controller_that_restarts_is_waited_for() -> None:
+def test_the_wait_continues_while_the_controller_restarts() -> None:
     away = NotAppliedError("no answer")
     wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"]), *[away] * 500, ("COMPLETED", [])), TAGS)
 
 
-def test_a_task_whose_subtasks_were_all_dropped_is_given_up_after_a_while() -> None:
+def test_a_task_whose_subtasks_were_all_dropped_is_abandoned_after_a_while() -> None:
     clock = FakeClock()
     before = clock.monotonic()
     wait(clock, PlayedTasks(("IN_PROGRESS", ["COMPLETED", "DROPPED"])), TAGS)
     assert clock.monotonic() - before > 60
 
 
-def test_a_subtask_that_moves_to_another_minion_is_waited_for() -> None:
+def test_the_wait_continues_while_a_subtask_moves_to_another_minion() -> None:
     dropped = ("IN_PROGRESS", ["COMPLETED", "DROPPED"])
     running = ("IN_PROGRESS", ["COMPLETED", "RUNNING"])
     clock = FakeClock()
@@ -102,7 +102,7 @@ def test_a_subtask_that_moves_to_another_minion_is_waited_for() -> None:
     assert clock.monotonic() - before > 500
 
 
-def test_without_a_fitting_minion_the_wait_is_given_up() -> None:
+def test_the_wait_fails_without_a_suitable_minion() -> None:
     with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
         wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), ["other"])
 
@@ -114,10 +114,10 @@ def test_the_tags_of_all_instances_are_read_every_ten_seconds_not_at_each_poll()
     engine.wait("Task_x", PARAMS, lambda: next(polls) == 3999)
     passed_s = clock.monotonic()
     assert passed_s > 900
-    assert store.looks <= passed_s / MINION_LOOK_S + 1
+    assert store.looks <= passed_s / MINION_CHECK_S + 1
 
 
-def test_a_minion_that_comes_back_within_the_grace_time_is_found() -> None:
+def test_a_minion_that_returns_in_time_is_found() -> None:
     clock, store = FakeClock(), PlayedStore(["other"])
     clock.on_sleep = lambda _now_s: store.retag(TAGS) if clock.monotonic() > 45 else None
     tasks = PlayedTasks(*[("IN_PROGRESS", [None])] * 3000, ("COMPLETED", []))
@@ -125,7 +125,7 @@ def test_a_minion_that_comes_back_within_the_grace_time_is_found() -> None:
     assert clock.monotonic() > 500
 
 
-def test_a_drained_minion_ends_what_it_runs() -> None:
+def test_a_drained_minion_finishes_its_running_subtasks() -> None:
     clock = FakeClock()
     before = clock.monotonic()
     running = ("IN_PROGRESS", ["RUNNING", None])
@@ -134,12 +134,12 @@ def test_a_drained_minion_ends_what_it_runs() -> None:
 
 
 @pytest.mark.parametrize("states", [[None], ["COMPLETED", None], ["COMPLETED", "NOT_STARTED"]])
-def test_a_drained_minion_begins_nothing(states: list[str | None]) -> None:
+def test_a_drained_minion_starts_nothing(states: list[str | None]) -> None:
     with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
         wait(FakeClock(), PlayedTasks(("IN_PROGRESS", states)), [DRAINED])
 
 
-def test_subtasks_that_no_minion_has_yet_are_waited_for() -> None:
+def test_the_wait_includes_subtasks_not_yet_accepted() -> None:
     clock = FakeClock()
     before = clock.monotonic()
     waiting = ("IN_PROGRESS", ["COMPLETED", None])
@@ -147,7 +147,7 @@ def test_subtasks_that_no_minion_has_yet_are_waited_for() -> None:
     assert clock.monotonic() - before > 500
 
 
-def test_drained_minions_are_no_slots_and_are_named() -> None:
+def test_drained_minions_do_not_count_as_slots_and_are_named() -> None:
     tasks = PlayedTasks(("NOT_STARTED", [None]))
     engine = MinionEngine(PlayedClient(tasks), PlayedStore([DRAINED]), FakeClock())  # type: ignore[arg-type]
     assert engine.slots(PARAMS) == 1
@@ -156,7 +156,7 @@ def test_drained_minions_are_no_slots_and_are_named() -> None:
     assert "state=ENABLE" in str(error.value)
 
 
-def test_a_run_waits_as_long_as_it_should_for_minions_that_are_scaled_from_zero() -> None:
+def test_a_run_waits_for_minions_scaled_from_zero() -> None:
     params = replace(PARAMS, minion_wait_s=900.0)
     clock, store = FakeClock(), PlayedStore([])
     engine = MinionEngine(PlayedClient(PlayedTasks(("NOT_STARTED", [None]))), store, clock)  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ def test_a_run_waits_as_long_as_it_should_for_minions_that_are_scaled_from_zero(
     assert 900 < clock.monotonic() - before < 920
 
 
-def test_what_the_last_minion_has_left_begins_anew_on_the_next_one() -> None:
+def test_subtasks_left_by_the_last_minion_start_over_on_the_next_one() -> None:
     params = replace(PARAMS, minion_wait_s=900.0)
     clock, store = FakeClock(), PlayedStore([])
     clock.on_sleep = lambda _now_s: store.retag(TAGS) if clock.monotonic() > 600 else None
@@ -175,7 +175,7 @@ def test_what_the_last_minion_has_left_begins_anew_on_the_next_one() -> None:
     assert clock.monotonic() > 600
 
 
-def test_how_subtasks_ended_is_reported_as_far_as_it_is_known() -> None:
+def test_how_subtasks_ended_is_explained() -> None:
     def info(groups: str, **found: str) -> dict[str, Any]:
         return {"taskConfig": {"configs": {"groups": groups}}, **found}
 
@@ -196,9 +196,10 @@ def test_how_subtasks_ended_is_reported_as_far_as_it_is_known() -> None:
     assert engine.explain("Task_x") == {
         0: "TASK_ABORTED on Minion_a: DataError: row 7",
         1: "TASK_ABORTED on Minion_a: DataError: row 7",
-        2: "TIMED_OUT on Minion_a: it took longer than taskTimeoutSeconds",
-        3: "ERROR on Minion_b: its minion cannot run this task type, or failed before it began: see its log",
-        4: "DROPPED on Minion_c: its minion has left the cluster",
-        5: "no minion has accepted it",
-        6: "COMPLETED on Minion_a: its minion reported no reason: see its log",
+        2: "TIMED_OUT on Minion_a: it exceeded taskTimeoutSeconds",
+        3: "ERROR on Minion_b: its minion does not support this task type or failed before the subtask began;"
+        " see its log",
+        4: "DROPPED on Minion_c: its minion left the cluster",
+        5: "no minion accepted it",
+        6: "COMPLETED on Minion_a: its minion reported no reason; see its log",
     }

@@ -1,4 +1,4 @@
-"""A scheduled trigger is made once, by whichever scheduler is first."""
+"""A scheduled trigger fires once, on whichever scheduler is first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make(count: int = 2) -> tuple[list[FiredTriggers], MemoryZooKeeper, FakeCloc
     return [FiredTriggers(store, clock, f"scheduler {n}") for n in range(count)], zookeeper, clock
 
 
-def test_the_second_scheduler_does_not_make_the_trigger_again() -> None:
+def test_a_second_scheduler_does_not_fire_the_trigger_again() -> None:
     (first, second), _, _ = make()
     assert not second.was_made(TABLE, NOW_S)
     assert first.claim(TABLE, NOW_S)
@@ -34,11 +34,11 @@ def test_the_second_scheduler_does_not_make_the_trigger_again() -> None:
     assert not second.claim(TABLE, NOW_S)
     assert not second.was_made(TABLE, NOW_S + 0.001)
     assert second.claim(TABLE, NOW_S + 60)
-    # One that waited for so long that a later one was made has nothing to do either.
+    # A trigger that waited until a later one was fired has nothing to do either.
     assert not first.claim(TABLE, NOW_S + 30)
 
 
-def test_of_two_that_write_at_once_one_wins() -> None:
+def test_one_of_two_concurrent_writers_wins() -> None:
     (first, second), zookeeper, _ = make()
     assert first.claim(TABLE, NOW_S)
     others: list[bool] = []
@@ -52,13 +52,13 @@ def test_of_two_that_write_at_once_one_wins() -> None:
     assert others == [True]
 
 
-def test_tables_have_triggers_of_their_own() -> None:
+def test_triggers_of_tables_are_independent() -> None:
     (first, _), _, _ = make()
     assert first.claim(TABLE, NOW_S)
     assert first.claim(TableName("u_OFFLINE"), NOW_S)
 
 
-def test_a_time_that_a_wrong_clock_wrote_does_not_stop_the_schedule() -> None:
+def test_a_time_from_a_wrong_clock_does_not_block_the_schedule() -> None:
     (first, second), _, clock = make()
     clock.advance(365 * 86400)
     assert first.claim(TABLE, clock.now())
@@ -86,7 +86,7 @@ def test_a_damaged_record_is_replaced(content: bytes) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20)), max_size=40))
-def test_no_trigger_is_made_twice(attempts: list[tuple[int, int]]) -> None:
+def test_no_trigger_fires_twice(attempts: list[tuple[int, int]]) -> None:
     schedulers, _, _ = make(3)
     made = [minute for who, minute in attempts if schedulers[who].claim(TABLE, NOW_S + 60 * minute)]
     assert made == sorted(set(made))
@@ -94,7 +94,7 @@ def test_no_trigger_is_made_twice(attempts: list[tuple[int, int]]) -> None:
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_trigger_is_claimed_only_while_the_lease_is_there(is_first: bool) -> None:
+def test_a_trigger_is_claimed_only_with_the_lease(is_first: bool) -> None:
     (first, second), zookeeper, _ = make()
     if not is_first:
         assert second.claim(TABLE, NOW_S - 60)
@@ -105,7 +105,7 @@ def test_a_trigger_is_claimed_only_while_the_lease_is_there(is_first: bool) -> N
         asked.append(zookeeper.exists(LEASE))
         if len(asked) == 2:
             raise LeaseLostError("this scheduler does not hold its lease")
-        # Until the process is told, it takes the lease for its own.
+        # Until it is notified, the process believes that it has the lease.
         zookeeper.delete(LEASE)
         return CheckVersion(LEASE, 0)
 

@@ -1,4 +1,4 @@
-"""The subtask's loop over its group: units, failures, skipped files, the end, two attempts at once."""
+"""The subtask's loop over its group: units, failures, skipped files, the end, concurrent attempts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILES = tuple(file(f"{name}.csv", size=40) for name in "abcd")
 
 
 class Builder:
-    """Stages files together, but those that have an error; named as the real one names."""
+    """Stages files together except those with an error, with the same names as the real builder."""
 
     def __init__(
         self,
@@ -122,15 +122,13 @@ def test_one_to_one_each_file_is_a_unit() -> None:
 @pytest.mark.parametrize(
     ("ratio", "expected"),
     [
-        # The first unit is cut by the size of the files, the next ones by what they became.
+        # The first unit is sized by the files, the next ones by the segments built from earlier files.
         (1.0, [(0, 1), (2, 3), (4, 5), (6, 7)]),
         (0.5, [(0, 1), (2, 3, 4, 5, 6), (7,)]),
         (10.0, [(0, 1), (2,), (3,), (4,), (5,), (6,), (7,)]),
     ],
 )
-def test_files_are_put_together_until_they_fill_a_segment(
-    ratio: float, expected: list[tuple[int, ...]]
-) -> None:
+def test_files_are_combined_until_they_fill_a_segment(ratio: float, expected: list[tuple[int, ...]]) -> None:
     sessions, _ = ledger([file(str(n), size=40) for n in range(8)])
     run(sessions, Builder(size=int(40 * ratio)), TOGETHER)
     assert units(sessions) == expected
@@ -143,7 +141,7 @@ def test_a_file_that_is_larger_than_a_segment_is_alone() -> None:
     assert units(sessions)[0] == (0,)
 
 
-def test_one_bad_file_does_not_keep_the_others() -> None:
+def test_one_bad_file_does_not_affect_the_others() -> None:
     sessions, _ = ledger()
 
     def crash(entries: Sequence[FileEntry]) -> None:
@@ -170,7 +168,7 @@ def test_a_bad_file_is_left_out_of_its_unit() -> None:
     assert units(sessions)[0] == (1,)
 
 
-def test_a_fault_of_no_file_is_told_with_each_that_it_kept() -> None:
+def test_a_fault_not_caused_by_a_file_is_reported_with_each_affected_file() -> None:
     sessions, _ = ledger()
 
     def full(_entries: Sequence[FileEntry]) -> None:
@@ -203,7 +201,7 @@ def test_only_a_file_that_its_reader_cannot_open_is_skipped_and_only_if_asked(
     assert "b.csv" in (sessions.group("s1", 0).entries[1].error or "")
 
 
-def test_what_has_a_result_is_not_built_again() -> None:
+def test_files_with_a_result_are_not_built_again() -> None:
     sessions, _ = ledger()
     first = sessions.group("s1", 0)
     unit = StagedUnit((1,), (segment("t_s1_000001"),))
@@ -217,7 +215,7 @@ def test_what_has_a_result_is_not_built_again() -> None:
     assert units(sessions) == [(1,), (0,), (3,)]
 
 
-def test_a_segment_without_rows_is_built_once() -> None:
+def test_an_empty_segment_is_built_once() -> None:
     sessions, _ = make_store()
     sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=1))
     sessions.create_group("s1", FileGroup(0, (), empty_segment=True))
@@ -228,7 +226,7 @@ def test_a_segment_without_rows_is_built_once() -> None:
     assert [made.rows for made in sessions.group("s1", 0).segments] == [0]
 
 
-def test_a_segment_without_rows_that_cannot_be_built_is_an_error() -> None:
+def test_an_empty_segment_that_cannot_be_built_is_an_error() -> None:
     sessions, _ = make_store()
     sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=1))
     sessions.create_group("s1", FileGroup(0, (), empty_segment=True))
@@ -242,7 +240,7 @@ def test_a_segment_without_rows_that_cannot_be_built_is_an_error() -> None:
     assert not sessions.group("s1", 0).is_settled
 
 
-def test_a_cancelled_subtask_keeps_what_it_has() -> None:
+def test_a_cancelled_subtask_keeps_its_results() -> None:
     sessions, _ = ledger()
     build = Builder()
     with pytest.raises(NotAppliedError, match="cancelled"):
@@ -251,7 +249,7 @@ def test_a_cancelled_subtask_keeps_what_it_has() -> None:
 
 
 @pytest.mark.parametrize("change", ["abandoned", "switched", "taken up"])
-def test_a_subtask_that_is_not_wanted_any_more_stops_and_writes_nothing(change: str) -> None:
+def test_a_subtask_that_is_no_longer_needed_stops_and_writes_nothing(change: str) -> None:
     sessions, memory = ledger()
     written: list[int] = []
 
@@ -298,7 +296,7 @@ def test_the_ledger_is_written_every_two_seconds_and_at_the_end() -> None:
     assert statuses(sessions) == [STAGED] * 10
 
 
-def test_of_two_attempts_at_once_the_first_result_of_a_file_stays() -> None:
+def test_the_first_result_of_two_concurrent_attempts_wins() -> None:
     sessions, _ = ledger()
 
     def run_the_other(entries: Sequence[FileEntry]) -> None:
@@ -312,12 +310,12 @@ def test_of_two_attempts_at_once_the_first_result_of_a_file_stays() -> None:
     assert all(".two." in uri for uri in uris)
 
 
-def test_of_two_attempts_with_other_units_no_file_is_taken_twice() -> None:
+def test_two_attempts_with_different_units_do_not_duplicate_files() -> None:
     sessions, _ = ledger()
 
     def run_the_other(entries: Sequence[FileEntry]) -> None:
         if entries[0].number == 0 and len(entries) == 2:
-            # The other one takes the first file alone and is cancelled then.
+            # The other attempt takes only the first file and is then cancelled.
             other = Builder(attempt="two")
             with pytest.raises(NotAppliedError, match="cancelled"):
                 run(sessions, other, is_cancelled=lambda: len(other.asked) == 1)
@@ -340,7 +338,7 @@ def test_a_failure_of_one_attempt_does_not_undo_the_success_of_another() -> None
     assert statuses(sessions) == [STAGED] * 4
 
 
-def test_a_name_that_another_attempt_took_for_other_files_is_a_failure_and_the_run_ends() -> None:
+def test_a_segment_name_used_by_another_attempt_for_other_files_is_a_failure() -> None:
     sessions, _ = ledger()
     first = sessions.group("s1", 0)
     entries = (replace(first.entries[0], status=STAGED), *first.entries[1:])
@@ -366,7 +364,7 @@ def _merged(group: FileGroup, built: BuiltUnit) -> FileGroup:
     return merge_result(group, built, 9, skip_unreadable=False)
 
 
-def test_a_result_is_put_in_with_its_time() -> None:
+def test_a_result_is_merged_with_its_time() -> None:
     merged = _merged(_group(PENDING, PENDING), BuiltUnit(_unit(0), {1: DataError("it is broken")}))
     assert [(e.status, e.ended_ms) for e in merged.entries] == [(STAGED, 9), (FAILED, 9)]
     assert merged.units == (_unit(0),)
@@ -374,24 +372,24 @@ def test_a_result_is_put_in_with_its_time() -> None:
     assert "it is broken" in merged.entries[1].error
 
 
-def test_a_result_put_in_twice_is_in_once() -> None:
+def test_merging_a_result_is_idempotent() -> None:
     built = BuiltUnit(_unit(0), {1: DataError("it is broken")})
     once = _merged(_group(PENDING, PENDING), built)
     assert merge_result(once, built, 10, skip_unreadable=False) == once
 
 
 @pytest.mark.parametrize("other", [STAGED, FAILED, SKIPPED])
-def test_a_unit_with_a_file_that_has_a_result_already_is_not_taken(other: FileStatus) -> None:
+def test_a_unit_with_a_file_that_already_has_a_result_is_ignored(other: FileStatus) -> None:
     group = _group(other, PENDING)
     assert _merged(group, BuiltUnit(_unit(0, 1))) == group
 
 
-def test_a_failure_of_a_file_that_has_a_result_already_is_not_taken() -> None:
+def test_a_failure_of_a_file_that_already_has_a_result_is_ignored() -> None:
     group = _group(STAGED, PENDING, units=(_unit(0),))
     assert _merged(group, BuiltUnit(None, {0: DataError("late")})) == group
 
 
-def test_of_a_segment_without_rows_the_first_stays() -> None:
+def test_the_first_empty_segment_wins() -> None:
     group = FileGroup(0, (), empty_segment=True)
     first = _merged(group, BuiltUnit(_unit(attempt="one")))
     assert first.units == (_unit(attempt="one"),)

@@ -1,7 +1,7 @@
-"""1,000 files of hostile names: each is ingested as itself, once, or refused by its name.
+"""1,000 files with hostile names: each is ingested correctly and once, or rejected by name.
 
-Listing, patterns, plan, ledger, local copies, the making ready of files and Arrow's reading are the real
-ones, and so are provenance and reports. Only the segment itself is not built: it is the rows that were read.
+Listing, patterns, plan, ledger, local copies, preparation of files, reading with Arrow, provenance and
+reports are real. Only the segment is not built: it consists of the rows that were read.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ TABLE = PinotTable(
 
 
 def hostile_names(count: int) -> list[bytes]:
-    """Names, some of them in a folder; no two the same, and none of them a folder of another."""
+    """Return distinct names, some of them in folders, none of which is the folder of another."""
     pick = random.Random(2013)
     folders = [b"f/"] + [b"f" + b"".join(pick.choices(PIECES, k=3)) + b"/" for _ in range(30)]
     names: dict[bytes, None] = {}
@@ -94,7 +94,7 @@ def hostile_names(count: int) -> list[bytes]:
 
 @dataclass
 class Reading:
-    """What a `SegmentBuilder` does but for the segment: rows, and what goes into its metadata."""
+    """Acts like a `SegmentBuilder` without building segments: collects rows and custom metadata."""
 
     work_dir: Path
     rows: dict[str, list[str]] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Source:
-    """The files: path in bytes to the id of its row; of the bad ones, to nothing."""
+    """The files: maps the path in bytes to the id of its row, or to None for a bad file."""
 
     root: Path
     ids: Mapping[bytes, str | None]
@@ -170,7 +170,7 @@ def plan(source: Source, params: FileIngestionParams, contents: TableContents) -
 
 
 def contents_of(custom: Mapping[str, Mapping[str, str]]) -> TableContents:
-    """The table as the next run reads it from the segments' metadata, which is text in ZooKeeper."""
+    """Return the table as the next run reads it from segment metadata, which is text in ZooKeeper."""
     by_name = {
         name: Provenance.from_custom_map(json.loads(json.dumps(each)), segment=name)
         for name, each in custom.items()
@@ -186,7 +186,7 @@ def as_bytes(uri: str) -> bytes:
 
 
 @pytest.mark.parametrize("mode", ["sync", "append"])
-def test_each_file_is_ingested_as_itself_or_refused_by_its_name(
+def test_each_file_is_ingested_correctly_or_rejected_by_name(
     source: Source, tmp_path: Path, mode: str
 ) -> None:
     work, staging = tmp_path / "work", tmp_path / "staging"
@@ -255,7 +255,7 @@ def _check_ledger(entries: Sequence[Any], expected: Mapping[bytes, str | None]) 
 def _check_what_follows(
     source: Source, params: FileIngestionParams, contents: TableContents, expected: Mapping[bytes, str | None]
 ) -> None:
-    """The next listing sees exactly what is new and what is gone; patterns take each path."""
+    """Check that the next listing finds exactly the new and deleted files, and patterns match each path."""
     left = plan(source, params, contents)
     assert {as_bytes(file.uri) for file in left.to_read} == {
         path for path, row in expected.items() if row is None
@@ -270,7 +270,7 @@ def _check_what_follows(
     assert all(anything.matches(uri) for uri in contents.files)
 
 
-def test_the_same_names_as_keys_of_s3() -> None:
+def test_the_same_names_as_s3_keys() -> None:
     keys = [name.decode() for name in hostile_names(NAMES) if name == name.decode("utf-8", "ignore").encode()]
     assert len(keys) > NAMES // 2
     for key in keys:

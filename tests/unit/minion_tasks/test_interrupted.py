@@ -1,4 +1,4 @@
-"""A run that Ctrl-C ends between a write of its session and the answer; see ``session_world``."""
+"""A run interrupted by Ctrl-C between a write of its session and the answer; see ``session_world``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ONCE = {**APPEND, "consistentPushMaxRetries": "0"}
 
 
 def _interrupt(life: Life, when: Callable[[Session], bool], *, is_written: bool) -> None:
-    """Have a trigger end by Ctrl-C at the first write that fits, before or after ZooKeeper has it."""
+    """Interrupt a trigger by Ctrl-C at the first matching write, before or after ZooKeeper has it."""
     own, is_sent = SessionStore.save, False
 
     def save(store: SessionStore, session: Session) -> Session:
@@ -34,7 +34,7 @@ def _interrupt(life: Life, when: Callable[[Session], bool], *, is_written: bool)
 
 @pytest.mark.parametrize("is_written", [True, False])
 @pytest.mark.parametrize("configs", [_ONCE, APPEND])
-def test_an_interrupt_while_the_subtasks_are_noted(
+def test_an_interrupt_while_the_submission_is_recorded(
     world: World, configs: dict[str, str], is_written: bool
 ) -> None:
     life = Life(world, configs)
@@ -49,7 +49,7 @@ def test_an_interrupt_while_the_subtasks_are_noted(
 
 @pytest.mark.parametrize("is_written", [True, False])
 @pytest.mark.parametrize("configs", [_ONCE, APPEND])
-def test_an_interrupt_while_the_switch_is_begun(
+def test_an_interrupt_at_the_start_of_the_switch(
     world: World, configs: dict[str, str], is_written: bool
 ) -> None:
     life = Life(world, configs)

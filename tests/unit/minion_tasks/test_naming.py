@@ -8,13 +8,13 @@ from minion_tasks.file_ingestion.session.naming import SegmentNames
 SESSION = "20130101T000000000-abc123"
 
 
-def test_a_name_carries_table_session_number_and_part() -> None:
+def test_a_name_contains_table_session_number_and_part() -> None:
     names = SegmentNames()
     assert names.of_session("flights", SESSION, 7) == f"flights_{SESSION}_000007"
     assert names.of_session("flights", SESSION, 7, 2) == f"flights_{SESSION}_000007_2"
 
 
-def test_the_prefix_stands_for_the_table_and_the_postfix_is_at_the_end() -> None:
+def test_the_prefix_replaces_the_table_name_and_the_postfix_is_appended() -> None:
     names = SegmentNames("pre", "post")
     assert names.of_session("flights", SESSION, 7, 2) == f"pre_{SESSION}_000007_2_post"
 
@@ -24,7 +24,7 @@ parts = st.integers(0, 50)
 
 
 @given(st.sampled_from([SegmentNames(), SegmentNames("a_1", "1")]), numbers, parts, numbers, parts)
-def test_no_two_segments_of_a_session_have_one_name(
+def test_segment_names_of_a_session_are_unique(
     names: SegmentNames, number: int, part: int, other_number: int, other_part: int
 ) -> None:
     one = names.of_session("t", SESSION, number, part)

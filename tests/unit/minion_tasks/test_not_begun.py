@@ -1,4 +1,4 @@
-"""A scheduled run that finds the cluster away has not used its trigger up."""
+"""A scheduled run that cannot reach the cluster does not use up its trigger."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def tools(fails: PinotPluginError) -> RunTools:
 
 
 @pytest.mark.parametrize(
-    "away", [UnreachableError("it is away"), NotAppliedError("it does not answer in time")]
+    "error", [UnreachableError("it is unreachable"), NotAppliedError("it does not answer in time")]
 )
-def test_a_cluster_that_does_not_answer_leaves_the_trigger_to_be_made(away: PinotPluginError) -> None:
-    found = tools(away)
+def test_a_trigger_is_not_used_up_if_the_cluster_does_not_answer(error: PinotPluginError) -> None:
+    found = tools(error)
     with pytest.raises(NotBegunError, match="it "):
         run_scheduled(found, TABLE, found.clock.now())
     assert not FiredTriggers(found.store, found.clock, "me").was_made(TABLE, found.clock.now())
 
 
-def test_what_will_not_pass_by_itself_is_a_failure() -> None:
+def test_a_permanent_error_is_a_failure() -> None:
     found = tools(NotFoundError("there is no such table"))
     with pytest.raises(NotFoundError):
         run_scheduled(found, TABLE, found.clock.now())

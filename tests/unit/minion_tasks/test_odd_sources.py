@@ -1,4 +1,4 @@
-"""Sources that were emptied, patterns that leave all out; without Pinot, see ``session_world``."""
+"""Emptied sources and patterns that exclude everything; without Pinot, see ``session_world``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ IN_PLACE = {"enableSync": "true"}
 
 
 @pytest.mark.parametrize("configs", [SYNC, SWAP], ids=["sync", "swap"])
-def test_a_source_that_was_emptied_empties_the_table_where_that_is_allowed(
-    world: World, configs: dict[str, str]
-) -> None:
+def test_an_emptied_source_empties_the_table_if_allowed(world: World, configs: dict[str, str]) -> None:
     life = Life(world, {**configs, "allowEmptySource": "true"})
     life.write("F1", "F2")
     life.trigger()
@@ -33,7 +31,7 @@ def test_a_source_that_was_emptied_empties_the_table_where_that_is_allowed(
 
 
 @pytest.mark.parametrize("configs", [SYNC, SWAP, IN_PLACE], ids=["sync", "swap", "in place"])
-def test_a_source_that_was_emptied_is_refused(world: World, configs: dict[str, str]) -> None:
+def test_an_emptied_source_is_rejected(world: World, configs: dict[str, str]) -> None:
     life = Life(world, configs)
     assert life.trigger().outcome is RunOutcome.NOTHING_NEW, "a table without rows loses nothing"
     life.write("F1", "F2")
@@ -43,27 +41,29 @@ def test_a_source_that_was_emptied_is_refused(world: World, configs: dict[str, s
         life.delete(name)
     refused = life.fails()
     assert isinstance(refused, SourceError)
-    assert "there is no file below file:///in, and all " in str(refused)
+    assert "no files in file:///in; ingesting it would remove all " in str(refused)
     assert "allowEmptySource" in str(refused)
     assert (life.seen, life.read, life.session.state) == (before, [], SessionState.DONE)
 
 
 @pytest.mark.parametrize("configs", [SYNC, SWAP, IN_PLACE], ids=["sync", "swap", "in place"])
-def test_patterns_that_leave_out_all_files_are_refused_with_some_of_them(
+def test_patterns_that_exclude_all_files_are_rejected_with_examples(
     world: World, configs: dict[str, str]
 ) -> None:
     life = Life(world, configs)
     life.write(*FIT_1)
-    said = "the patterns leave out all 5"
-    assert said in str(life.fails(includeFileNamePattern="glob:**/*.csv")), "also into a table without rows"
+    message = "the patterns exclude all 5"
+    assert message in str(life.fails(includeFileNamePattern="glob:**/*.csv")), (
+        "also into a table without rows"
+    )
     assert life.trigger(excludeFileNamePattern="glob:**/F1").left_out == 1
     before = life.seen
     for pattern in ({"includeFileNamePattern": "glob:**/*.csv"}, {"excludeFileNamePattern": "glob:**"}):
         refused = life.fails(None, **pattern)
         assert isinstance(refused, SourceError)
         for text in (
-            said,
-            "segments would be deleted",
+            message,
+            "would remove all",
             *pattern.values(),
             "/in/F1, /in/F2, /in/F3",
             "allowEmptySource",
@@ -75,33 +75,33 @@ def test_patterns_that_leave_out_all_files_are_refused_with_some_of_them(
     assert [file.uri for file in emptied.left_out_first] == [f"{SOURCE}/F{n}" for n in (1, 2, 3)]
 
 
-def test_a_session_that_goes_on_is_kept_while_its_source_is_refused(world: World) -> None:
+def test_an_open_session_is_kept_while_its_source_is_rejected(world: World) -> None:
     life = Life(world, SYNC)
     life.write("F1")
     life.trigger()
     life.write("F1", "F2")
-    life.spoil("F2")
+    life.corrupt("F2")
     life.fails()
     for pattern in ("glob:**/*.csv", "glob:**/*.json"):
         assert isinstance(life.fails(includeFileNamePattern=pattern), SourceError)
     assert (life.session.is_open, life.session.retry_count) == (True, 0)
-    life.spoil()
+    life.corrupt()
     life.trigger()
     assert life.seen == world.source
 
 
-def test_an_append_source_in_which_nothing_matches_is_an_error_that_counts_as_no_retry(world: World) -> None:
+def test_an_append_source_without_matches_is_an_error_that_uses_no_retry(world: World) -> None:
     life = Life(world, APPEND)
     assert isinstance(life.fails(), SourceError)
     life.write("F1")
-    life.spoil("F1")
+    life.corrupt("F1")
     life.fails()
     life.delete("F1")
     assert isinstance(life.fails(), SourceError)
     assert (life.session.is_open, life.session.retry_count) == (True, 0)
 
 
-def test_a_swap_takes_what_others_pushed_away(world: World) -> None:
+def test_a_swap_replaces_foreign_segments(world: World) -> None:
     life = Life(world, SWAP)
     life.write("F1")
     life.trigger()
@@ -112,20 +112,20 @@ def test_a_swap_takes_what_others_pushed_away(world: World) -> None:
     assert life.trigger().outcome is RunOutcome.NOTHING_NEW
 
 
-def test_a_swap_whose_retry_finds_the_source_as_the_table_is_loses_no_file(world: World) -> None:
+def test_a_swap_retry_loses_no_file_if_the_source_matches_the_table_again(world: World) -> None:
     life = Life(world, SWAP)
     life.write("F1", "F2")
     life.trigger()
     moved_away = life.delete("F2")
-    life.spoil("F1")
+    life.corrupt("F1")
     life.fails()
-    life.spoil()
+    life.corrupt()
     world.source["F2"] = moved_away
     life.trigger()
     assert life.seen == world.source
 
 
-def test_sync_reads_again_what_shares_a_segment_also_when_it_was_put_back(world: World) -> None:
+def test_sync_reads_files_that_share_a_segment_again_even_if_restored(world: World) -> None:
     together = {"desiredSegmentSize": "1K", "maxNumRecordsPerSegment": "10"}
     before = Life(world, {**APPEND, **together})
     before.write("F1", "F2")
@@ -134,15 +134,15 @@ def test_sync_reads_again_what_shares_a_segment_also_when_it_was_put_back(world:
     life = Life(world, SYNC)
     old = dict(world.source)
     life.write("F1")
-    life.spoil("F2")
+    life.corrupt("F2")
     life.fails()
     assert life.read == ["F1", "F2"]
-    # F2 leaves the session; when it is back, neither it nor F1 differs from the table.
+    # F2 is dropped from the session. When it is restored, neither F1 nor F2 differs from the table.
     life.delete("F2")
     life.write("F3")
-    life.spoil("F3")
+    life.corrupt("F3")
     life.fails()
-    life.spoil()
+    life.corrupt()
     world.source |= old
     life.delete("F3")
     life.trigger()
@@ -151,7 +151,9 @@ def test_sync_reads_again_what_shares_a_segment_also_when_it_was_put_back(world:
 
 
 @pytest.mark.parametrize("configs", [SYNC, SWAP], ids=["sync", "swap"])
-def test_when_all_files_are_skipped_what_is_gone_goes_still(world: World, configs: dict[str, str]) -> None:
+def test_deleted_files_are_removed_even_if_all_others_are_skipped(
+    world: World, configs: dict[str, str]
+) -> None:
     life = Life(world, {**configs, "skipFileIfFailToInitReader": "true"})
     life.write("F1")
     life.trigger()

@@ -11,7 +11,7 @@ from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.naming import SegmentNames
 
-SEED_SAMPLE = {
+SAMPLE = {
     "input.fs.className": "org.apache.pinot.plugin.filesystem.S3PinotFS",
     "input.fs.prop.region": "us-east-1",
     "input.fs.prop.secretKey": "hidden-secret",
@@ -26,8 +26,8 @@ INT_MAX = 2**31 - 1
 LOCAL = {"input.fs.className": None}
 
 
-def test_the_seeds_sample_is_accepted() -> None:
-    params = FileIngestionParams.from_configs(SEED_SAMPLE)
+def test_a_typical_configuration_is_accepted() -> None:
+    params = FileIngestionParams.from_configs(SAMPLE)
     assert params.input_dir_uri == "s3://bucket/folder/"
     assert params.input_format == "json"
     assert params.input_fs == {
@@ -70,20 +70,20 @@ def test_the_seeds_sample_is_accepted() -> None:
         ("record_reader", {}),
     ],
 )
-def test_what_holds_without_a_key(attribute: str, expected: object) -> None:
+def test_defaults(attribute: str, expected: object) -> None:
     params = FileIngestionParams.from_configs({"inputDirURI": "file:///in", "inputFormat": "csv"})
     assert getattr(params, attribute) == expected
 
 
 def test_secrets_show_nowhere() -> None:
-    assert "hidden" not in repr(FileIngestionParams.from_configs(SEED_SAMPLE))
-    shown = masked(SEED_SAMPLE)
+    assert "hidden" not in repr(FileIngestionParams.from_configs(SAMPLE))
+    shown = masked(SAMPLE)
     assert "hidden" not in str(shown)
     assert shown["input.fs.prop.region"] == "us-east-1"
 
 
 def _with(**changes: Any) -> dict[str, str]:
-    configs = {**SEED_SAMPLE, **{key.replace("__", "."): value for key, value in changes.items()}}
+    configs = {**SAMPLE, **{key.replace("__", "."): value for key, value in changes.items()}}
     return {key: value for key, value in configs.items() if value is not None}
 
 
@@ -155,18 +155,18 @@ def test_the_mode(
 
 
 @pytest.mark.parametrize(
-    ("configs", "said"),
+    ("configs", "expected"),
     [
         (_with(inputDirUri="x"), "did you mean 'inputDirURI'"),
         (_with(consistentPushEnable="true"), "did you mean 'consistentPushEnabled'"),
         (_with(includeFilenamePattern="glob:x"), "did you mean 'includeFileNamePattern'"),
-        (_with(somethingElse="1"), "known are"),
+        (_with(somethingElse="1"), "known parameters: "),
         (_with(retryCount="1"), "retryCount is read-only"),
         (_with(state="DONE"), "state is read-only"),
         (_with(inputDirURI=None), "inputDirURI is missing"),
         (_with(inputFormat=None), "inputFormat is missing"),
         (_with(inputFormat="xml"), "expected one of avro, csv, json, orc, parquet"),
-        (_with(inputFormat="orc", recordReader__prop__delimiter="|"), "does not go with orc"),
+        (_with(inputFormat="orc", recordReader__prop__delimiter="|"), "does not apply to orc files"),
         (_with(consistentPushEnabled="yes"), "expected true or false"),
         (_with(consistentPushSwapEnabled="1"), "consistentPushSwapEnabled is '1': expected true or false"),
         (_with(clearConsistentPushState=""), "clearConsistentPushState is '': expected true or false"),
@@ -210,25 +210,25 @@ def test_the_mode(
         (_with(inputDirURI="file:in", input__fs__className=None), "inputDirURI is a relative path: file:in"),
         (_with(outputDirURI="staging"), "outputDirURI is a relative path: staging"),
         (_with(inputDirURI="file://host/in", input__fs__className=None), "contains the host 'host'"),
-        (_with(inputDirURI="file://[in"), "inputDirURI is not a URI"),
+        (_with(inputDirURI="file://[in"), "inputDirURI is not a valid URI"),
         (_with(includeFileNamePattern="*.csv"), "includeFileNamePattern"),
         (_with(includeFileNamePattern="glob:*.csv"), "did you mean 'glob:**/*.csv'"),
-        (_with(excludeFileNamePattern="glob:s3://bucket/folder/*"), "can match no file below s3:/bucket/"),
+        (_with(excludeFileNamePattern="glob:s3://bucket/folder/*"), "cannot match any file in s3:/bucket/"),
         (_with(excludeFileNamePattern="glob:["), "excludeFileNamePattern"),
         (_with(inputDirURI="  "), "it is empty"),
         (_with(segmentNameGenerator__type="inputFile"), "segmentNameGenerator.type is 'inputFile'"),
         (_with(segmentNameGenerator__configs__x="1"), "'segmentNameGenerator.configs.x'"),
         (_with(segmentNameGenerator__configs__segment__name__prefix="a/b"), "segment.name.prefix is 'a/b'"),
         (_with(segmentNameGenerator__configs__segment__name__postfix=""), "segment.name.postfix is ''"),
-        # Keys that do not go with each other.
-        (_with(enableAtomicUpload="true"), "enableAtomicUpload needs sync mode"),
+        # Keys that conflict with each other.
+        (_with(enableAtomicUpload="true"), "enableAtomicUpload requires sync mode"),
         (
             _with(consistentPushEnabled=None, consistentPushMaxRetries="3"),
-            "consistentPushMaxRetries goes with consistent push only",
+            "consistentPushMaxRetries requires consistent push",
         ),
         (
             _with(consistentPushEnabled="false", consistentPushMaxRetries="0"),
-            "consistentPushMaxRetries goes with consistent push only",
+            "consistentPushMaxRetries requires consistent push",
         ),
         (
             _with(
@@ -237,20 +237,20 @@ def test_the_mode(
                 enableAtomicUpload="true",
                 consistentPushMaxRetries="3",
             ),
-            "consistentPushMaxRetries goes with consistent push only",
+            "consistentPushMaxRetries requires consistent push",
         ),
-        (_with(allowEmptySource="true"), "allowEmptySource does not go with append mode"),
-        (_with(enableSync="true", desiredSegmentSize="1M"), "desiredSegmentSize does not go with enableSync"),
+        (_with(allowEmptySource="true"), "allowEmptySource has no effect in append mode"),
+        (_with(enableSync="true", desiredSegmentSize="1M"), "desiredSegmentSize does not apply to sync mode"),
         (
             _with(enableSync="true", maxNumRecordsPerSegment="1"),
-            "maxNumRecordsPerSegment does not go with enableSync",
+            "maxNumRecordsPerSegment does not apply to sync mode",
         ),
     ],
 )
-def test_a_wrong_parameter_is_named(configs: dict[str, str], said: str) -> None:
+def test_an_invalid_parameter_is_named(configs: dict[str, str], expected: str) -> None:
     with pytest.raises(ConfigError) as caught:
         FileIngestionParams.from_configs(configs)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
     assert "hidden" not in str(caught.value)
 
 
@@ -270,7 +270,7 @@ def test_a_wrong_parameter_is_named(configs: dict[str, str], said: str) -> None:
         {"includeFileNamePattern": "glob:/my%20in/*", "inputDirURI": "/my%20in/", **LOCAL},
     ],
 )
-def test_keys_that_go_together(changes: dict[str, str | None]) -> None:
+def test_keys_that_can_be_combined(changes: dict[str, str | None]) -> None:
     FileIngestionParams.from_configs(_with(**changes))
 
 
@@ -287,10 +287,10 @@ def test_every_parameter_is_documented() -> None:
     assert all(parameter.doc.endswith((".", "…")) for parameter in PARAMETERS)
 
 
-def test_a_schedule_has_two_names_and_is_one_parameter() -> None:
+def test_a_schedule_has_two_keys_of_which_one_may_be_set() -> None:
     assert (
         FileIngestionParams.from_configs(_with(schedule=None, cronSchedule="0 0 * * * ?")).schedule
         == "0 0 * * * ?"
     )
-    with pytest.raises(ConfigError, match="schedule and cronSchedule are one parameter"):
+    with pytest.raises(ConfigError, match="schedule and cronSchedule are the same parameter"):
         FileIngestionParams.from_configs(_with(cronSchedule="0 0 * * * ?"))

@@ -81,7 +81,7 @@ FOLDERS = ("file:///data/in/", "s3://bucket/in")
 def test_a_pattern_that_no_path_can_match_is_refused_with_the_right_form(
     pattern: str, better: str | None
 ) -> None:
-    with pytest.raises(ConfigError, match=r"excludeFileNamePattern .* can match no file below") as refused:
+    with pytest.raises(ConfigError, match=r"excludeFileNamePattern .* cannot match any file in") as refused:
         PathMatcher(pattern, key="excludeFileNamePattern").check_reaches(FOLDERS)
     assert refused.value.remedy == (f"did you mean {better!r}?" if better else None)
 

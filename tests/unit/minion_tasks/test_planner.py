@@ -15,7 +15,7 @@ from minion_tasks.file_ingestion.plan.planner import (
     group,
     is_same,
     plan_source,
-    read_beside,
+    read_alongside,
     replaced_by,
     select,
     share_out,
@@ -32,7 +32,7 @@ def _files(numbers: list[int]) -> list[FileInfo]:
 
 
 def _contents(segments: dict[str, str], *, foreign: tuple[str, ...] = (), version: int = 1) -> TableContents:
-    """A table: segment to the letters of its files, all of one version."""
+    """A table: maps segments to the letters of their files, all of the same version."""
     return TableContents(
         files={file(name).uri: file(name, version) for names in segments.values() for name in names},
         uris_of={segment: tuple(file(name).uri for name in names) for segment, names in segments.items()},
@@ -45,7 +45,7 @@ def _names(files: tuple[FileInfo, ...]) -> str:
 
 
 @given(sizes, st.integers(1, 20), st.integers(1, 2000))
-def test_every_file_is_in_exactly_one_group_and_the_bounds_hold(
+def test_every_file_is_in_exactly_one_group_within_the_limits(
     numbers: list[int], max_files: int, max_bytes: int
 ) -> None:
     source = _files(numbers)
@@ -76,17 +76,17 @@ def test_every_group_is_in_exactly_one_subtask(numbers: list[int], max_tasks: in
 
 
 @given(st.lists(st.integers(1, 1000), min_size=8, max_size=60))
-def test_scarce_subtasks_are_even(numbers: list[int]) -> None:
+def test_groups_are_distributed_evenly_over_few_subtasks(numbers: list[int]) -> None:
     loads = [sum(numbers[number] for number in task) for task in share_out(dict(enumerate(numbers)), 4)]
     # Largest-first never leaves a subtask more than one group above another.
     assert max(loads) - min(loads) <= max(numbers)
 
 
-def test_groups_without_bytes_are_spread_by_their_count() -> None:
+def test_groups_of_empty_files_are_distributed_by_count() -> None:
     assert sorted(len(task) for task in share_out(dict.fromkeys(range(6), 0), 3)) == [2, 2, 2]
 
 
-def test_compare_tells_new_changed_deleted_and_unchanged() -> None:
+def test_compare_returns_new_changed_deleted_and_unchanged() -> None:
     a, b, c = (file(name) for name in "abc")
     b2, new = file("b", version=2), file("new")
     diff = compare([a, b2, new], {each.uri: each for each in (a, b, c)})
@@ -104,13 +104,13 @@ def test_compare_tells_new_changed_deleted_and_unchanged() -> None:
         (FileInfo("f", 10, 1), FileInfo("f", 11, 1), False),
     ],
 )
-def test_an_etag_decides_where_both_have_one_and_else_size_and_time(
+def test_etags_decide_if_both_have_one_or_else_size_and_time(
     before: FileInfo, now: FileInfo, expected: bool
 ) -> None:
     assert is_same(before, now) is expected
 
 
-def test_select_includes_then_excludes_and_counts_what_it_leaves_out() -> None:
+def test_select_includes_then_excludes_and_counts_excluded_files() -> None:
     files = [file(name) for name in ("a.csv", "b.csv", "c.txt", "d.txt", "e.txt", "f.csv")]
     kept = select(files, PathMatcher("glob:**/*.csv"), PathMatcher("glob:**/b*"))
     assert list(kept.files.values()) == [files[0], files[5]]
@@ -118,7 +118,7 @@ def test_select_includes_then_excludes_and_counts_what_it_leaves_out() -> None:
     assert select(files, None, None).left_out == 0
 
 
-# The table has a and b in one segment and c in one; source: a as it was, c rewritten, b gone, d new.
+# The table has a and b in one segment, c in another. The source: a unchanged, c rewritten, b deleted, d new.
 TABLE = _contents({"ab": "ab", "c": "c"})
 SOURCE = [file("a"), file("c", version=2), file("d")]
 
@@ -127,20 +127,18 @@ SOURCE = [file("a"), file("c", version=2), file("d")]
     ("mode", "to_read", "replaced"),
     [
         (APPEND, "d", ()),
-        # a shares a segment with b, which is gone.
+        # a shares a segment with b, which was deleted.
         (SYNC, "acd", ("ab", "c")),
         (SWAP, "acd", ("ab", "c")),
     ],
 )
-def test_what_a_mode_makes_of_a_difference(
-    mode: IngestionMode, to_read: str, replaced: tuple[str, ...]
-) -> None:
+def test_the_plan_of_each_mode(mode: IngestionMode, to_read: str, replaced: tuple[str, ...]) -> None:
     plan = plan_source(mode, SOURCE, TABLE)
     assert (_names(plan.to_read), plan.replaced) == (to_read, replaced)
     assert not plan.is_nothing
 
 
-def test_what_is_the_same_is_not_read_by_sync_and_is_by_swap() -> None:
+def test_unchanged_files_are_read_by_swap_but_not_by_sync() -> None:
     source = [file("a"), file("b"), file("c"), file("d")]
     assert _names(plan_source(SYNC, source, TABLE).to_read) == "d"
     assert plan_source(SYNC, source, TABLE).replaced == ()
@@ -153,7 +151,7 @@ def test_without_a_difference_there_is_nothing_to_do(mode: IngestionMode) -> Non
     assert plan_source(mode, [file("a"), file("b"), file("c")], TABLE).is_nothing
 
 
-def test_a_deletion_alone_is_something_to_do_but_for_append() -> None:
+def test_a_deletion_alone_needs_a_run_except_in_append_mode() -> None:
     source = [file("a"), file("b")]
     assert plan_source(APPEND, source, TABLE).is_nothing
     assert plan_source(SYNC, source, TABLE).replaced == ("c",)
@@ -161,7 +159,7 @@ def test_a_deletion_alone_is_something_to_do_but_for_append() -> None:
     assert plan_source(SWAP, source, TABLE).replaced == ("ab", "c")
 
 
-def test_segments_of_others_go_in_a_swap_only() -> None:
+def test_only_a_swap_replaces_foreign_segments() -> None:
     table = _contents({"c": "c"}, foreign=("theirs",))
     assert plan_source(SWAP, [file("c")], table).replaced == ("c", "theirs")
     assert _names(plan_source(SWAP, [file("c")], table).to_read) == "c"
@@ -171,11 +169,11 @@ def test_segments_of_others_go_in_a_swap_only() -> None:
     assert replaced_by(SYNC, _uris("c"), _uris("c"), table) == ["c"]
 
 
-def test_a_segment_without_rows_goes_when_something_comes() -> None:
+def test_an_empty_segment_is_replaced_when_files_are_added() -> None:
     table = _contents({"empty": "", "a": "a"})
     assert plan_source(SYNC, [file("a")], table).is_nothing
     assert plan_source(SYNC, [file("a"), file("b")], table).replaced == ("empty",)
-    # Only a goes: what stands for nothing would have to come again.
+    # Only a is replaced: replacing the empty segment would need another one.
     assert plan_source(SYNC, [], table).replaced == ("a",)
 
 
@@ -195,15 +193,15 @@ def _uris(names: str) -> set[str]:
         (SWAP, "", "", ["ab", "c"]),
     ],
 )
-def test_which_segments_go_when_files_come(
+def test_which_segments_staged_files_replace(
     mode: IngestionMode, staged: str, listed: str, expected: list[str]
 ) -> None:
     assert replaced_by(mode, _uris(staged), _uris(listed), TABLE) == expected
 
 
 @pytest.mark.parametrize(("staged", "listed"), [("b", "abc"), ("", "ac")])
-def test_a_segment_with_rows_that_nobody_read_again_is_not_given_up(staged: str, listed: str) -> None:
-    with pytest.raises(ConflictError, match="ab must be replaced, but also holds rows of file:///in/a"):
+def test_a_segment_with_rows_that_were_not_read_again_is_not_replaced(staged: str, listed: str) -> None:
+    with pytest.raises(ConflictError, match="ab must be replaced, but it also contains rows of file:///in/a"):
         replaced_by(SYNC, _uris(staged), _uris(listed), TABLE)
 
 
@@ -211,23 +209,23 @@ def test_a_segment_with_rows_that_nobody_read_again_is_not_given_up(staged: str,
     ("mode", "held", "expected"),
     [
         (APPEND, "a", ""),
-        # What goes with a has rows of b.
+        # The segment of a also contains rows of b.
         (SYNC, "a", "ab"),
         (SYNC, "c", "c"),
         (SYNC, "d", ""),
-        # Everything goes.
+        # Everything is replaced.
         (SWAP, "a", "abcd"),
         (SWAP, "", "abcd"),
     ],
 )
-def test_what_a_session_has_to_read_beside_what_differs(
+def test_files_that_a_session_reads_in_addition_to_those_that_differ(
     mode: IngestionMode, held: str, expected: str
 ) -> None:
     listed = {each.uri: each for each in map(file, "abcd")}
-    assert _names(tuple(read_beside(mode, _uris(held), listed, TABLE))) == expected
+    assert _names(tuple(read_alongside(mode, _uris(held), listed, TABLE))) == expected
 
 
-def test_a_segment_without_rows_goes_when_files_come_and_stays_without() -> None:
+def test_an_empty_segment_stays_until_files_are_added() -> None:
     table = _contents({"empty": "", "a": "a"})
     assert replaced_by(SYNC, _uris("b"), _uris("ab"), table) == ["empty"]
     assert replaced_by(SYNC, set(), _uris(""), table) == ["a"]
@@ -237,7 +235,7 @@ names = st.text("abcdef", max_size=6).map(lambda text: "".join(sorted(set(text))
 
 
 @given(st.sampled_from([SYNC, SWAP]), st.lists(names, max_size=4), names, st.sampled_from([1, 2]))
-def test_what_a_plan_reads_and_replaces_makes_the_table_the_source(
+def test_a_plan_makes_the_table_match_the_source(
     mode: IngestionMode, segments: list[str], listed: str, version: int
 ) -> None:
     taken: set[str] = set()

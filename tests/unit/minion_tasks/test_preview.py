@@ -1,4 +1,4 @@
-"""What the next trigger does: its sentence, and what a retry makes of the files of its session."""
+"""The preview of the next trigger: its sentence, and what a retry does with the files of its session."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def params(**more: str) -> FileIngestionParams:
 
 
 def decided(session: Session | None, given: FileIngestionParams, *, dropped: bool = False) -> NextTrigger:
-    """The decision for a last session that is not in SWITCH; no controller is asked for that."""
+    """The decision for a last session that is not in SWITCH; needs no controller."""
     memory = MemoryPropertyStore()
     sessions = SessionStore(memory, TABLE)
     table = ("/CONFIGS/TABLE/t_OFFLINE", ZNRecord("t_OFFLINE", {}))
@@ -78,42 +78,46 @@ def decided(session: Session | None, given: FileIngestionParams, *, dropped: boo
 
 
 @pytest.mark.parametrize(
-    ("session", "unread", "said"),
+    ("session", "unread", "expected"),
     [
-        (SESSION, 3, "reads 3 files that are not staged, and what has come since (retry 1 of 3)"),
+        (SESSION, 3, "reads 3 files that are not staged, and files added since (retry 1 of 3)"),
         (
             replace(SESSION, retry_count=2),
             1,
-            "reads 1 file that is not staged, and what has come since (retry 3 of 3)",
+            "reads 1 file that is not staged, and files added since (retry 3 of 3)",
         ),
-        (SESSION, 0, "reads what has come since, then switches: all files are staged (retry 1 of 3)"),
+        (
+            SESSION,
+            0,
+            "reads files added since, then switches, since all other files are staged (retry 1 of 3)",
+        ),
         (replace(SESSION, retry_count=3), 3, "starts over: its retries are exhausted"),
         (replace(SESSION, state=SessionState.INIT), 0, "starts over: its plan was not finished"),
         (
             replace(SESSION, mode=IngestionMode.SYNC),
             3,
-            "starts over: the task's configuration changed since it began",
+            "starts over: the task's configuration has changed since it started",
         ),
         (
             replace(SESSION, source="s3://bucket/else/"),
             3,
-            "starts over: the task's configuration changed since it began",
+            "starts over: the task's configuration has changed since it started",
         ),
         (replace(SESSION, state=SessionState.DONE), 0, "compares the source with the table"),
         (replace(SESSION, abandoned=True), 3, "compares the source with the table"),
         (None, None, "compares the source with the table"),
     ],
 )
-def test_the_sentence(session: Session | None, unread: int | None, said: str) -> None:
-    assert decided(session, params()).sentence(params(), unread) == said
+def test_the_sentence(session: Session | None, unread: int | None, expected: str) -> None:
+    assert decided(session, params()).sentence(params(), unread) == expected
 
 
-def test_without_retries_a_session_that_is_left_is_thrown_away() -> None:
+def test_without_retries_an_open_session_is_discarded() -> None:
     no_retries = params(consistentPushMaxRetries="0")
     assert decided(SESSION, no_retries).sentence(no_retries, 3) == "starts over: there are no retries"
 
 
-def test_a_session_of_a_dropped_table_is_thrown_away() -> None:
+def test_a_session_of_a_dropped_table_is_discarded() -> None:
     found = decided(SESSION, params(), dropped=True)
     assert found.sentence(params(), 3) == "starts over: its table was dropped"
 
@@ -137,7 +141,7 @@ def unit(*numbers: int) -> StagedUnit:
     return StagedUnit(numbers, (segment,))
 
 
-# The seed's first scene: F1 and F2 are ingested, F3, F4 and F5 fail.
+# Scene 1: F1 and F2 are ingested, F3, F4 and F5 fail.
 F1, F2, F3, F4, F5 = (file(f"F{n}") for n in range(1, 6))
 AFTER_SCENE_1 = FileGroup(
     0,
@@ -177,7 +181,7 @@ def reads(found: Preview) -> list[str]:
     return [f.uri.removeprefix(SOURCE) for f in found.to_read]
 
 
-def test_scene_2_a_file_that_came_joins() -> None:
+def test_scene_2_a_new_file_is_added() -> None:
     found = retry(F1, F2, F3, F4, F5, file("F6"))
     assert fates(found) == {
         "F1": Fate.KEPT,
@@ -193,13 +197,13 @@ def test_scene_2_a_file_that_came_joins() -> None:
     assert found.fate.counts() == {"kept": 2, "to_read": 3, "joining": 1}
 
 
-def test_where_only_the_run_can_tell_the_subtasks_are_not_guessed() -> None:
+def test_subtasks_are_unknown_if_only_the_run_can_count_them() -> None:
     found = retry(F1, F2, F3, F4, F5, file("F6"), slots=None)
     assert reads(found) == ["F3", "F4", "F5", "F6"]
     assert found.subtasks is None
 
 
-def test_scene_3_a_failed_file_is_read_as_it_is_now() -> None:
+def test_scene_3_a_failed_file_is_read_in_its_current_version() -> None:
     rewritten = file("F3", 999)
     found = retry(F1, F2, rewritten, F4, F5)
     assert fates(found)["F3"] is Fate.READ_REWRITTEN
@@ -207,19 +211,19 @@ def test_scene_3_a_failed_file_is_read_as_it_is_now() -> None:
     assert found.not_staged == 3
 
 
-def test_scene_4_a_staged_file_that_was_rewritten_stays_as_it_was() -> None:
+def test_scene_4_a_rewritten_staged_file_stays_staged() -> None:
     found = retry(file("F1", 999), F2, F3, F4, F5)
     assert fates(found)["F1"] is Fate.KEPT_REWRITTEN
     assert reads(found) == ["F3", "F4", "F5"]
 
 
-def test_scene_5_a_staged_file_that_is_gone_leaves_with_its_segment() -> None:
+def test_scene_5_a_deleted_staged_file_is_dropped_with_its_segment() -> None:
     found = retry(F2, F3, F4, F5)
     assert fates(found)["F1"] is Fate.DROPPED
     assert reads(found) == ["F3", "F4", "F5"]
 
 
-def test_what_shares_a_segment_with_a_file_that_is_gone_is_read_again() -> None:
+def test_files_that_share_a_segment_with_a_deleted_file_are_read_again() -> None:
     together = replace(AFTER_SCENE_1, units=(unit(0, 1),))
     found = retry(F2, F3, F4, F5, group=together)
     assert (fates(found)["F1"], fates(found)["F2"]) == (Fate.DROPPED, Fate.READ_AGAIN)
@@ -227,7 +231,7 @@ def test_what_shares_a_segment_with_a_file_that_is_gone_is_read_again() -> None:
     assert found.not_staged == 4
 
 
-def test_scene_6_a_failed_file_that_is_gone_leaves() -> None:
+def test_scene_6_a_deleted_failed_file_is_dropped() -> None:
     found = retry(F1, F2, F4, F5)
     assert fates(found)["F3"] is Fate.DROPPED
     assert reads(found) == ["F4", "F5"]
@@ -241,28 +245,28 @@ def test_a_skipped_file_stays_skipped() -> None:
     assert reads(found) == ["F4", "F5"]
 
 
-def test_all_files_gone_need_a_segment_without_rows_in_the_place_of_what_goes() -> None:
+def test_an_empty_segment_replaces_the_others_if_all_files_are_deleted() -> None:
     found = retry(enableSync="true", in_table={"old": (F1,)})
     assert set(fates(found).values()) == {Fate.DROPPED}
     assert (reads(found), found.comes_empty, found.subtasks) == ([], True, 1)
     assert found.replaced == ("old",)
 
 
-def test_what_goes_is_told_as_the_switch_will_decide_it() -> None:
+def test_replaced_segments_are_previewed_as_the_switch_will_decide() -> None:
     table = {"of_f1": (F1,), "of_f9": (file("F9"),), "of_f8": (file("F8"),)}
     found = retry(F1, F2, F3, F4, F5, file("F8"), enableSync="true", in_table=table)
     assert found.replaced == ("of_f1", "of_f9")
     assert found.conflict is None
 
 
-def test_what_shares_a_segment_of_the_table_with_a_file_of_the_session_joins() -> None:
+def test_files_that_share_a_segment_of_the_table_with_a_file_of_the_session_are_added() -> None:
     table = {"of_both": (F1, file("F8"))}
     found = retry(F1, F2, F3, F4, F5, file("F8"), enableSync="true", in_table=table)
     assert fates(found)["F8"] is Fate.JOINS
     assert (found.replaced, found.conflict) == (("of_both",), None)
 
 
-def test_a_segment_that_cannot_be_replaced_is_told() -> None:
+def test_a_segment_that_cannot_be_replaced_is_reported() -> None:
     skipped = replace(AFTER_SCENE_1.entries[2], status=FileStatus.SKIPPED)
     entries = (*AFTER_SCENE_1.entries[:2], skipped, *AFTER_SCENE_1.entries[3:])
     found = retry(
@@ -276,7 +280,7 @@ def test_a_segment_that_cannot_be_replaced_is_told() -> None:
     assert "of_both" in found.conflict
 
 
-def test_subtasks_are_bounded_as_in_the_run() -> None:
+def test_subtasks_are_limited_as_in_the_run() -> None:
     new = [file(f"G{n}") for n in range(10)]
     assert retry(F1, F2, F3, F4, F5, *new, taskMaxNumFilesPerTask="2").subtasks == 6
     assert retry(F1, F2, F3, F4, F5, *new, taskMaxNumFilesPerTask="2", tableMaxNumTasks="4").subtasks == 4

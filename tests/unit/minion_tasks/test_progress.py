@@ -1,4 +1,4 @@
-"""What `pinotctl task watch` counts, in each state of a session."""
+"""The counts of `pinotctl task watch` in each state of a session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.minion_tasks.samples import file, make_session, make_store, segm
 FILES = tuple(file(f"{n}.csv", size=10 + n) for n in range(5))
 
 
-def test_the_groups_of_a_plan_that_is_being_written_are_not_missed() -> None:
+def test_a_plan_that_is_still_being_written_may_lack_groups() -> None:
     sessions, _ = make_store()
     session = sessions.create(make_session(groups=2))
     assert read_progress(sessions, session).groups == ()
@@ -23,7 +23,7 @@ def test_the_groups_of_a_plan_that_is_being_written_are_not_missed() -> None:
     assert read_progress(sessions, session).groups == ()
 
 
-def test_files_rows_and_bytes_of_each_group_and_of_all() -> None:
+def test_files_rows_and_bytes_of_each_group_and_in_total() -> None:
     sessions, _ = make_store()
     session = sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=2))
     staged = tuple(FileEntry(n, FILES[n], FileStatus.STAGED) for n in range(2))

@@ -20,11 +20,11 @@ def test_round_trip_without_commas(session: str, inputs: list[FileInfo]) -> None
     assert "," not in custom["pinotPlugins.inputs"]
 
 
-def test_a_foreign_segment_has_none() -> None:
+def test_a_foreign_segment_has_no_provenance() -> None:
     assert Provenance.from_custom_map({"input.data.file.uri": "x"}, segment="s") is None
 
 
 @pytest.mark.parametrize("value", ["", "%%%", "aGVsbG8=", "eJyLBgAAXQBd"])
-def test_an_unreadable_entry_names_the_segment(value: str) -> None:
+def test_a_corrupt_entry_names_the_segment(value: str) -> None:
     with pytest.raises(DataError, match="segment_7"):
         Provenance.from_custom_map({"pinotPlugins.inputs": value}, segment="segment_7")

@@ -1,4 +1,4 @@
-"""What a session brings, read from its ledger."""
+"""The staged segments of a session, read from its ledger."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def test_all_segments_of_all_groups_and_their_files() -> None:
     without_rows = StagedUnit((), (segment("empty", rows=0),))
     store.create_group("s1", FileGroup(2, (), (without_rows,), empty_segment=True))
     publication = Publication.of(store, session)
-    # With others there, the one without rows is not needed.
+    # If there are others, the empty segment is not needed.
     assert [each.name for each in publication.segments] == ["s0", "s0_1", "s2"]
     assert publication.staged_uris == {file("a").uri, file("c").uri}
     assert publication.skipped == (file("b").uri,)
 
 
-def test_a_segment_without_rows_comes_when_nothing_else_does() -> None:
+def test_an_empty_segment_is_published_only_if_there_is_no_other() -> None:
     store, _ = make_store()
     session = store.create(make_session(state=SessionState.IN_PROGRESS, groups=1))
     without_rows = StagedUnit((), (segment("empty", rows=0),))

@@ -21,29 +21,29 @@ def _purgeable(*entries: LineageEntry, present: str = "abcdef") -> list[str]:
 @pytest.mark.parametrize(
     ("age_ms", "expected"), [(HOUR_MS - 1, []), (HOUR_MS, ["a", "b"]), (HOUR_MS + 1, ["a", "b"])]
 )
-def test_replaced_segments_go_when_their_grace_period_is_over(age_ms: int, expected: list[str]) -> None:
+def test_replaced_segments_are_purged_after_their_retention_period(age_ms: int, expected: list[str]) -> None:
     assert _purgeable(_entry(COMPLETED, "ab", "c", age_ms=age_ms)) == expected
 
 
 @pytest.mark.parametrize("state", [IN_PROGRESS, REVERTED])
-def test_an_entry_that_is_not_completed_gives_nothing_away(state: LineageState) -> None:
+def test_segments_of_an_entry_that_is_not_completed_are_kept(state: LineageState) -> None:
     assert _purgeable(_entry(state, "ab", "c")) == []
 
 
-def test_what_is_gone_is_not_deleted_again() -> None:
+def test_missing_segments_are_not_deleted_again() -> None:
     assert _purgeable(_entry(COMPLETED, "ab", "c"), present="bc") == ["b"]
 
 
 @pytest.mark.parametrize(("before", "after"), [("a", "d"), ("d", "a")])
-def test_what_an_open_entry_holds_stays(before: str, after: str) -> None:
+def test_segments_of_an_open_entry_are_kept(before: str, after: str) -> None:
     assert _purgeable(_entry(COMPLETED, "ab", "c"), _entry(IN_PROGRESS, before, after)) == ["b"]
 
 
-def test_what_a_reverted_entry_names_may_go() -> None:
+def test_segments_of_a_reverted_entry_may_be_purged() -> None:
     assert _purgeable(_entry(COMPLETED, "ab", "c"), _entry(REVERTED, "a", "d")) == ["a", "b"]
 
 
-def test_what_was_replaced_step_by_step_goes_in_one() -> None:
+def test_segments_replaced_one_after_the_other_are_purged_together() -> None:
     first = _entry(COMPLETED, "a", "b", age_ms=3 * HOUR_MS)
     assert _purgeable(first, _entry(COMPLETED, "b", "c")) == ["a", "b"]
     assert _purgeable(first, _entry(COMPLETED, "b", "c", age_ms=1)) == ["a"]
@@ -58,5 +58,5 @@ def _cost(entries: int) -> int:
     return cost(lambda: purgeable(lineage, names, now_ms=100 * HOUR_MS, older_than_s=3600))
 
 
-def test_four_times_the_entries_cost_four_times_as_much() -> None:
+def test_the_cost_grows_linearly_with_the_entries() -> None:
     assert 0 < _cost(1600) <= 4.5 * _cost(400)

@@ -1,4 +1,4 @@
-"""Each row of the table in the module's docstring."""
+"""Tests each row of the table in the module's docstring."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def _staged_alone(*names: str) -> FileGroup:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_staged_file_stays_staged_as_it_was_read(version: int) -> None:
+def test_a_staged_file_stays_staged(version: int) -> None:
     group = _staged_alone("a")
     assert reconcile_group(group, _listed(file("a", version))) == group
 
 
-def test_a_staged_file_that_is_gone_takes_its_segments_with_it() -> None:
+def test_a_deleted_staged_file_is_dropped_with_its_segments() -> None:
     group = _staged_alone("a", "b")
     now = reconcile_group(group, _listed(file("b")))
     assert (now.entries, now.units) == (group.entries[1:], group.units[1:])
 
 
-def test_what_shares_a_segment_with_a_file_that_is_gone_is_read_again_as_it_is_now() -> None:
+def test_files_that_share_a_segment_with_a_deleted_file_are_read_again_in_their_current_version() -> None:
     units = (StagedUnit((0, 1), (segment("s0"), segment("s0_1"))), StagedUnit((2,), (segment("s2"),)))
     entries = tuple(_entry(number, name, STAGED) for number, name in enumerate("abc"))
     now = reconcile_group(FileGroup(0, entries, units), _listed(file("b", 2), file("c", 2)))
@@ -58,13 +58,13 @@ def test_what_shares_a_segment_with_a_file_that_is_gone_is_read_again_as_it_is_n
 
 @pytest.mark.parametrize("status", [FAILED, PENDING])
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_file_without_a_result_is_read_as_it_is_now(status: FileStatus, version: int) -> None:
+def test_a_file_without_a_result_is_read_in_its_current_version(status: FileStatus, version: int) -> None:
     now = reconcile_group(FileGroup(0, (_entry(3, "a", status),)), _listed(file("a", version)))
     assert now.entries == (FileEntry(3, file("a", version)),)
 
 
 @pytest.mark.parametrize("status", [FAILED, PENDING, SKIPPED])
-def test_a_file_without_a_result_that_is_gone_leaves_the_session(status: FileStatus) -> None:
+def test_a_deleted_file_without_a_result_is_dropped(status: FileStatus) -> None:
     group = FileGroup(0, (_entry(0, "a", status), _entry(1, "b", PENDING)))
     assert reconcile_group(group, _listed(file("b"))).entries == group.entries[1:]
 
@@ -80,7 +80,7 @@ def test_a_group_may_lose_all_its_files() -> None:
     assert (now.number, now.entries, now.units, now.is_settled) == (0, (), (), True)
 
 
-def test_a_segment_without_rows_stays() -> None:
+def test_an_empty_segment_stays() -> None:
     group = FileGroup(1, (), (StagedUnit((), (segment("empty", rows=0),)),), empty_segment=True)
     assert reconcile_group(group, {}) == group
 
@@ -107,9 +107,7 @@ versions = st.dictionaries(st.sampled_from([f"f{n}" for n in range(6)]), st.samp
 
 
 @given(groups(), versions)
-def test_a_group_is_consistent_afterwards_and_stays_as_it_is_the_second_time(
-    group: FileGroup, source: dict[str, int]
-) -> None:
+def test_reconciling_is_consistent_and_idempotent(group: FileGroup, source: dict[str, int]) -> None:
     listed = _listed(*(file(name, version) for name, version in source.items()))
     now = reconcile_group(group, listed)
     assert {entry.file.uri for entry in now.entries} == {e.file.uri for e in group.entries} & listed.keys()

@@ -1,4 +1,4 @@
-"""What `pinotctl task session` counts of a ledger, and the page it makes of it."""
+"""The figures that `pinotctl task session` computes from a ledger, and its page."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_counts_and_sums_of_a_session() -> None:
     ]
 
 
-def test_the_same_is_read_from_the_store() -> None:
+def test_the_same_figures_are_read_from_the_store() -> None:
     sessions = SessionStore(MemoryPropertyStore(), TABLE)
     session = sessions.create(replace(SESSION, state=SessionState.SWITCH))
     for group in GROUPS:
@@ -131,13 +131,13 @@ def test_the_same_is_read_from_the_store() -> None:
     assert (report.replaced, report.first_replaced) == (3, ("old_1", "old_2"))
 
 
-def test_a_plan_that_is_being_written_is_not_read() -> None:
+def test_an_incomplete_plan_is_not_read() -> None:
     sessions = SessionStore(MemoryPropertyStore(), TABLE)
     session = sessions.create(replace(SESSION, state=SessionState.INIT))
     assert sum(read_report(sessions, session).files.values()) == 0
 
 
-def test_a_segment_without_rows_counts_only_alone() -> None:
+def test_an_empty_segment_counts_only_if_it_is_the_only_one() -> None:
     empty = FileGroup(2, (), (StagedUnit((), (staged("nothing", 0),)),), empty_segment=True)
     assert counted(groups=[*GROUPS, empty]).segments == 3
     alone = counted(groups=[empty])
@@ -153,13 +153,13 @@ def test_each_attempt_has_its_files() -> None:
     assert retry.failed_steps == ((BEGAN + HOUR + 2000, 1),)
 
 
-def test_a_minions_clock_that_is_behind_falls_into_the_first_attempt() -> None:
+def test_times_of_a_slow_minion_clock_belong_to_the_first_attempt() -> None:
     first, retry = count_attempts(SESSION, [BEGAN - 500], [])
     assert (first.staged, retry.staged) == (1, 0)
 
 
 @given(st.lists(st.integers(BEGAN, BEGAN + 2 * HOUR), max_size=2000))
-def test_a_chart_has_few_steps_and_its_last_is_the_last(times: list[int]) -> None:
+def test_a_chart_has_few_steps_and_includes_the_last(times: list[int]) -> None:
     attempts = count_attempts(SESSION, times, [])
     assert sum(attempt.staged for attempt in attempts) == len(times)
     reached = 0
@@ -192,22 +192,25 @@ def test_sizes_that_double_have_bins_that_double() -> None:
 @pytest.mark.parametrize(
     ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (5 * 2**30, "5 GiB")]
 )
-def test_sizes_for_people(size: int, text: str) -> None:
+def test_formatted_sizes(size: int, text: str) -> None:
     assert bytes_text(size) == text
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0.0 s"), (89.94, "89.9 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")]
 )
-def test_durations_for_people(seconds: float, text: str) -> None:
+def test_formatted_durations(seconds: float, text: str) -> None:
     assert seconds_text(seconds) == text
 
 
 @pytest.mark.parametrize(
-    ("session", "said"),
+    ("session", "expected"),
     [
-        (SESSION, "3 of 5 files are staged; queries see the table as it was before it."),
-        (replace(SESSION, abandoned=True), "It was discarded: queries see the table as it was before it."),
+        (SESSION, "3 of 5 files staged; queries see the table as it was before."),
+        (
+            replace(SESSION, abandoned=True),
+            "The session was discarded; queries see the table as it was before.",
+        ),
         (
             replace(SESSION, state=SessionState.DONE),
             "17 rows of 3 files became queryable in one step, in 3 segments.",
@@ -218,21 +221,21 @@ def test_durations_for_people(seconds: float, text: str) -> None:
         ),
         (
             replace(SESSION, state=SessionState.SWITCH),
-            "All its files are staged, and its switch is not finished.",
+            "All files are staged; the switch is not finished.",
         ),
     ],
 )
-def test_the_outcome_in_a_sentence(session: Session, said: str) -> None:
-    assert outcome(counted(session)) == said
+def test_the_outcome_in_a_sentence(session: Session, expected: str) -> None:
+    assert outcome(counted(session)) == expected
 
 
-def test_what_went_is_said() -> None:
+def test_the_outcome_counts_replaced_segments() -> None:
     done = count_session(replace(SESSION, state=SessionState.DONE), GROUPS, ["old"])
-    assert outcome(done).endswith("in 3 segments, and 1 segment went.")
+    assert outcome(done).endswith("in 3 segments, and 1 segment was replaced.")
 
 
 class Page(HTMLParser):
-    """The page as a browser takes it apart; elements that are not closed are a fault."""
+    """Parses the page as a browser does; an unclosed element is an error."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -261,14 +264,14 @@ class Page(HTMLParser):
         return " ".join(self.words)
 
 
-def test_the_page_tells_the_session() -> None:
+def test_the_page_shows_the_session() -> None:
     session = replace(SESSION, message="1 of 5 files could not be ingested")
-    shown = Page(page(counted(session), now_ms=BEGAN + 2 * HOUR, next_does="begins anew: because"))
+    shown = Page(page(counted(session), now_ms=BEGAN + 2 * HOUR, next_does="starts over: because"))
     for words in (
         "t_OFFLINE",
         "IN_PROGRESS",
         "1 of 5 files could not be ingested",
-        "The next trigger begins anew: because.",
+        "The next trigger starts over: because.",
         "s3://bucket/in/2.csv",
         "row 7",
         "retry 1",
@@ -288,7 +291,7 @@ def test_every_state_has_its_page(state: SessionState, groups: Sequence[FileGrou
     assert state.value in shown.text
 
 
-def test_nothing_that_a_file_or_an_error_says_becomes_markup() -> None:
+def test_file_names_and_errors_are_escaped() -> None:
     evil = "<script>alert(1)</script>\"'&<img src=http://evil/x>"
     entries = (
         FileEntry(0, FileInfo(f"s3://b/{evil}", 1, 1), FileStatus.FAILED, evil, BEGAN),
@@ -311,7 +314,7 @@ def test_nothing_that_a_file_or_an_error_says_becomes_markup() -> None:
     assert evil in shown.text
 
 
-def test_names_that_act_are_made_visible() -> None:
+def test_control_characters_in_names_are_made_visible() -> None:
     name = "file:///in/\x1b[31m\u202egpj.exe\n\udcff<b>.csv"
     entries = (FileEntry(0, FileInfo(name, 1, 1), FileStatus.FAILED, "\x1b]0;title\x07 row 7\nfield x"),)
     unit = StagedUnit((1,), (staged("a"),), (ColumnNote("\u2066Word", False, 1, 1),))
@@ -328,7 +331,7 @@ def test_names_that_act_are_made_visible() -> None:
         assert words in shown
 
 
-def test_the_page_says_how_columns_differ() -> None:
+def test_the_page_shows_how_columns_differ() -> None:
     notes = (ColumnNote("word", True, 2, 0), ColumnNote("Word", False, 2, 0), ColumnNote("else", False, 1, 1))
     units = (replace(GROUPS[0].units[0], columns=notes),)
     report = counted(groups=[replace(GROUPS[0], units=units), GROUPS[1]])
@@ -343,7 +346,7 @@ def test_the_page_says_how_columns_differ() -> None:
     assert "Columns that differ" not in Page(page(counted(), now_ms=BEGAN)).text
 
 
-def test_the_page_needs_nothing_from_elsewhere() -> None:
+def test_the_page_is_self_contained() -> None:
     shown = Page(page(counted(), now_ms=BEGAN))
     assert not {"script", "link", "img", "iframe", "object", "image", "use"} & set(shown.tags)
     assert not {"src", "href", "xlink:href", "onclick", "onload"} & {name for name, _ in shown.attributes}
@@ -377,5 +380,5 @@ def test_a_page_of_a_hundred_thousand_files_is_small() -> None:
     text = page(report, now_ms=BEGAN)
     assert len(text.encode()) < 500_000
     shown = Page(text)
-    for words in ("100,000", "33,334 failed", "66,666 segments came", "100,000 segments went"):
+    for words in ("100,000", "33,334 failed", "66,666 segments added", "100,000 segments replaced"):
         assert words in shown.text, words

@@ -1,4 +1,4 @@
-"""The seed's example, scene by scene, and its key points; without Pinot, see ``session_world``."""
+"""An example of retries, scene by scene; without Pinot, see ``session_world``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.minion_tasks.samples import TABLE
 from tests.unit.minion_tasks.session_world import World
 
 
-def test_scene_2_a_new_file_joins_the_retry(after_scene_1: Life) -> None:
+def test_scene_2_a_new_file_is_added_to_the_retry(after_scene_1: Life) -> None:
     life = after_scene_1
     session_id = life.session.session_id
     life.write("F6")
@@ -35,7 +35,7 @@ def test_scene_2_a_new_file_joins_the_retry(after_scene_1: Life) -> None:
     assert (report.retry_count, report.files, life.session.state) == (1, 6, SessionState.DONE)
 
 
-def test_scene_3_a_failed_file_that_was_rewritten_is_read_as_it_is(after_scene_1: Life) -> None:
+def test_scene_3_a_rewritten_failed_file_is_read_in_its_current_version(after_scene_1: Life) -> None:
     life = after_scene_1
     life.write("F3")
     life.trigger()
@@ -43,7 +43,7 @@ def test_scene_3_a_failed_file_that_was_rewritten_is_read_as_it_is(after_scene_1
     assert life.seen == life.world.source
 
 
-def test_scene_4_a_staged_file_that_was_rewritten_is_for_the_next_session(after_scene_1: Life) -> None:
+def test_scene_4_a_rewritten_staged_file_is_ingested_by_the_next_session(after_scene_1: Life) -> None:
     life = after_scene_1
     before = dict(life.world.source)
     life.write("F1")
@@ -53,7 +53,7 @@ def test_scene_4_a_staged_file_that_was_rewritten_is_for_the_next_session(after_
     first = life.session.session_id
     report = life.trigger()
     if life.configs is APPEND:
-        # Append mode never reads a file again that is in the table; it tells of it.
+        # Append mode never reads an ingested file again, but reports that it changed.
         assert report.outcome is RunOutcome.NOTHING_NEW
         assert report.changed == (f"{SOURCE}/F1",)
         assert life.seen == before
@@ -64,7 +64,7 @@ def test_scene_4_a_staged_file_that_was_rewritten_is_for_the_next_session(after_
         assert report.retry_count == 0
 
 
-def test_scene_5_a_staged_file_that_was_deleted_goes(after_scene_1: Life) -> None:
+def test_scene_5_a_deleted_staged_file_is_dropped(after_scene_1: Life) -> None:
     life = after_scene_1
     life.delete("F1")
     report = life.trigger()
@@ -73,7 +73,7 @@ def test_scene_5_a_staged_file_that_was_deleted_goes(after_scene_1: Life) -> Non
     assert (report.files, report.segments) == (4, 4)
 
 
-def test_scene_6_a_failed_file_that_was_deleted_is_omitted(after_scene_1: Life) -> None:
+def test_scene_6_a_deleted_failed_file_is_omitted(after_scene_1: Life) -> None:
     life = after_scene_1
     life.delete("F3")
     report = life.trigger()
@@ -82,21 +82,21 @@ def test_scene_6_a_failed_file_that_was_deleted_is_omitted(after_scene_1: Life) 
     assert (report.files, report.segments) == (4, 4)
 
 
-def test_key_point_1_without_retries_everything_is_read_again(life: Life) -> None:
+def test_without_retries_everything_is_read_again(life: Life) -> None:
     life.write(*FIT_1)
-    life.spoil("F3")
+    life.corrupt("F3")
     error = life.fails(consistentPushMaxRetries="0")
     assert "it starts over" in str(error)
     assert (life.session.abandoned, life.world.staged, life.seen) == (True, {}, {})
-    life.spoil()
+    life.corrupt()
     report = life.trigger(consistentPushMaxRetries="0")
     assert life.read == FIT_1
     assert (report.retry_count, life.seen) == (0, life.world.source)
 
 
-def test_exhausted_retries_clear_the_progress_and_the_next_trigger_begins_anew(life: Life) -> None:
+def test_after_the_last_retry_the_next_trigger_starts_over(life: Life) -> None:
     life.write(*FIT_1)
-    life.spoil("F3")
+    life.corrupt("F3")
     reads = []
     for _ in range(6):
         life.fails()
@@ -106,59 +106,59 @@ def test_exhausted_retries_clear_the_progress_and_the_next_trigger_begins_anew(l
     assert len(life.world.sessions.ids()) == 2
 
 
-def test_key_point_3_retries_are_counted_in_the_session(life: Life) -> None:
+def test_retries_are_counted_in_the_session(life: Life) -> None:
     life.write("F1")
-    life.spoil("F1")
+    life.corrupt("F1")
     for retry in range(4):
-        told = str(life.fails())
-        assert ("it starts over" if retry == 3 else f"(retries left: {3 - retry})") in told
+        message = str(life.fails())
+        assert ("it starts over" if retry == 3 else f"(retries left: {3 - retry})") in message
         assert life.session.retry_count == retry
         assert len(life.session.attempts_ms) == retry + 1
 
 
-def test_key_point_5_a_rewritten_file_is_not_read_again_in_any_retry(after_scene_1: Life) -> None:
+def test_a_rewritten_staged_file_is_not_read_again_by_any_retry(after_scene_1: Life) -> None:
     life = after_scene_1
     before = dict(life.world.source)
     life.write("F1")
-    life.spoil("F5")
+    life.corrupt("F5")
     life.fails()
     life.write("F3")
-    life.spoil()
+    life.corrupt()
     life.trigger()
     assert life.read == ["F5"]
     assert life.seen == before
 
 
-def test_key_point_7_atomic_upload_is_consistent_push_without_retries(world: World) -> None:
+def test_atomic_upload_is_consistent_push_without_retries(world: World) -> None:
     life = Life(world, {"enableSync": "true", "enableAtomicUpload": "true"})
     life.write(*FIT_1)
-    life.spoil("F3")
+    life.corrupt("F3")
     life.fails()
     assert life.seen == {}
-    life.spoil()
+    life.corrupt()
     life.trigger()
     assert life.read == FIT_1
     assert life.seen == world.source
 
 
 @pytest.mark.parametrize("configs", [{}, {"enableSync": "true"}], ids=["append", "sync"])
-def test_without_consistent_push_the_good_files_come_and_the_others_are_tried_again(
+def test_without_consistent_push_good_files_are_added_and_the_others_are_retried(
     world: World, configs: dict[str, str]
 ) -> None:
     life = Life(world, configs)
     life.write(*FIT_1)
-    life.spoil("F3")
+    life.corrupt("F3")
     error = life.fails()
     assert isinstance(error, FilesFailedError)
     assert "the others are in" in str(error)
     assert sorted(life.seen) == ["F1", "F2", "F4", "F5"]
-    life.spoil()
+    life.corrupt()
     life.trigger()
     assert life.read == ["F3"]
     assert life.seen == world.source
 
 
-def test_files_that_are_rewritten_and_deleted_in_a_file_for_file_table(world: World) -> None:
+def test_rewritten_and_deleted_files_in_sync_mode(world: World) -> None:
     for configs in (SYNC, {"enableSync": "true"}):
         life = Life(world, configs)
         life.write(*FIT_1)
@@ -172,7 +172,7 @@ def test_files_that_are_rewritten_and_deleted_in_a_file_for_file_table(world: Wo
         assert life.trigger().outcome is RunOutcome.NOTHING_NEW
 
 
-def test_a_table_that_goes_to_consistent_push_and_back_uses_no_name_again(world: World) -> None:
+def test_segment_names_are_not_reused_when_consistent_push_is_enabled_and_disabled(world: World) -> None:
     for configs in ({"enableSync": "true"}, SYNC, {"enableSync": "true"}):
         life = Life(world, configs)
         life.write(*FIT_1)
@@ -187,7 +187,7 @@ def test_a_table_that_goes_to_consistent_push_and_back_uses_no_name_again(world:
         (Happenings(lock_lost=True), ConflictError),
     ],
 )
-def test_what_is_staged_outlives_a_fault_behind_the_subtasks(
+def test_staged_files_survive_a_fault_after_the_subtasks(
     life: Life, happenings: Happenings, error: type[Exception]
 ) -> None:
     life.write(*FIT_1)
@@ -199,11 +199,11 @@ def test_what_is_staged_outlives_a_fault_behind_the_subtasks(
 
 
 @pytest.mark.parametrize("configs", [APPEND, SYNC, SWAP])
-def test_a_run_that_the_lineage_has_no_room_for_reads_no_file(world: World, configs: dict[str, str]) -> None:
+def test_no_file_is_read_if_the_lineage_has_no_room(world: World, configs: dict[str, str]) -> None:
     names = ",".join(secrets.token_hex(32) for _ in range(40_000))
     fields = {"e": [names, "x", "COMPLETED", "1"]}
     document = {"id": TABLE, "simpleFields": {}, "mapFields": {}, "listFields": fields}
-    # As a controller with a higher limit has written it.
+    # As written by a controller with a higher limit.
     world.store.put(lineage_path(TABLE), gzip.compress(json.dumps(document).encode()), 3)
     life = Life(world, configs)
     life.write(*FIT_1)
@@ -211,7 +211,7 @@ def test_a_run_that_the_lineage_has_no_room_for_reads_no_file(world: World, conf
     assert (life.read, life.seen, world.sessions.ids(), world.staged) == ([], {}, [], {})
 
 
-def test_servers_that_a_run_leaves_behind_are_reported_and_kept_in_the_session(world: World) -> None:
+def test_servers_that_are_behind_are_reported_and_recorded_in_the_session(world: World) -> None:
     world.behind = {"Server_b": 2}
     for configs, expected in (
         (APPEND, ()),
@@ -224,7 +224,7 @@ def test_servers_that_a_run_leaves_behind_are_reported_and_kept_in_the_session(w
         assert world.sessions.load(life.session.session_id).behind == expected
 
 
-def test_an_engine_that_does_not_start_makes_no_session_and_counts_no_retry(
+def test_an_engine_that_fails_to_start_creates_no_session_and_uses_no_retry(
     life: Life, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuses(_params: FileIngestionParams) -> int:
@@ -235,13 +235,13 @@ def test_an_engine_that_does_not_start_makes_no_session_and_counts_no_retry(
         patch.setattr(life.world, "slots", refuses)
         assert isinstance(life.fails(), SetupError)
     assert life.world.sessions.ids() == []
-    life.spoil("F3")
+    life.corrupt("F3")
     life.fails()
     with monkeypatch.context() as patch:
         patch.setattr(life.world, "slots", refuses)
         assert isinstance(life.fails(), SetupError)
     assert life.session.retry_count == 0
-    life.spoil()
+    life.corrupt()
     assert life.trigger().retry_count == 1
     assert life.seen == life.world.source
 
@@ -261,7 +261,7 @@ def test_a_full_disk_is_reported_as_such(life: Life, monkeypatch: pytest.MonkeyP
     assert life.seen == life.world.source
 
 
-def test_a_subtask_that_was_lost_is_told_and_its_files_are_read_by_the_retry(life: Life) -> None:
+def test_a_lost_subtask_is_reported_and_its_files_are_read_by_the_retry(life: Life) -> None:
     life.write(*FIT_1)
     error = life.fails(Happenings(subtasks=["lost"]), tableMaxNumTasks="1")
     assert "its subtask ended without a result" in str(error)
@@ -269,19 +269,19 @@ def test_a_subtask_that_was_lost_is_told_and_its_files_are_read_by_the_retry(lif
     assert life.read == FIT_1
 
 
-def test_a_run_that_was_killed_while_subtasks_ran_lets_them_end_and_keeps_what_they_staged(
+def test_subtasks_of_a_killed_run_finish_and_their_staged_files_are_kept(
     life: Life,
 ) -> None:
     life.write(*FIT_1)
     with pytest.raises(ProcessDiedError):
         life.trigger(Happenings(run_dies_waiting=True))
     report = life.trigger()
-    assert life.read == FIT_1, "once, by the subtasks of the first run"
+    assert life.read == FIT_1, "read once, by the subtasks of the first run"
     assert (report.retry_count, life.seen) == (1, life.world.source)
 
 
 @pytest.mark.parametrize("step", range(1, 31))
-def test_a_run_that_is_killed_anywhere_loses_nothing_and_brings_nothing_twice(life: Life, step: int) -> None:
+def test_a_run_killed_at_any_step_loses_and_duplicates_nothing(life: Life, step: int) -> None:
     life.write(*FIT_1)
     life.trigger()
     life.write("F6", "F7")

@@ -47,7 +47,7 @@ def test_a_table_fires_at_its_times() -> None:
     assert triggers.due(20.5) == {TABLE: 20}
 
 
-def test_a_trigger_during_a_run_waits_for_its_end_and_several_are_one() -> None:
+def test_triggers_during_a_run_wait_for_its_end_and_count_as_one() -> None:
     triggers = make({TABLE: "10"})
     assert triggers.due(10) == {TABLE: 10}
     assert triggers.due(20) == {}
@@ -58,7 +58,7 @@ def test_a_trigger_during_a_run_waits_for_its_end_and_several_are_one() -> None:
     assert triggers.due(32) == {}
 
 
-def test_a_wrong_expression_is_left_out_until_it_is_fixed() -> None:
+def test_an_invalid_expression_is_skipped_until_it_is_fixed() -> None:
     triggers = make({BAD: "x", GOOD: "10"})
     assert triggers.due(10) == {GOOD: 10}
     triggers.refresh({BAD: "5", GOOD: "10"}, 11)
@@ -100,7 +100,7 @@ def test_a_run_that_could_not_begin_is_due_at_once() -> None:
     assert triggers.due(12) == {}
 
 
-def test_a_run_that_could_not_begin_is_due_for_the_time_that_came_since() -> None:
+def test_a_run_that_could_not_begin_is_due_for_the_latest_trigger() -> None:
     triggers = make({TABLE: "10"})
     triggers.due(10)
     assert triggers.due(20) == {}
@@ -108,7 +108,7 @@ def test_a_run_that_could_not_begin_is_due_for_the_time_that_came_since() -> Non
     assert triggers.due(21) == {TABLE: 20}
 
 
-def test_a_table_that_came_back_with_a_wrong_expression_is_told_again(
+def test_a_table_that_returns_with_an_invalid_expression_is_reported_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     triggers = make({BAD: "x"})
@@ -133,7 +133,7 @@ def serve(
     run: Callable[[TableName, FakeClock], None],
     until_s: float,
 ) -> list[tuple[float, TableName]]:
-    """Serve from 0 to a time with a look at the schedules every 5 s; return when which table's run began."""
+    """Serve from 0 to a time, reading the schedules every 5 s; return when each table's runs began."""
     stop, began = threading.Event(), list[tuple[float, TableName]]()
     clock = FakeClock(now=0.0)
 
@@ -156,16 +156,16 @@ def test_each_table_is_run_at_its_times() -> None:
     assert began == [(10, A), (15, B), (20, A), (30, A), (30, B)]
 
 
-def test_triggers_during_a_run_are_one_run_after_it() -> None:
+def test_triggers_during_a_run_result_in_one_run_after_it() -> None:
     def run(_name: TableName, clock: FakeClock) -> None:
         if clock.now() == 10:
             clock.advance(25)
 
-    # At 36 for those of 20 and 30; the one of 40 is on time again.
+    # The run at 36 covers the triggers of 20 and 30; the trigger of 40 is on time again.
     assert serve(lambda _now: {A: "10"}, run, until_s=45) == [(10, A), (36, A), (40, A)]
 
 
-def test_a_run_that_fails_does_not_keep_the_next_ones(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_run_does_not_block_later_runs(caplog: pytest.LogCaptureFixture) -> None:
     def run(_name: TableName, clock: FakeClock) -> None:
         if clock.now() == 10:
             raise SourceError("no file matches")
@@ -173,10 +173,10 @@ def test_a_run_that_fails_does_not_keep_the_next_ones(caplog: pytest.LogCaptureF
             raise RuntimeError("a fault of ours")
 
     assert serve(lambda _now: {A: "10"}, run, until_s=35) == [(10, A), (20, A), (30, A)]
-    assert ["no file matches" in caplog.messages[0], "unexpectedly" in caplog.messages[1]] == [True, True]
+    assert ["no file matches" in caplog.messages[0], "unexpected error" in caplog.messages[1]] == [True, True]
 
 
-def test_a_table_whose_lock_is_held_is_tried_again_until_it_runs() -> None:
+def test_a_table_whose_lock_is_held_is_retried_until_it_runs() -> None:
     def run(_name: TableName, clock: FakeClock) -> None:
         if clock.now() < 13:
             raise LockHeldError("held by somebody")
@@ -185,17 +185,17 @@ def test_a_table_whose_lock_is_held_is_tried_again_until_it_runs() -> None:
     assert began == [(10, A), (11, A), (12, A), (13, A), (20, A)]
 
 
-def test_schedules_are_looked_at_again_and_again() -> None:
+def test_schedules_are_read_periodically() -> None:
     def schedules(now_s: float) -> Mapping[TableName, str]:
         if 5 <= now_s < 15:
-            raise UnreachableError("the controller restarts")  # what is known stays
+            raise UnreachableError("the controller is restarting")  # the last schedules stay in effect
         return {A: "10"} if now_s < 25 else {B: "10"}
 
     began = serve(schedules, lambda _name, _clock: None, until_s=35)
     assert began == [(10, A), (20, A), (30, B)]
 
 
-def test_told_to_stop_it_waits_for_the_run_that_goes_on() -> None:
+def test_a_stopping_scheduler_waits_for_the_current_run() -> None:
     stop, stopping, ended = threading.Event(), threading.Event(), list[TableName]()
 
     def run(name: TableName, _scheduled_s: float) -> None:
@@ -213,7 +213,7 @@ def test_told_to_stop_it_waits_for_the_run_that_goes_on() -> None:
     assert ended == [A]
 
 
-def test_a_run_that_cannot_begin_as_the_cluster_is_away_begins_when_it_is_back(
+def test_a_run_that_cannot_begin_because_the_cluster_is_down_begins_once_it_is_back(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def run(_name: TableName, clock: FakeClock) -> None:

@@ -1,4 +1,4 @@
-"""Of several schedulers one starts what is due; the next makes what the former one has not made."""
+"""Several schedulers: one is active, and its successor fires what it did not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Started = list[tuple[float, str, TableName, float]]
 
 
 class Turn:
-    """Held as a test says."""
+    """A turn that the test controls."""
 
     def __init__(self, held: Callable[[], bool]) -> None:
         self._held = held
@@ -36,7 +36,7 @@ class Turn:
 
 
 class World:
-    """Schedulers that share what was made, side by side on one clock."""
+    """Schedulers that share a record of fired triggers, running in parallel on one clock."""
 
     def __init__(self) -> None:
         self.clock = FakeClock(now=0.0)
@@ -69,7 +69,7 @@ class World:
         return [(at_s, name, scheduled_s) for at_s, name, _, scheduled_s in self.started]
 
 
-def test_one_that_stands_by_starts_nothing_and_repeats_nothing_when_it_takes_over() -> None:
+def test_a_standby_starts_nothing_and_repeats_nothing_when_it_takes_over() -> None:
     world = World()
     world.holder = "first"
     world.add("first")
@@ -81,7 +81,7 @@ def test_one_that_stands_by_starts_nothing_and_repeats_nothing_when_it_takes_ove
     assert world.made[2:] == [(30, "second", 30)]
 
 
-def test_a_time_that_came_while_nobody_held_is_made_up_by_the_one_that_stood_by() -> None:
+def test_a_trigger_missed_while_no_scheduler_was_active_is_fired_by_the_next() -> None:
     world = World()
     world.holder = "first"
     world.add("first")
@@ -91,11 +91,11 @@ def test_a_time_that_came_while_nobody_held_is_made_up_by_the_one_that_stood_by(
     world.tick(43)
     world.holder = "second"
     world.tick(55)
-    # Of those at 20, 30 and 40 the last, as of those that come during a run.
+    # The last of the triggers at 20, 30 and 40, as for triggers during a run.
     assert world.made == [(10, "first", 10), (44, "second", 40), (50, "second", 50)]
 
 
-def test_one_that_begins_later_takes_up_the_schedule_at_its_next_time() -> None:
+def test_a_scheduler_that_starts_later_fires_from_the_next_time_on() -> None:
     world = World()
     world.clock.advance(23)
     world.holder = "late"
@@ -104,7 +104,7 @@ def test_one_that_begins_later_takes_up_the_schedule_at_its_next_time() -> None:
     assert world.made == [(30, "late", 30)]
 
 
-def test_a_trigger_that_lost_its_lease_on_the_way_is_not_made_until_somebody_holds_it() -> None:
+def test_a_trigger_does_not_fire_until_a_scheduler_has_the_lease() -> None:
     world = World()
 
     def fails() -> None:
@@ -122,7 +122,7 @@ def test_a_trigger_that_lost_its_lease_on_the_way_is_not_made_until_somebody_hol
 
 
 @given(st.lists(st.tuples(st.sampled_from(["first", "second", ""]), st.integers(1, 25)), max_size=12))
-def test_no_time_is_made_twice_and_none_is_left_out_for_long(terms: list[tuple[str, int]]) -> None:
+def test_no_trigger_fires_twice_and_none_is_missed_for_long(terms: list[tuple[str, int]]) -> None:
     world = World()
     world.add("first")
     world.add("second")
@@ -135,7 +135,7 @@ def test_no_time_is_made_twice_and_none_is_left_out_for_long(terms: list[tuple[s
             assert times[-1:] == [due for due in [world.clock.now() // 10 * 10] if due]
 
 
-def test_its_turn_is_given_up_when_it_stops_and_what_waits_is_not_begun() -> None:
+def test_a_stopping_scheduler_releases_its_turn_and_starts_nothing() -> None:
     stop, clock = threading.Event(), FakeClock(now=0.0)
     turn = Turn(lambda: True)
     ended = list[tuple[TableName, bool]]()
@@ -155,7 +155,7 @@ def test_its_turn_is_given_up_when_it_stops_and_what_waits_is_not_begun() -> Non
     assert ended == [(A, False)]
 
 
-def test_a_run_that_goes_on_when_the_lease_is_lost_is_let_end_and_nothing_else_begins() -> None:
+def test_a_run_continues_after_the_lease_is_lost_and_nothing_else_starts() -> None:
     world = World()
     world.holder = "first"
     began: list[tuple[float, TableName]] = []
@@ -166,7 +166,7 @@ def test_a_run_that_goes_on_when_the_lease_is_lost_is_let_end_and_nothing_else_b
             world.holder = "second"
 
     def taken_over(table: TableName, scheduled_s: float) -> None:
-        # The former holder's run of the table still has its lock.
+        # The run of the former holder still has the table's lock.
         if table == A and world.clock.now() < 13:
             raise LockHeldError("held by the first")
         began.append((world.clock.now(), table))

@@ -1,4 +1,4 @@
-"""What the scheduler reads of the tables' configs: counted."""
+"""Counts the reads of table configs by the scheduler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST, SECOND = TABLES[:2]
 
 
 class Cluster:
-    """50 OFFLINE tables with schedules, and one of streams."""
+    """50 OFFLINE tables with schedules, and one realtime table."""
 
     def __init__(self) -> None:
         self.store = MemoryPropertyStore()
@@ -52,7 +52,7 @@ def cluster() -> Cluster:
     return Cluster()
 
 
-def test_all_are_read_once_and_then_what_has_changed(cluster: Cluster) -> None:
+def test_all_configs_are_read_once_and_then_only_changed_ones(cluster: Cluster) -> None:
     read = cluster.schedules.read
     assert cluster.reads_of(read) == 1 + len(TABLES)
     assert cluster.reads_of(lambda: [read() for _ in range(100)]) == 0
@@ -61,7 +61,7 @@ def test_all_are_read_once_and_then_what_has_changed(cluster: Cluster) -> None:
     assert read() == {**dict.fromkeys(TABLES, "1"), FIRST: "2"}
 
 
-def test_tables_that_come_and_go(cluster: Cluster) -> None:
+def test_added_and_deleted_tables(cluster: Cluster) -> None:
     read, new = cluster.schedules.read, TableName("db.new_OFFLINE")
     assert new not in read()
     cluster.write(new, {"cronSchedule": "3"})
@@ -76,7 +76,7 @@ def test_tables_that_come_and_go(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("broken", [{"task": "{x"}, {"tableIndexConfig": "true"}])
-def test_a_config_that_cannot_be_read_keeps_no_other_table(
+def test_an_unreadable_config_does_not_affect_other_tables(
     cluster: Cluster, caplog: pytest.LogCaptureFixture, broken: dict[str, str]
 ) -> None:
     cluster.schedules.read()
@@ -88,13 +88,13 @@ def test_a_config_that_cannot_be_read_keeps_no_other_table(
     assert cluster.schedules.read()[FIRST] == "2"
 
 
-def test_what_changed_while_zookeeper_was_away_is_read_when_it_is_back(
+def test_changes_during_an_outage_of_zookeeper_are_read_afterwards(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.schedules.read()
 
     def away(*_: object) -> Children:
-        raise UnreachableError("ZooKeeper is away")
+        raise UnreachableError("ZooKeeper is unreachable")
 
     with monkeypatch.context() as patch:
         patch.setattr(cluster.store.zookeeper, "read_children", away)

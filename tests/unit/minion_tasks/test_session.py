@@ -20,7 +20,7 @@ from tests.unit.minion_tasks.samples import file, make_session, segment
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(SessionState, SessionState)))
-def test_only_the_tables_moves_are_made(before: SessionState, after: SessionState) -> None:
+def test_only_allowed_transitions_are_made(before: SessionState, after: SessionState) -> None:
     session = make_session(state=before)
     if after in ALLOWED[before]:
         assert move(session, after, 5).state is after
@@ -71,13 +71,13 @@ def test_a_group_is_settled_when_no_file_is_left_to_read(statuses: list[FileStat
     assert FileGroup(0, entries).is_settled is expected
 
 
-def test_a_group_for_a_segment_without_rows_is_settled_when_it_is_there() -> None:
+def test_a_group_for_an_empty_segment_is_settled_once_the_segment_is_staged() -> None:
     group = FileGroup(0, (), empty_segment=True)
     assert not group.is_settled
     assert FileGroup(0, (), (StagedUnit((), (segment("s"),)),), empty_segment=True).is_settled
 
 
-def test_where_a_staged_segment_lies() -> None:
+def test_uris_of_a_staged_segment() -> None:
     staged = segment("s0", attempt="ab")
     assert staged.tar_uri == "file:///st/s1/s0.ab.tar.gz"
     assert staged.metadata_uri == "file:///st/s1/s0.ab.metadata.tar.gz"

@@ -1,8 +1,8 @@
-"""Random lives of a table, held against a naive reading of the seed's rules and scenes.
+"""Random lives of a table, checked against a naive implementation of the rules.
 
-The run, the subtasks' loop, staging, ledger and plan are the real ones (``session_world`` says what is not).
-The model below knows versions of files, not segments, groups or numbers, and says for each trigger which
-files are read and what queries see afterwards.
+The run, the subtasks' loop, staging, ledger and plan are real (``session_world`` lists what is not). The
+model knows versions of files but no segments, groups or numbers. For each trigger it determines which files
+must be read and what queries must see afterwards.
 """
 
 from __future__ import annotations
@@ -107,11 +107,11 @@ class TableLife(CheckedLife):
             self.world.source[name] = self.old_versions[name][-1]
 
     @rule(name=names, fault=faults)
-    def spoil(self, name: str, fault: str) -> None:
+    def corrupt(self, name: str, fault: str) -> None:
         self.world.faults[name] = fault
 
     @rule()
-    def mend(self) -> None:
+    def repair(self) -> None:
         self.world.faults.clear()
 
     @precondition(lambda self: self._open_ledger().known)
@@ -162,9 +162,9 @@ class TableLife(CheckedLife):
         latest = self.world.sessions.latest()
         if latest is not None and latest.state is SessionState.SWITCH and latest.is_open:
             if not latest.atomic:
-                self.table = self._seen()  # some of it came, and stays
+                self.table = self._seen()  # segments that were already added stay
             elif self._segments_of(latest) in self.world.completed:
-                self._forget_or_take(latest)
+                self._settle_expected(latest)
         self.expected = None
         try:
             self._trigger(Happenings())
@@ -177,7 +177,7 @@ class TableLife(CheckedLife):
 
 
 @pytest.mark.parametrize("mode", [*((mode,) for mode in TableLife.MODES), TableLife.MODES])
-def test_the_table_is_what_the_seeds_rules_say(mode: tuple[str, ...]) -> None:
+def test_the_table_follows_the_rules(mode: tuple[str, ...]) -> None:
     life = type("TableLife", (TableLife,), {"MODES": mode})
     examples = settings().max_examples // 4
     run_state_machine_as_test(
@@ -185,14 +185,14 @@ def test_the_table_is_what_the_seeds_rules_say(mode: tuple[str, ...]) -> None:
         settings=settings(
             max_examples=examples,
             stateful_step_count=30,
-            # To explain a failure takes minutes more than to find it.
+            # Explaining a failure would take minutes longer than finding it.
             phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
         ),
     )
 
 
-def test_a_file_that_is_rewritten_under_a_subtask_of_a_killed_run_is_read_as_it_is_then() -> None:
-    """The trigger lets that subtask come to its end, in which the file fails; then it retries that file."""
+def test_a_file_rewritten_during_a_subtask_of_a_killed_run_is_read_in_its_new_version() -> None:
+    """The trigger waits for that subtask, in which the file fails, and then retries the file."""
     life = TableLife()
     life.begin(mode="sync at once", retries=3, skips=False, files={"a", "b"})
     life.rough_trigger(Happenings(run_dies_at=10))

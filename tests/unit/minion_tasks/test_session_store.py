@@ -1,4 +1,4 @@
-"""The ledger: what is written is read back, nobody overwrites anybody, the last two sessions are kept."""
+"""The ledger: records survive a round trip, writers do not overwrite each other, two sessions are kept."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_session_survives_the_store(session: Session) -> None:
     assert store.load("s1") == saved == store.latest()
 
 
-def test_the_seeds_fields_are_readable_where_the_seed_says() -> None:
+def test_state_and_retry_count_are_readable_in_zookeeper() -> None:
     store, memory = make_store()
     store.create(make_session(state=SessionState.IN_PROGRESS, retry_count=2))
     found = memory.get(f"{ROOT}/s1")
@@ -81,7 +81,7 @@ def test_the_seeds_fields_are_readable_where_the_seed_says() -> None:
     assert found.record.simple_fields["retryCount"] == "2"
 
 
-def test_a_long_message_is_cut() -> None:
+def test_a_long_message_is_truncated() -> None:
     store, _ = make_store()
     created = store.create(make_session(message="x" * 5000))
     assert created.message == "x" * 1000
@@ -134,7 +134,7 @@ def test_a_session_does_not_outlive_its_table() -> None:
 
 
 @pytest.mark.parametrize(("count", "left"), [(0, []), (1, ["s1"]), (2, ["s1", "s2"]), (4, ["s3", "s4"])])
-def test_the_last_two_sessions_are_kept_with_all_that_is_of_them(count: int, left: list[str]) -> None:
+def test_the_last_two_sessions_are_kept_with_all_their_records(count: int, left: list[str]) -> None:
     store, memory = make_store()
     for number in range(1, count + 1):
         store.create(make_session(f"s{number}"))
@@ -146,7 +146,7 @@ def test_the_last_two_sessions_are_kept_with_all_that_is_of_them(count: int, lef
     assert len(memory.nodes) == 3 * len(left)
 
 
-def test_a_session_is_deleted_with_all_that_is_of_it_and_twice_is_no_error() -> None:
+def test_a_session_is_deleted_with_all_its_records_and_may_be_deleted_twice() -> None:
     store, memory = make_store()
     store.create(make_session())
     store.create_group("s1", FileGroup(0, ()))
@@ -207,17 +207,17 @@ def test_a_group_survives_the_store(group: FileGroup) -> None:
 @pytest.mark.parametrize(
     ("of", "tried"), [(Session, SESSION), (StagedSegment, SEGMENT), (FileEntry, ENTRY), (FileGroup, GROUP)]
 )
-def test_no_field_is_left_out_of_these_tests(of: Any, tried: dict[str, Any]) -> None:
+def test_these_tests_cover_every_field(of: Any, tried: dict[str, Any]) -> None:
     assert {field.name for field in fields(of)} == set(tried)
 
 
-def test_a_long_error_is_cut() -> None:
+def test_a_long_error_is_truncated() -> None:
     store, _ = make_store()
     store.create_group("s1", FileGroup(0, (FileEntry(0, file("a"), FileStatus.FAILED, "x" * 5000),)))
     assert store.group("s1", 0).entries[0].error == "x" * 1000
 
 
-def test_groups_are_read_in_their_order_also_when_there_are_many() -> None:
+def test_many_groups_are_read_in_order() -> None:
     store, _ = make_store()
     for number in range(101):
         store.create_group("s1", FileGroup(number, (FileEntry(number, file(f"{number}")),)))
@@ -226,17 +226,17 @@ def test_groups_are_read_in_their_order_also_when_there_are_many() -> None:
     assert [group.entries[0].number for group in store.groups(session)] == list(range(101))
 
 
-def test_a_group_that_is_not_there_is_named() -> None:
+def test_a_missing_group_is_named() -> None:
     store, _ = make_store()
     store.create_group("s1", FileGroup(0, ()))
-    with pytest.raises(DamagedSessionError, match="group 1 is not there"):
+    with pytest.raises(DamagedSessionError, match="group 1 is missing"):
         list(store.groups(make_session(groups=2)))
-    with pytest.raises(DamagedSessionError, match="group 1 is not there"):
+    with pytest.raises(DamagedSessionError, match="group 1 is missing"):
         store.group("s1", 1)
     store.drop_group("s1", 0)
     store.drop_group("s1", 0)
-    # Cleared meanwhile: that is no damage.
-    with pytest.raises(NotFoundError, match="is gone, and group 0 with it"):
+    # A session that was cleared in the meantime is not damaged.
+    with pytest.raises(NotFoundError, match="no longer exists"):
         store.group("s1", 0)
 
 
@@ -244,7 +244,7 @@ def _with_error(group: FileGroup, error: str) -> FileGroup:
     return replace(group, entries=tuple(replace(entry, error=error) for entry in group.entries))
 
 
-def test_a_change_is_made_anew_when_somebody_else_was_faster() -> None:
+def test_a_change_is_repeated_if_another_writer_was_faster() -> None:
     store, _ = make_store()
     store.create_group("s1", FileGroup(0, (FileEntry(0, file("a")),)))
     seen = []
@@ -262,7 +262,7 @@ def test_a_change_is_made_anew_when_somebody_else_was_faster() -> None:
     assert changed.entries[0].error == "other 2 and mine"
 
 
-def test_a_change_of_nothing_is_not_written() -> None:
+def test_an_unchanged_group_is_not_written() -> None:
     store, memory = make_store()
     store.create_group("s1", FileGroup(0, (FileEntry(0, file("a")),)))
     writes = memory.writes
@@ -270,7 +270,7 @@ def test_a_change_of_nothing_is_not_written() -> None:
     assert memory.writes == writes
 
 
-def test_an_error_in_a_change_leaves_the_group_as_it_is() -> None:
+def test_an_error_in_a_change_leaves_the_group_unchanged() -> None:
     store, memory = make_store()
     store.create_group("s1", FileGroup(0, ()))
     writes = memory.writes
@@ -292,17 +292,17 @@ def test_what_a_switch_replaces_is_read_back_in_pages(count: int, pages: int) ->
     assert max((len(data) for data, _ in memory.nodes.values()), default=0) < 200_000
 
 
-def test_pages_that_a_killed_run_wrote_and_did_not_count_are_written_anew() -> None:
+def test_uncounted_pages_of_a_killed_run_are_rewritten() -> None:
     store, _ = make_store()
     store.write_from("s1", [f"old{number}" for number in range(5001)])
     assert store.write_from("s1", ["new"]) == 1
     assert store.read_from(make_session(from_pages=1)) == ["new"]
 
 
-def test_a_lost_page_is_told() -> None:
+def test_a_missing_page_is_named() -> None:
     store, _ = make_store()
     store.create(make_session())
-    with pytest.raises(DamagedSessionError, match="page 0 of the segments that it replaces is not there"):
+    with pytest.raises(DamagedSessionError, match="page 0 of the segments that it replaces is missing"):
         store.read_from(make_session(from_pages=1))
 
 

@@ -19,5 +19,5 @@ from minion_tasks.file_ingestion.engine.staging import is_below
         ("/out/x", "s3://out", False),
     ],
 )
-def test_what_lies_in_a_folder(uri: str, folder: str, expected: bool) -> None:
+def test_uris_in_a_folder(uri: str, folder: str, expected: bool) -> None:
     assert is_below(uri, folder) is expected

@@ -1,4 +1,4 @@
-"""A run that is begun by one process and ended by another; see ``session_world``."""
+"""A run started by one process and ended by another; see ``session_world``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_RETRIES = {"consistentPushEnabled": "true"}
 
 @dataclass
 class Steps:
-    """The steps of a request's run."""
+    """The steps of the run of a request."""
 
     life: Life
     request: str
@@ -57,7 +57,7 @@ class Steps:
 @pytest.mark.parametrize(
     "mode", [APPEND, SYNC, SWAP, NO_RETRIES], ids=["append", "sync", "swap", "no retries"]
 )
-def test_the_table_changes_when_the_run_is_ended(world: World, mode: dict[str, str]) -> None:
+def test_the_table_changes_only_when_the_run_is_ended(world: World, mode: dict[str, str]) -> None:
     life = Life(world, mode)
     life.write("F0")
     life.trigger()
@@ -75,7 +75,7 @@ def test_the_table_changes_when_the_run_is_ended(world: World, mode: dict[str, s
 
 
 @pytest.mark.parametrize("mode", [APPEND, NO_RETRIES], ids=["append", "no retries"])
-def test_who_asks_again_finds_what_the_first_try_began(world: World, mode: dict[str, str]) -> None:
+def test_a_repeated_request_finds_the_run_of_its_first_try(world: World, mode: dict[str, str]) -> None:
     life = Life(world, mode)
     life.write("F1", "F2")
     mine = Steps(life, "r1")
@@ -83,18 +83,18 @@ def test_who_asks_again_finds_what_the_first_try_began(world: World, mode: dict[
     again = mine.begin()
     assert (again.outcome, again.session_id) == (RunOutcome.BEGUN, begun.session_id)
     world.run_leftovers()
-    # Its process was killed before the end: the next try makes it.
+    # The process was killed before ending the run: the next try ends it.
     ended = mine.begin()
     assert (ended.outcome, ended.session_id, ended.retry_count) == (RunOutcome.SWITCHED, begun.session_id, 0)
     assert life.seen == world.source
-    # And it was killed again, before it could say so.
+    # The process was killed again, before it could report the end.
     once_more = mine.begin()
     assert (once_more.outcome, once_more.session_id) == (RunOutcome.DONE_BEFORE, begun.session_id)
     assert (once_more.rows, once_more.files) == (ended.rows, 2)
     assert life.seen == world.source
-    # Somebody else who finds nothing new has nothing to report.
+    # Another request that finds nothing new reports nothing.
     assert Steps(life, "r2").begin().outcome is RunOutcome.NOTHING_NEW
-    # Asked once more when there is something new, it is a run like any other.
+    # If the request is repeated when there are new files, it is a run like any other.
     life.write("F3")
     begun = mine.begin()
     world.run_leftovers()
@@ -102,7 +102,7 @@ def test_who_asks_again_finds_what_the_first_try_began(world: World, mode: dict[
     assert life.seen == world.source
 
 
-def test_a_run_that_was_killed_in_its_switch_is_ended(world: World) -> None:
+def test_a_run_killed_in_its_switch_can_be_ended(world: World) -> None:
     life = Life(world, NO_RETRIES)
     life.write("F1", "F2", "F3")
     mine = Steps(life, "r1")
@@ -121,7 +121,7 @@ def test_a_run_that_was_killed_in_its_switch_is_ended(world: World) -> None:
     assert life.seen == world.source
 
 
-def test_the_run_of_another_request_comes_first(world: World) -> None:
+def test_the_run_of_another_request_goes_first(world: World) -> None:
     life = Life(world, NO_RETRIES)
     life.write("F1")
     first, second = Steps(life, "r1"), Steps(life, "r2")
@@ -133,7 +133,7 @@ def test_the_run_of_another_request_comes_first(world: World) -> None:
     own = second.end(watched)
     assert life.seen.keys() == {"F1"}
     assert (own.outcome, own.session_id == begun.session_id) == (RunOutcome.BEGUN, False)
-    # The first one finds that it was done for it.
+    # The first request finds its session already done.
     assert first.end(begun).outcome is RunOutcome.DONE_BEFORE
     world.run_leftovers()
     assert second.end(own).outcome is RunOutcome.SWITCHED
@@ -143,7 +143,7 @@ def test_the_run_of_another_request_comes_first(world: World) -> None:
 def test_files_that_failed_are_read_again_by_the_next_try(world: World) -> None:
     life = Life(world, APPEND)
     life.write("F1", "F2")
-    life.spoil("F2")
+    life.corrupt("F2")
     mine = Steps(life, "r1")
     begun = mine.begin()
     world.run_leftovers()
@@ -157,7 +157,7 @@ def test_files_that_failed_are_read_again_by_the_next_try(world: World) -> None:
     assert life.seen == world.source
 
 
-def test_what_another_run_has_discarded_cannot_be_ended(world: World) -> None:
+def test_a_session_discarded_by_another_run_cannot_be_ended(world: World) -> None:
     life = Life(world, NO_RETRIES)
     life.write("F1")
     mine = Steps(life, "r1")

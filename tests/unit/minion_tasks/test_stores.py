@@ -1,4 +1,4 @@
-"""Each store of a task is opened once: making a client of S3 takes longer than many a request."""
+"""Each store of a task is opened once, since creating an S3 client takes longer than most requests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_run_opens_its_source_and_its_staging_folder_once(
     with ControllerClient(ControllerConfig("http://127.0.0.1:9")) as client:
         tools = RunTools(client, memory, Engines({}), FakeClock())
         cleaning = Cleaning(tools, TABLE, params, sessions)
-        monkeypatch.setattr(cleaning, "purge", lambda: None)  # it asks the controller
+        monkeypatch.setattr(cleaning, "purge", lambda: None)  # it would call the controller
         cleaning.sweep()
         for session_id in ("s1", "s2"):
             folder = tmp_path / "out" / "pinot-plugins-staging" / TABLE / session_id

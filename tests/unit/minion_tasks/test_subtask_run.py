@@ -1,4 +1,4 @@
-"""What a subtask asks the controller."""
+"""A subtask's requests to the controller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, S
 from tests.unit.minion_tasks.samples import MINIMAL, TABLE
 
 
-def test_each_document_of_the_table_is_read_once() -> None:
+def test_each_document_of_a_table_is_read_once() -> None:
     table = {
         "tableName": TABLE,
         "tableType": "OFFLINE",

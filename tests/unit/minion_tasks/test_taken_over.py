@@ -1,4 +1,4 @@
-"""A run that lost its lock without having noticed, and another that took its table; see ``session_world``."""
+"""A run that lost its lock unnoticed, and another that took over its table; see ``session_world``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.unit.minion_tasks.life import APPEND, Life
 from tests.unit.minion_tasks.session_world import World
 
 
-def test_subtasks_that_the_other_run_cancelled_are_no_failure_of_the_files(world: World) -> None:
+def test_subtasks_cancelled_by_the_other_run_are_not_failures_of_files(world: World) -> None:
     life = Life(world, APPEND)
     life.write("F1", "F2")
 
@@ -23,7 +23,7 @@ def test_subtasks_that_the_other_run_cancelled_are_no_failure_of_the_files(world
     with mock.patch.object(world, "wait", taken_over):
         failed = life.fails()
     assert isinstance(failed, ConflictError)
-    assert "another run took over t_OFFLINE while subtasks ran" in str(failed)
+    assert "another run took over t_OFFLINE while subtasks were running" in str(failed)
     assert "unchanged" not in str(failed)
     life.trigger()
     assert life.seen == world.source

@@ -33,17 +33,17 @@ def test_a_plan_is_written_in_groups_with_numbers_and_totals() -> None:
     assert store.load("s1") == created, "the caller saves it"
 
 
-def test_files_that_join_get_groups_and_numbers_of_their_own() -> None:
+def test_added_files_get_new_groups_and_numbers() -> None:
     store, _ = make_store()
     session = write_groups(store, store.create(make_session()), _files("abcd"), THREE_A_GROUP, slots=1)
-    # One file has left since.
+    # One file was dropped meanwhile.
     store.change_group("s1", 1, lambda group: replace(group, entries=()))
     session = write_groups(store, session, _files("ef"), THREE_A_GROUP, slots=1)
     assert (session.files, session.groups, session.numbers) == (5, 3, 6)
     assert [entry.number for entry in store.group("s1", 2).entries] == [4, 5]
 
 
-def test_nothing_new_leaves_all_as_it_is() -> None:
+def test_nothing_changes_without_new_files() -> None:
     store, memory = make_store()
     session = write_groups(store, store.create(make_session()), _files("abcd"), THREE_A_GROUP, slots=1)
     before = dict(memory.nodes)
@@ -51,7 +51,7 @@ def test_nothing_new_leaves_all_as_it_is() -> None:
     assert memory.nodes == before
 
 
-def test_groups_that_a_killed_run_wrote_and_did_not_count_are_written_anew() -> None:
+def test_uncounted_groups_of_a_killed_run_are_rewritten() -> None:
     store, _ = make_store()
     session = write_groups(store, store.create(make_session()), _files("abcd"), THREE_A_GROUP, slots=1)
     write_groups(store, session, _files("efghijk"), THREE_A_GROUP, slots=1)
@@ -60,7 +60,7 @@ def test_groups_that_a_killed_run_wrote_and_did_not_count_are_written_anew() -> 
     assert [entry.file.uri[-1] for entry in store.group("s1", 2).entries] == ["x", "y"]
 
 
-def test_a_session_without_files_gets_a_segment_without_rows_once() -> None:
+def test_a_session_without_files_gets_one_empty_segment() -> None:
     store, _ = make_store()
     session = write_groups(store, store.create(make_session()), [], THREE_A_GROUP, slots=1)
     assert (session.files, session.groups, session.numbers, session.total_bytes) == (0, 1, 0, 0)
@@ -68,21 +68,21 @@ def test_a_session_without_files_gets_a_segment_without_rows_once() -> None:
     assert write_groups(store, session, [], THREE_A_GROUP, slots=1) == session
 
 
-def test_a_session_whose_files_all_left_gets_a_segment_without_rows() -> None:
+def test_a_session_whose_files_were_all_dropped_gets_an_empty_segment() -> None:
     store, _ = make_store()
     session = write_groups(store, store.create(make_session()), _files("a"), THREE_A_GROUP, slots=1)
     store.change_group("s1", 0, lambda group: replace(group, entries=()))
     session = write_groups(store, session, [], THREE_A_GROUP, slots=1)
     assert (session.files, session.groups) == (0, 2)
     assert store.group("s1", 1).empty_segment
-    # A file that joins later does without it, and takes nothing away from it.
+    # A file that is added later does not need the empty segment, and does not remove it.
     staged = StagedUnit((), (segment("empty", rows=0),))
     store.change_group("s1", 1, lambda group: replace(group, units=(staged,)))
     session = write_groups(store, session, _files("b"), THREE_A_GROUP, slots=1)
     assert (session.files, session.groups, session.numbers) == (1, 3, 2)
 
 
-def test_a_session_that_is_not_atomic_needs_no_segment_without_rows() -> None:
+def test_a_non_atomic_session_needs_no_empty_segment() -> None:
     store, _ = make_store()
     session = store.create(make_session(atomic=False))
     assert write_groups(store, session, [], THREE_A_GROUP, slots=1).groups == 0
@@ -91,19 +91,19 @@ def test_a_session_that_is_not_atomic_needs_no_segment_without_rows() -> None:
 @pytest.mark.parametrize(
     ("changes", "slots", "expected"),
     [
-        # Each file is a segment: as many groups as can run at once, none larger than a subtask may be.
+        # Each file is a segment: as many groups as can run in parallel, none larger than a subtask may be.
         ({"enableSync": "true"}, 1, (8, 1000)),
         ({"enableSync": "true"}, 3, (3, 1000)),
         ({"enableSync": "true"}, 100, (1, 1000)),
         ({"enableSync": "true", "taskMaxNumFilesPerTask": "2"}, 1, (2, 1000)),
-        # Files become segments together: a group is not made smaller than a segment.
+        # Files are combined into segments: a group is not smaller than a segment.
         ({"desiredSegmentSize": "20"}, 1, (100, 80)),
         ({"desiredSegmentSize": "20"}, 3, (100, 27)),
         ({"desiredSegmentSize": "20"}, 100, (100, 20)),
         ({"desiredSegmentSize": "2000"}, 3, (100, 1000)),
     ],
 )
-def test_groups_are_cut_so_that_all_slots_get_work(
+def test_groups_are_sized_so_that_all_slots_get_work(
     changes: dict[str, str], slots: int, expected: tuple[int, int]
 ) -> None:
     params = make_params(**{"taskMaxDataSize": "1000", **changes})
@@ -111,7 +111,7 @@ def test_groups_are_cut_so_that_all_slots_get_work(
 
 
 @pytest.mark.parametrize(("asked", "expected"), [("1000", 500), ("7", 7)])
-def test_a_group_has_at_most_as_many_files_as_a_znode_takes_well(asked: str, expected: int) -> None:
+def test_a_group_has_no_more_files_than_fit_a_znode(asked: str, expected: int) -> None:
     store, _ = make_store()
     files = [file(f"{n:04d}", size=1) for n in range(501)]
     write_groups(

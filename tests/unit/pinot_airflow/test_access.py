@@ -1,4 +1,4 @@
-"""What a connection of Airflow says about a cluster; without Airflow."""
+"""Cluster addresses from Airflow connections; without Airflow."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pinot_airflow.access import ClusterAddress, PinotAccess
 
 
 @dataclass
-class Given:
-    """The fields of Airflow's connection that are read."""
+class StubConnection:
+    """The fields of an Airflow connection that are read."""
 
     conn_id: str = "pinot_default"
     host: str | None = "controller"
@@ -27,17 +27,17 @@ class Given:
 
 
 def address(**fields: Any) -> ClusterAddress:
-    return ClusterAddress.of(Given(**fields))  # type: ignore[arg-type]
+    return ClusterAddress.of(StubConnection(**fields))  # type: ignore[arg-type]
 
 
-def test_the_least_and_the_most() -> None:
-    least = address()
-    assert (least.controller.url, least.controller.auth, least.brokers) == (
+def test_a_minimal_and_a_full_connection() -> None:
+    minimal = address()
+    assert (minimal.controller.url, minimal.controller.auth, minimal.brokers) == (
         "http://controller:9000",
         None,
         (),
     )
-    most = address(
+    full = address(
         schema="https",
         port=9443,
         login="me",
@@ -51,18 +51,18 @@ def test_the_least_and_the_most() -> None:
             "read_timeout_s": "7.5",
         },
     )
-    assert most.controller.url == "https://controller:9443"
-    assert isinstance(most.controller.auth, BasicAuth)
-    assert (most.controller.tls.ca_file, most.controller.tls.verify) == ("/etc/ca.pem", False)
-    assert (most.controller.read_timeout_s, most.controller.connect_timeout_s) == (7.5, 5.0)
-    assert most.brokers == ("http://a:8099", "http://b:8099")
-    assert (most.zookeeper, most.cluster_name) == ("zk:2181/pinot", "C")
+    assert full.controller.url == "https://controller:9443"
+    assert isinstance(full.controller.auth, BasicAuth)
+    assert (full.controller.tls.ca_file, full.controller.tls.verify) == ("/etc/ca.pem", False)
+    assert (full.controller.read_timeout_s, full.controller.connect_timeout_s) == (7.5, 5.0)
+    assert full.brokers == ("http://a:8099", "http://b:8099")
+    assert (full.zookeeper, full.cluster_name) == ("zk:2181/pinot", "C")
     assert address(host="https://gate/pinot").controller.url == "https://gate/pinot"
     assert address(host="one, two", port=1).controller.urls == ("http://one:1", "http://two:1")
 
 
-def test_the_access_to_zookeeper() -> None:
-    assert address().access is None, "the environment's"
+def test_access_to_zookeeper() -> None:
+    assert address().access is None, "taken from the environment"
     given = {"zookeeper_auth": "digest", "zookeeper_username": "me", "zookeeper_password": "hush"}
     found = address(extra_dejson=given)
     assert found.access == ZooKeeperAccess(auth=AuthKind.DIGEST, username="me", password=Secret("hush"))
@@ -71,7 +71,7 @@ def test_the_access_to_zookeeper() -> None:
         address(extra_dejson={"zookeeper_auth": "basic"})
 
 
-def test_secrets_show_nowhere() -> None:
+def test_secrets_are_never_shown() -> None:
     basic = address(login="me", password="hush-hush")
     token = address(extra_dejson={"token": "hush-hush"})
     assert isinstance(token.controller.auth, BearerToken)
@@ -84,11 +84,11 @@ def test_secrets_show_nowhere() -> None:
     [
         ({"host": None}, "has no host"),
         ({"extra_dejson": {"tokn": "x"}}, "did you mean token"),
-        ({"login": "me", "extra_dejson": {"token": "x"}}, "both a token and a login"),
+        ({"login": "me", "extra_dejson": {"token": "x"}}, "both 'token' and login are set"),
         ({"extra_dejson": {"read_timeout_s": "soon"}}, "read_timeout_s is 'soon'"),
         ({"schema": "ftp"}, "not an http or https address"),
     ],
 )
-def test_a_connection_that_leads_nowhere(fields: dict[str, Any], message: str) -> None:
+def test_an_invalid_connection_is_rejected(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         address(**fields)

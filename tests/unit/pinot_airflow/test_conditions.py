@@ -1,4 +1,4 @@
-"""Conditions as the triggerer gets them, times, and names; without Airflow."""
+"""Conditions as passed to the triggerer, times, and names; without Airflow."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def test_a_condition_survives_the_triggerers_database(condition: Condition) -> N
 @pytest.mark.parametrize(
     "named", ["os:system", "pinot_airflow.access:PinotAccess", "pinot_airflow.conditions.base:x"]
 )
-def test_something_else_is_not_made(named: str) -> None:
-    with pytest.raises(ConfigError, match="is no condition"):
+def test_other_classes_are_rejected(named: str) -> None:
+    with pytest.raises(ConfigError, match="is not a condition"):
         Condition.from_json({"condition": named, "fields": {}})
 
 
-def test_which_errors_pass() -> None:
+def test_which_errors_are_temporary() -> None:
     unknown = QueryError("there is no such table")
     unknown.codes = frozenset({190})
     assert all(map(is_passing, (UnreachableError("x"), PartialResultError("x"), unknown)))
     assert not any(map(is_passing, (NotFoundError("x"), ConfigError("x"), QueryError("x"))))
 
 
-def test_times_have_a_zone() -> None:
+def test_times_need_a_time_zone() -> None:
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert epoch_ms("2026-01-01T13:00:00+01:00", "until") == epoch_ms(noon, "until") == 1_767_268_800_000
     for wrong in ("2026-01-01", "soon"):
@@ -84,7 +84,7 @@ def test_a_write_id_is_the_name_of_its_task(index: int | None, end: str) -> None
         assert jinja2.Template(template).render(ti=task) == task_name(context)  # no HTML
 
 
-def test_a_mark_is_that_of_the_slowest_server() -> None:
+def test_the_mark_is_that_of_the_slowest_server() -> None:
     table = TableName("t_REALTIME")
     fast, slow = ServerRecord("A", "s", 9, 900, created=1), ServerRecord("B", "s", 7, 700, created=1)
     mark = TableMark(table, None, {"A": fast, "B": slow})

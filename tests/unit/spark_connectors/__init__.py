@@ -1,1 +1,1 @@
-"""Spark connectors without Spark, JVM and cluster."""
+"""Tests of Spark connectors without Spark, JVM or cluster."""

@@ -26,14 +26,14 @@ def segments_of(sizes: list[int], max_rows: int, max_bytes: int) -> list[list[pa
     max_rows=st.integers(1, 60),
     max_bytes=st.integers(1, 400),
 )
-def test_cuts(sizes: list[int], max_rows: int, max_bytes: int) -> None:
+def test_segments_have_the_expected_sizes(sizes: list[int], max_rows: int, max_bytes: int) -> None:
     segments = segments_of(sizes, max_rows, max_bytes)
     rows = [number for segment in segments for batch in segment for number in batch["n"].to_pylist()]
     assert rows == list(range(sum(sizes)))
     for number, segment in enumerate(segments):
         count = sum(batch.num_rows for batch in segment)
         assert 1 <= count <= max_rows
-        # It goes on as long as neither bound is reached, and not longer.
+        # A segment continues until it reaches one of the limits, and no longer.
         assert sum(batch.nbytes for batch in segment[:-1]) < max_bytes
         if number < len(segments) - 1:
             assert count == max_rows or sum(batch.nbytes for batch in segment) >= max_bytes
@@ -46,7 +46,7 @@ def test_every_segment_but_the_last_is_full(sizes: list[int], max_rows: int) -> 
     assert sum(counts) == sum(sizes)
 
 
-def test_nothing_is_taken_before_it_is_asked_for() -> None:
+def test_batches_are_consumed_lazily() -> None:
     taken: list[int] = []
 
     def watched() -> Iterator[pa.RecordBatch]:

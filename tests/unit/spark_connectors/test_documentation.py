@@ -1,4 +1,4 @@
-"""The documentation's tables of options are what the code accepts."""
+"""The documentation's tables of options match the code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "spark.md"
 @pytest.mark.parametrize(
     ("options", "name"), [(WriteOptions, "write options"), (ReadOptions, "read options")]
 )
-def test_the_tables_of_options_are_the_codes(options: type, name: str) -> None:
+def test_the_tables_of_options_match_the_code(options: type, name: str) -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     _, _, rest = text.partition(f"<!-- {name}:")
     table = rest.partition("-->\n\n")[2].partition(f"\n<!-- end of {name} -->")[0]
-    assert table == option_table(options), "write this table:\n" + option_table(options)
+    assert table == option_table(options), "update the page with this table:\n" + option_table(options)

@@ -25,7 +25,7 @@ FRAME = spark.StructType(
 )
 
 
-def test_every_type_has_a_counterpart_that_takes_it() -> None:
+def test_every_type_has_a_counterpart_that_accepts_it() -> None:
     schema = schema_of(FRAME, "t")
     assert {
         field.name: (field.role.value, field.data_type, field.single_value) for field in schema.fields
@@ -57,5 +57,5 @@ def test_every_type_has_a_counterpart_that_takes_it() -> None:
 
 
 def test_a_type_without_a_counterpart() -> None:
-    with pytest.raises(ConfigError, match="column c: interval"):
+    with pytest.raises(ConfigError, match="column c: Pinot has no type for interval"):
         schema_of(spark.StructType([spark.StructField("c", spark.DayTimeIntervalType())]), "t")

@@ -29,7 +29,7 @@ def test_defaults() -> None:
 
 
 @given(upper=st.lists(st.booleans(), min_size=30, max_size=30))
-def test_names_have_no_case(upper: list[bool]) -> None:
+def test_names_are_case_insensitive(upper: list[bool]) -> None:
     name = "".join(
         letter.upper() if up else letter.lower()
         for letter, up in zip("maxNumRecordsPerSegment", upper, strict=False)
@@ -37,10 +37,10 @@ def test_names_have_no_case(upper: list[bool]) -> None:
     assert write_options(**{name: "17"}).segment_rows == 17
 
 
-def test_another_name_of_an_option() -> None:
+def test_an_alias_of_an_option() -> None:
     options = parse_options(WriteOptions, {"controller": "host:9", "table": "t", "secureMode": "true"})
     assert options.controller_config().url == "https://host:9"
-    with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same"):
+    with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same option"):
         write_options(useHttps="true", secureMode="true")
 
 
@@ -65,7 +65,7 @@ def test_the_access_to_zookeeper() -> None:
         write_options(zookeeper__user="me")
 
 
-def test_an_unknown_name_is_told_with_the_nearest() -> None:
+def test_an_unknown_name_is_reported_with_the_nearest() -> None:
     with pytest.raises(
         ConfigError, match=r"unknown option 'stagingURL', did you mean 'stagingUri'\?"
     ) as caught:
@@ -75,17 +75,17 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("name", ["path", "checkpointLocation", "provider", "owner", "option.table"])
-def test_what_spark_itself_adds_is_no_option(name: str) -> None:
+def test_options_added_by_spark_are_ignored(name: str) -> None:
     assert write_options(**{name: "/somewhere"}) == write_options()
 
 
 @pytest.mark.parametrize("missing", NEEDED)
-def test_what_is_needed(missing: str) -> None:
+def test_required_options(missing: str) -> None:
     with pytest.raises(ConfigError, match=f"'{missing}' is missing"):
         parse_options(WriteOptions, {key: NEEDED[key] for key in NEEDED if key != missing})
 
 
-def test_without_any_option_it_is_told_who_loses_them() -> None:
+def test_without_any_option_the_error_explains_where_they_are_lost() -> None:
     with pytest.raises(ConfigError, match="TEMPORARY VIEW"):
         parse_options(WriteOptions, {})
 
@@ -99,24 +99,24 @@ def test_without_any_option_it_is_told_who_loses_them() -> None:
         ("pushMode", "URI", "one of METADATA, TAR"),
         ("overwriteScope", "day", "one of table, timeRange, partitions"),
         ("overwriteFrom", "2020-01-01", "a whole number in the time column's unit"),
-        ("overwritePartitions", "1,-2", "whole numbers from 0"),
+        ("overwritePartitions", "1,-2", "whole numbers, 0 or more"),
         ("controller", " ", "it is empty"),
     ],
 )
-def test_values_that_cannot_be_read(name: str, value: str, expected: str) -> None:
-    with pytest.raises(ConfigError, match=f"'{name}' cannot be read") as caught:
+def test_invalid_values(name: str, value: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"the value of the option '{name}' is invalid") as caught:
         write_options(**{name: value})
     assert expected in str(caught.value)
 
 
-def test_secrets_do_not_show() -> None:
+def test_secrets_are_not_shown() -> None:
     options = write_options(username="me", password=SECRET, fs__prop__secretkey=SECRET)
     assert options.fs_properties == {"secretKey": SECRET}
     auth = options.controller_config().auth
     assert isinstance(auth, BasicAuth)
     assert auth.password.reveal() == SECRET
     assert SECRET not in repr(options) + str(options) + repr(options.controller_config())
-    # Options travel to the executors.
+    # Options are pickled to the executors.
     assert pickle.loads(pickle.dumps(options)) == options  # noqa: S301
     token = write_options(authToken=SECRET).controller_config().auth
     assert isinstance(token, BearerToken)
@@ -138,7 +138,7 @@ def test_secrets_do_not_show() -> None:
         {"overwritePartitions": "1"},
     ],
 )
-def test_options_of_scopes_go_together(more: dict[str, str]) -> None:
+def test_options_of_scopes_must_be_set_together(more: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
         write_options(**more)
 
@@ -151,7 +151,7 @@ def test_scopes() -> None:
     assert parts.overwrite_partitions == (1, 3)
 
 
-# All options of the Scala connectors for Spark 2 and 3, as their sources have them.
+# All options of the Scala connectors for Spark 2 and 3, from their sources.
 SCALA = {
     ReadOptions: (
         *("table", "tableType", "controller", "broker", "usePushDownFilters", "segmentsPerSplit"),
@@ -170,14 +170,14 @@ SCALA = {
 
 
 @pytest.mark.parametrize(("options", "name"), [(each, name) for each in SCALA for name in SCALA[each]])
-def test_names_of_the_scala_connector_are_taken_or_told(options: type, name: str) -> None:
+def test_options_of_the_scala_connector_are_accepted_or_explained(options: type, name: str) -> None:
     try:
         parse_options(options, {**NEEDED, name: "1"})
     except ConfigError as error:
-        assert "unknown option" not in str(error)  # noqa: PT017  # a value that is not right is fine here
+        assert "unknown option" not in str(error)  # noqa: PT017  # an invalid value is fine here
 
 
-def test_what_to_do_instead_of_an_option_of_the_scala_connector() -> None:
+def test_the_error_for_an_option_of_the_scala_connector_names_the_alternative() -> None:
     with pytest.raises(ConfigError, match="'tlsCaFile'") as caught:
         parse_options(ReadOptions, {**NEEDED, "trustStorePassword": SECRET})
     assert SECRET not in str(caught.value)
@@ -188,4 +188,4 @@ def test_the_documentation_lists_every_option() -> None:
     assert "| `controller` | required |" in text
     assert "| `desiredSegmentSize` | `500M` |" in text
     assert "| `fs.prop.*` |  |" in text
-    assert "Also: `secureMode`." in text
+    assert "Alias: `secureMode`." in text

@@ -31,7 +31,7 @@ PLAN = WritePlan(
 
 
 @given(write_id=st.text(min_size=1), partition=st.integers(0, 10**6), number=st.integers(0, 10**4))
-def test_names_tell_the_write_and_the_attempt(write_id: str, partition: int, number: int) -> None:
+def test_names_identify_the_write_and_the_attempt(write_id: str, partition: int, number: int) -> None:
     plan = replace(PLAN, write_id=write_id)
     name = plan.segment_name(partition, number)
     check_segment_name(name)
@@ -40,16 +40,16 @@ def test_names_tell_the_write_and_the_attempt(write_id: str, partition: int, num
     assert not name.startswith(replace(plan, write_id=f"{write_id} ").names_prefix)
 
 
-def test_names_of_others_have_no_nonce() -> None:
+def test_foreign_names_have_no_nonce() -> None:
     for name in ("a.b_spark_c_0", "a.b_spark_c_spark_x_0123abcd_00000_000", "axb_spark_c_spark_" + "0" * 16):
         assert PLAN.nonce_of(name) is None
 
 
-def test_where_another_attempt_is_staged() -> None:
+def test_the_staging_folder_of_another_attempt() -> None:
     assert PLAN.staging_uri_of("ffffffff") == "s3://bucket/staging/spark-writes/t_OFFLINE/ffffffff"
 
 
-def test_plans_travel_without_telling_secrets() -> None:
+def test_plans_can_be_pickled_without_showing_secrets() -> None:
     assert pickle.loads(pickle.dumps(PLAN)) == PLAN  # noqa: S301
     assert "do-not-tell" not in repr(PLAN)
 
@@ -72,12 +72,12 @@ def test_documents_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(read) == ["Schema", "TableConfig"]
 
 
-def test_a_process_opens_the_staging_folder_once() -> None:
+def test_a_process_opens_the_staging_store_once() -> None:
     plan = replace(PLAN, staging_uri="file:///staging/t_OFFLINE/0123abcd")
     assert plan.staging_store is plan.staging_store
 
 
-def test_what_a_process_has_opened_and_read_stays_there() -> None:
+def test_opened_stores_and_parsed_documents_are_not_pickled() -> None:
     plan = replace(PLAN, staging_uri="file:///staging/t_OFFLINE/0123abcd")
     plain = pickle.dumps(plan)
     assert (plan.table, plan.staging_store) == (plan.table, plan.staging_store)

@@ -97,21 +97,21 @@ def test_segments_of_a_time_range(numbers: tuple[int, int, int, int]) -> None:
 @pytest.mark.parametrize(
     ("end", "place"), [(5_000, "OUTSIDE"), (5_900, "ACROSS"), (6_000, "INSIDE"), (6_001, "INSIDE")]
 )
-def test_times_in_a_coarser_unit_than_the_columns_may_be_any_of_it(end: int, place: str) -> None:
+def test_times_recorded_in_a_coarser_unit_cover_the_whole_unit(end: int, place: str) -> None:
     recorded = segment(start_time="5", end_time="5", time_unit="MILLISECONDS")
     assert TimeScope("at", "LONG", "MICROSECONDS", 0, end).place(recorded).name == place
     before_1970 = segment(start_time="-5", end_time="-5", time_unit="MILLISECONDS")
     assert TimeScope("at", "LONG", "MICROSECONDS", 1 - end, 1).place(before_1970).name == place
 
 
-def test_segments_that_do_not_tell_their_time_in_the_columns_unit() -> None:
+def test_segments_whose_times_are_not_in_the_columns_unit() -> None:
     days = time_scope("day", 0, 10)
     assert days.place(segment(start_time="1", end_time="2", time_unit="HOURS")).name == "ACROSS"
     assert days.place(segment(start_time="-1", end_time="-1")).name == "ACROSS"
     assert days.place(segment()).name == "ACROSS"
 
 
-def test_a_segments_times_are_told_in_the_columns_unit() -> None:
+def test_a_segments_times_are_described_in_the_columns_unit() -> None:
     days = time_scope("day", 0, 10)
     by_1x = segment(start_time=str(4 * _DAY_MS), end_time=str(5 * _DAY_MS), time_unit="MILLISECONDS")
     assert days.describe(by_1x) == "4 to 5 DAYS"
@@ -123,8 +123,9 @@ def test_a_segments_times_are_told_in_the_columns_unit() -> None:
 def test_rows_of_a_time_range() -> None:
     days = time_scope("day", 10, 12)
     days.check_rows(pa.RecordBatch.from_pydict({"day": pa.array([10, 11], pa.int32())}))
-    for wrong, told in (([9, 11], "from 9 to 11"), ([12], "from 12 to 12"), ([10, None], "1 rows have no")):
-        with pytest.raises(DataError, match=told) as caught:
+    cases = (([9, 11], "from 9 to 11"), ([12], "from 12 to 12"), ([10, None], "1 rows have no"))
+    for wrong, message in cases:
+        with pytest.raises(DataError, match=message) as caught:
             days.check_rows(pa.RecordBatch.from_pydict({"day": pa.array(wrong, pa.int32())}))
         assert "[10, 12) DAYS of day" in str(caught.value)
     millis = time_scope("ts", -1, 1)
@@ -140,23 +141,23 @@ PARTITIONS = {"overwriteScope": "partitions", "overwritePartitions": "0,3"}
 
 
 @pytest.mark.parametrize(
-    ("config", "columns", "options", "told"),
+    ("config", "columns", "options", "message"),
     [
         (config_of(), ["day"], RANGE, "has no time column"),
-        (config_of("text"), ["text"], RANGE, "is not a time"),
-        (config_of("day"), ["id"], RANGE, "needs the time column day"),
+        (config_of("text"), ["text"], RANGE, "is STRING with the format"),
+        (config_of("day"), ["id"], RANGE, "lacks the time column day"),
         (config_of(), ["id"], PARTITIONS, "is not partitioned"),
         (config_of(x=MURMUR), ["x"], PARTITIONS, "is not partitioned"),
         (config_of(tags=MURMUR), ["tags"], PARTITIONS, "is not partitioned"),
         (config_of(id=MURMUR, day=MURMUR), ["id"], PARTITIONS, "is not partitioned"),
-        (config_of(id=MURMUR), ["x"], PARTITIONS, "needs the column id"),
+        (config_of(id=MURMUR), ["x"], PARTITIONS, "lacks the column id"),
         (config_of(id={**MURMUR, "numPartitions": 3}), ["id"], PARTITIONS, "names partition 3"),
     ],
 )
-def test_scopes_that_a_table_does_not_have(
-    config: TableConfig, columns: list[str], options: dict[str, str], told: str
+def test_scopes_that_a_table_does_not_support(
+    config: TableConfig, columns: list[str], options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         scope(config, columns, **options)
 
 
@@ -181,5 +182,5 @@ def test_segments_of_partitions() -> None:
         found.check_partition(1)
 
 
-def test_no_scope_of_the_whole_table() -> None:
+def test_the_whole_table_has_no_scope() -> None:
     assert scope(config_of(), ["id"]) is None

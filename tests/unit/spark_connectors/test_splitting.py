@@ -27,7 +27,7 @@ def ids_of(batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers()))))
-def test_each_partition_has_its_rows_in_their_order(given_rows: list[list[tuple[int, int]]]) -> None:
+def test_each_partition_has_its_rows_in_order(given_rows: list[list[tuple[int, int]]]) -> None:
     rows = [[(partition, number % 2**60) for partition, number in each] for each in given_rows]
     everything = [row for each in rows for row in each]
     with tempfile.TemporaryDirectory() as name:
@@ -42,7 +42,7 @@ def test_each_partition_has_its_rows_in_their_order(given_rows: list[list[tuple[
         assert own == [row for row in everything if row[0] == partition]
 
 
-def test_nothing_is_given_out_before_all_rows_were_looked_at(tmp_path: Path) -> None:
+def test_nothing_is_yielded_before_all_rows_were_checked(tmp_path: Path) -> None:
     def refuse_three(batch: pa.RecordBatch) -> npt.NDArray[np.int32]:
         ids = ids_of(batch)
         if (ids == 3).any():

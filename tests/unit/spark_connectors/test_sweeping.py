@@ -22,7 +22,7 @@ def test_a_folder_is_as_old_as_its_newest_file() -> None:
     assert dead_folders(files, (), now_ms=109, ttl_ms=100) == []
 
 
-def test_what_is_over_for_certain_needs_no_age() -> None:
+def test_folders_of_ended_writes_are_dead_whatever_their_age() -> None:
     files = [staged("published", 109), staged("alive", 109)]
     assert dead_folders(files, {"published", "gone"}, now_ms=110, ttl_ms=100) == ["published"]
 
@@ -32,7 +32,7 @@ def test_what_is_over_for_certain_needs_no_age() -> None:
     st.integers(0, 2000),
     st.integers(1, 1000),
 )
-def test_nothing_that_got_a_file_within_the_time_is_dead(
+def test_no_folder_with_a_recent_file_is_dead(
     folders: dict[str, list[int]], now_ms: int, ttl_ms: int
 ) -> None:
     files = [staged(name, at_ms) for name, times in folders.items() for at_ms in times]
@@ -43,7 +43,7 @@ def test_nothing_that_got_a_file_within_the_time_is_dead(
     assert len(dead) == len(set(dead))
 
 
-def test_a_time_that_live_writes_need_is_refused() -> None:
+def test_a_too_short_staging_ttl_is_rejected() -> None:
     needed = {"controller": "http://localhost:9000", "table": "t"}
     assert parse_options(WriteOptions, {**needed, "stagingTtl": "1h"}).staging_ttl_s == 3600
     with pytest.raises(ConfigError, match="1h or longer"):

@@ -20,7 +20,7 @@ PINOT_TYPES = (
     *("INT", "LONG", "FLOAT", "DOUBLE", "BIG_DECIMAL", "BOOLEAN"),
     *("TIMESTAMP", "STRING", "JSON", "BYTES"),
 )
-# The module's table, row by row; TIMESTAMP of times and EPOCH formats are tested on their own.
+# The module's table, row by row; times stored as TIMESTAMP and EPOCH formats have their own tests.
 FITTING: dict[spark.DataType, set[str]] = {
     spark.BooleanType(): {"BOOLEAN", "STRING"},
     spark.ByteType(): {"INT", "LONG", "DOUBLE", "BIG_DECIMAL", "STRING"},
@@ -157,7 +157,7 @@ def test_epoch_units_round_towards_the_past(epoch: str, moments: list[datetime |
     ]
 
 
-def test_an_epoch_too_large_for_the_column_is_refused() -> None:
+def test_an_epoch_too_large_for_the_column_is_rejected() -> None:
     schema = table("INT", epoch="1:SECONDS:EPOCH")
     last = datetime(2038, 1, 19, 3, 14, 7, tzinfo=UTC)
     assert cast(spark.TimestampType(), schema, [last]) == [2**31 - 1]
@@ -166,14 +166,14 @@ def test_an_epoch_too_large_for_the_column_is_refused() -> None:
 
 
 @pytest.mark.parametrize("epoch", ["1:DAYS:SIMPLE_DATE_FORMAT:yyyyMMdd", "0:DAYS:EPOCH", "1:WEEKS:EPOCH"])
-def test_times_have_no_place_in_other_formats(epoch: str) -> None:
+def test_times_cannot_be_stored_in_other_formats(epoch: str) -> None:
     assert not fits(spark.TimestampType(), table("LONG", epoch=epoch))
 
 
-def test_a_null_in_an_array_is_refused() -> None:
+def test_a_null_in_an_array_is_rejected() -> None:
     schema, kind = table("STRING", many=True), spark.ArrayType(spark.StringType())
     assert cast(kind, schema, [["a", ""], [], None]) == [["a", ""], [], None]
-    with pytest.raises(DataError, match="column c: an array holds a null"):
+    with pytest.raises(DataError, match="column c: an array contains a null"):
         cast(kind, schema, [["a"], ["b", None]])
 
 
@@ -210,7 +210,7 @@ def test_nested_values_become_json() -> None:
     assert json.loads(texts[2]) == {"map": None, "flags": {}, "list": [], "bytes": None, "at": None}
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     schema = Schema.from_json(
         {
             "schemaName": "t",
@@ -228,11 +228,11 @@ def test_all_faults_are_told_at_once() -> None:
     text = str(caught.value)
     assert "city: the table has no such column, did you mean 'City'?" in text
     assert "n: bigint cannot be stored as INT" in text
-    assert "x: is in the DataFrame twice" in text
+    assert "x: appears in the DataFrame more than once" in text
     assert "ts: the table's time column is missing" in text
 
 
-def test_columns_for_transforms_pass_as_they_are() -> None:
+def test_columns_for_transforms_are_passed_unchanged() -> None:
     casts = plan_casts(frame(("other", spark.DoubleType())), table("INT"), required="ts", free_columns=True)
     batch = pa.RecordBatch.from_pydict({"other": [1.5]})
     assert cast_batch(batch, casts) == batch

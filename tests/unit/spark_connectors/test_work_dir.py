@@ -8,7 +8,7 @@ import pytest
 from spark_connectors.work_dir import work_dir
 
 
-def test_the_option_then_sparks_own_then_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_option_precedes_sparks_folder_and_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/disk1/spark,/disk2/spark")
     assert work_dir("/mine") == Path("/mine")
     assert work_dir() == Path("/disk1/spark")

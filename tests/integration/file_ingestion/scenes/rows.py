@@ -1,4 +1,4 @@
-"""In which modes and on which engines the scenes are played.
+"""The modes and engines with which the scenes are tested.
 
 Without a cluster, ``tests/unit/minion_tasks/test_scenes.py`` plays them in all modes.
 """
@@ -12,7 +12,7 @@ from tests.integration.file_ingestion.scenes.scene import APPEND, APPEND_SHARED,
 __all__ = ["MODES", "SCENES", "EngineAndMode", "chosen_rows"]
 
 MODES = {
-    "append, a file a subtask": APPEND,
+    "append, one file per subtask": APPEND,
     "append, files share segments": APPEND_SHARED,
     "sync": SYNC,
     "swap": SWAP,
@@ -20,7 +20,7 @@ MODES = {
 SCENES = range(1, 7)
 
 _ALWAYS = {
-    ("minion", "append, a file a subtask"): SCENES,
+    ("minion", "append, one file per subtask"): SCENES,
     ("minion", "append, files share segments"): (5,),
     ("minion", "sync"): (4,),
     ("minion", "swap"): (4,),
@@ -29,7 +29,7 @@ _ALWAYS = {
 
 @dataclass(frozen=True)
 class EngineAndMode:
-    """A row of the table."""
+    """A combination to be tested."""
 
     engine: str
     mode: str
@@ -40,7 +40,7 @@ class EngineAndMode:
 
 
 def chosen_rows(scene: int, *, full: bool) -> list[EngineAndMode]:
-    """All rows of a scene, or those that are always tested: all scenes once, and each mode with a scene."""
+    """Return all rows of a scene, or those always tested: every scene once, and every mode with a scene."""
     return [
         EngineAndMode(engine, mode)
         for engine in ("minion", "spark")

@@ -1,4 +1,4 @@
-"""Where the scenes take place: a table, its source behind a proxy, a scheduler whose clock the test moves."""
+"""The setting of the scenes: a table, its source behind a proxy, a scheduler with a clock for the test."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ SYNC = {"enableSync": "true", "consistentPushEnabled": "true"}
 SWAP = {"consistentPushSwapEnabled": "true"}
 
 _AT_THE_END = 20
-"""Answers that a reader takes after the last change."""
+"""Number of answers that a reader collects after the last change."""
 
 Polled = tuple[Any, ...]
 NO_SEGMENT: Polled = ()
-"""What a query of a table answers that has no segment; since `Need.EMPTY_ANSWERS` it is `NO_ROW`, too."""
+"""The answer of a query of a table without segments; since `Need.EMPTY_ANSWERS` it is `NO_ROW` as well."""
 NO_ROW: Polled = (0, 0.0)
-"""What it answers where there is one without rows."""
+"""The answer for a table with an empty segment."""
 
 
 @dataclass
 class Scene:
-    """Where a scene takes place."""
+    """The setting of a scene."""
 
     pinot: PinotCluster
     table: IngestionTable
@@ -55,14 +55,14 @@ class Scene:
     def begin(
         self, mode: Mapping[str, str], table_config: Mapping[str, Any] | None = None, **more: str
     ) -> None:
-        """Make the table and take its schedule up."""
+        """Create the table and schedule its task."""
         self.table.create(**(table_config or {}))
         self.register(mode, **more)
         self.scheduler.begin(self.table.with_type)
         wait_for(self.polled_once, "the broker to know the table")
 
     def register(self, mode: Mapping[str, str], **more: str) -> None:
-        """Register the task; in keywords, ``__`` stands for a dot."""
+        """Register the task; in keywords, ``__`` represents a dot."""
         self.table.configs = {
             **self.source.proxy.access.task_parameters,
             "inputDirURI": self.source.uri,
@@ -75,12 +75,12 @@ class Scene:
         register_task(self.table.client.tables, self.table.with_type, self.table.configs)
 
     def figures(self) -> Figures:
-        """What the table holds of each version of a file."""
+        """Return the rows of each version of a file in the table."""
         sql = f"select word, count(*), sum(id) from {self.table.name} group by word limit 1000"
         return {word: (int(count), float(total)) for word, count, total in self.table.broker.query(sql).rows}
 
     def assert_serves(self, *versions: str) -> None:
-        """The table comes to hold these versions of files, each row once, and nothing else.
+        """Wait until the table contains exactly these versions of files, each row once.
 
         A broker may answer from before for some moments after a switch.
         """
@@ -88,10 +88,10 @@ class Scene:
         try:
             wait_for(lambda: self.figures() == expected, f"the rows of {versions}")
         except WaitError as error:
-            raise AssertionError(f"the table holds {self.figures()} instead of {expected}") from error
+            raise AssertionError(f"the table contains {self.figures()} instead of {expected}") from error
 
     def assert_session(self, session_id: str | None, state: str, retry_count: int) -> None:
-        """What stands in ZooKeeper of a session, at the place that the requirement names."""
+        """Return the fields of a session in ZooKeeper."""
         path = f"/MINION_TASK_METADATA/{self.table.with_type}/FileIngestionTask/consistentPush/{session_id}"
         found = self.store.get(path)
         assert found is not None, path
@@ -105,7 +105,7 @@ class Scene:
         return session
 
     def statuses(self) -> dict[str, FileStatus]:
-        """What the latest session says of each file."""
+        """Return the result of each file in the latest session."""
         return {
             entry.file.uri.rpartition("/")[2].removesuffix(".csv"): entry.status
             for group in self.sessions.groups(self.latest())
@@ -122,11 +122,11 @@ class Scene:
 
     @property
     def staging(self) -> str:
-        """The same, as the proxy knows it."""
+        """The same, as named by the proxy."""
         return self.staging_uri.removeprefix("s3://")
 
     def staged(self) -> list[str]:
-        """What lies in it."""
+        """The files in the staging folder."""
         bucket, _, prefix = self.staging.partition("/")
         s3 = self.pinot.s3.client()
         try:
@@ -144,10 +144,10 @@ class Scene:
 
     @contextmanager
     def polled(self, *states: Polled) -> Iterator[Reader]:
-        """Look at the table all the time; it has these states, one after the other, and no other.
+        """Query the table continuously, and check that it has exactly these states one after the other.
 
         Args:
-            states: All that is to be seen, in order; `whole` makes one.
+            states: All states that must be seen, in order; `whole` creates one.
         """
         wanted = _as_answered(states)
         with BrokerClient([self.pinot.broker_url]) as broker:
@@ -161,13 +161,13 @@ class Scene:
             finally:
                 reader.stop()
                 torn = TALLY.add(reader.polls, _answers(reader), wanted)
-        assert torn == [], f"the reader saw {torn}, beside {wanted}"
-        assert _answers(reader) == wanted, f"the reader saw {_answers(reader)}, and not {wanted}"
+        assert torn == [], f"the reader saw {torn} besides {wanted}"
+        assert _answers(reader) == wanted, f"the reader saw {_answers(reader)} instead of {wanted}"
         assert (reader.errors, reader.partials) == ([], [])
 
 
 def _as_answered(states: Sequence[Polled]) -> list[Polled]:
-    """The states as this run's Pinot answers them; equal ones that follow each other are one."""
+    """Return the states as answered by this version of Pinot, with equal consecutive ones merged."""
     if has(Need.EMPTY_ANSWERS):
         states = [NO_ROW if state == NO_SEGMENT else state for state in states]
     return [state for state, _ in groupby(states)]

@@ -1,14 +1,15 @@
-"""Runs ``pinotctl scheduler``'s loop on a clock that the test moves; run as a child process.
+"""Runs the loop of ``pinotctl scheduler`` with a clock that the test controls; runs as a child process.
 
 Arguments: controller URL, ZooKeeper, cluster name. Commands are lines of JSON on stdin, each is answered by
 a line on stdout:
 
 - ``{"table": NAME, "now": EPOCH_S}``: only this table's schedule counts from now on; the clock jumps there.
-- ``{"until": EPOCH_S, "lock_wait_s": S}``: the clock goes on in steps; what falls due runs to its end. The
+- ``{"until": EPOCH_S, "lock_wait_s": S}``: the clock advances in steps; due runs are run to their end. The
   answer has each run's report or error.
-- ``{"build": PATH, "table": NAME, "segment": NAME, "folder": PATH}``: a segment that no task built, of a CSV.
+- ``{"build": PATH, "table": NAME, "segment": NAME, "folder": PATH}``: builds a segment of a CSV, outside
+tasks.
 
-Only triggering is on that clock: runs are on the machine's own, as everything else in the cluster.
+Only triggers use that clock: runs use the machine's, like everything else in the cluster.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _POLL_INTERVAL_S = 0.1
 
 
 class SteeredClock:
-    """Sleeps until the test lets the time go on."""
+    """A clock that sleeps until the test advances the time."""
 
     def __init__(self, next_command: Callable[[], None]) -> None:
         self._next_command = next_command
@@ -71,12 +72,12 @@ class SteeredClock:
         while self._now_s >= self._until_s:
             self._next_command()
             if self._now_s != before:
-                return  # it was set: the schedules are read as of this time
+                return  # the time was set: the schedules are read as of this time
         self._now_s = min(self._now_s + seconds, self._until_s)
 
 
 class AtOnce(Executor):
-    """Runs what is submitted before it returns."""
+    """Runs submitted functions before returning."""
 
     def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         function(*args, **kwargs)
@@ -84,7 +85,7 @@ class AtOnce(Executor):
 
 
 class Program:
-    """The scheduler and what the test tells it."""
+    """The scheduler and the commands of the test."""
 
     def __init__(self, client: ControllerClient, tools: RunTools, answers: int) -> None:
         self._client = client
@@ -94,7 +95,7 @@ class Program:
         self._stop = threading.Event()
         self._table = ""
         self._read: Mapping[TableName, str] | None = None
-        """The schedules, since the last command: days go by in steps, and each would read all tables."""
+        """The schedules as of the last command: time passes in steps, each of which would read all tables."""
         self._lock_wait_s = 0.0
         self._runs: list[dict[str, Any]] = []
         self._unanswered = False
@@ -113,7 +114,9 @@ class Program:
 
     def _schedules(self) -> Mapping[TableName, str]:
         if self._read is None:
-            self._read = Schedules(self._tools.store).read()  # anew: a watch may be behind the command
+            self._read = Schedules(
+                self._tools.store
+            ).read()  # not by watches, which may lag behind the command
         return {name: cron for name, cron in self._read.items() if name == self._table}
 
     def _run(self, table: TableName, scheduled_s: float) -> None:
@@ -133,7 +136,7 @@ class Program:
             self._runs.append(run)
 
     def _next_command(self) -> None:
-        """Called when the time that was let go has passed: answer, and take the next command."""
+        """Answer and read the next command; called when the granted time has passed."""
         if self._unanswered:
             runs, self._runs = self._runs, []
             self._answer({"runs": runs})
@@ -169,7 +172,7 @@ class Program:
 
 def main() -> None:
     controller_url, zookeeper_address, cluster_name = sys.argv[1:]
-    # Whatever else writes to stdout, Java among it, is to be read with the errors.
+    # Redirect everything else that is written to stdout, including by Java, to stderr.
     answers = os.dup(1)
     os.dup2(2, 1)
     clock = SystemClock()

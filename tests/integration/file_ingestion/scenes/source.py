@@ -1,4 +1,4 @@
-"""Files on S3 whose rows tell which version of which file is in a table."""
+"""Files on S3 whose rows show which versions of which files are in a table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 Figures = dict[str, tuple[int, float]]
-"""Version of a file -> its rows and the sum of their ids."""
+"""Maps each version of a file to its number of rows and the sum of their ids."""
 
 
 def ids_of(version: str) -> range:
-    """The ids of a version of a file: ``F3`` has 3000 to 3012, ``F3.1`` has 3100 to 3112."""
+    """Return the ids of a version of a file: ``F3`` has 3000 to 3012, ``F3.1`` has 3100 to 3112."""
     number, _, rewritten = version.removeprefix("F").partition(".")
     first = int(number) * 1000 + int(rewritten or 0) * 100
     return range(first, first + 10 + int(number))
@@ -27,7 +27,7 @@ def figures(versions: Iterable[str]) -> Figures:
 
 
 def whole(versions: Iterable[str]) -> tuple[float, ...]:
-    """Count and sum over a table that holds these versions of files."""
+    """Return count and sum over a table with these versions of files."""
     ids = [n for version in versions for n in ids_of(version)]
     return (len(ids), float(sum(ids)))
 
@@ -48,13 +48,13 @@ class Source:
         return f"s3://{self.bucket}/in/"
 
     def put(self, *versions: str) -> None:
-        """Write versions of files: ``F1.1`` is the second one of ``F1``."""
+        """Write versions of files: ``F1.1`` is the second version of ``F1``."""
         for version in versions:
             lines = ["id,word,amount", *(f"{n},{version},{n / 4}" for n in ids_of(version))]
             self.put_text(version, "\n".join(lines) + "\n")
 
     def put_text(self, version: str, text: str | bytes) -> None:
-        """Write a file of any content."""
+        """Write a file with any content."""
         body = text.encode() if isinstance(text, str) else text
         self._client.put_object(Bucket=self.bucket, Key=self._key(version), Body=body)
 
@@ -67,15 +67,15 @@ class Source:
             self._client.delete_object(Bucket=self.bucket, Key=self._key(name))
 
     def refuse(self, *names: str) -> list[Rule]:
-        """Let reading of these files fail until the rules are lifted."""
+        """Make reads of these files fail until the rules are lifted."""
         return [self.proxy.answer(403, "GET", self.of(name)) for name in names]
 
     def gets(self, *names: str) -> list[int]:
-        """How often each file was read."""
+        """Return how often each file was read."""
         return [self.proxy.gets(self.of(name)) for name in names]
 
     def of(self, name: str) -> str:
-        """A file as the proxy knows it."""
+        """Return a file as named by the proxy."""
         return f"{self.bucket}/{self._key(name)}"
 
     def uri_of(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The scheduler as a child process whose clock the test moves."""
+"""The scheduler as a child process whose clock the test controls."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Triggered:
         assert self.report is not None, f"{self.at}: {self.error_type}: {self.error}"
 
     def assert_failed(self) -> None:
-        assert self.error is not None, f"{self.at}: the run went well: {self.report}"
+        assert self.error is not None, f"{self.at}: the run succeeded: {self.report}"
 
     @property
     def well(self) -> Mapping[str, Any]:
-        """The report of a run that must have gone well."""
+        """The report of a run that must have succeeded."""
         self.assert_well()
         return self.report or {}
 
@@ -48,16 +48,16 @@ class Triggered:
 
 
 class SteeredScheduler(Program):
-    """One such process. Its time begins at 07:50 of a day, and never goes back.
+    """One such process. Its time begins at 07:50 of a day, and never goes backwards.
 
     Args:
         pinot: The cluster.
-        log: What the process says on stderr.
+        log: File for the stderr of the process.
     """
 
     def __init__(self, pinot: PinotCluster, log: Path) -> None:
         self._now = datetime(2024, 6, 1, tzinfo=UTC)
-        self._owed = 1  # answers; the first says that it is ready
+        self._pending = 1  # answers; the first means that it is ready
         super().__init__(
             "tests.integration.file_ingestion.scenes.scheduler_program",
             *(pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name),
@@ -67,21 +67,21 @@ class SteeredScheduler(Program):
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The id of the process."""
         return self.process.pid
 
-    def begin(self, table: str, *, beside: SteeredScheduler | None = None) -> None:
-        """Schedule a table, on a new day at 07:50, or at the time of another scheduler."""
-        # A test that failed in the middle has not asked for its runs.
-        while self._owed:
+    def begin(self, table: str, *, alongside: SteeredScheduler | None = None) -> None:
+        """Schedule a table: on a new day at 07:50, or at the time of another scheduler."""
+        # A test that failed in the middle has not fetched its runs.
+        while self._pending:
             self._answer()
         midnight = self._now.replace(hour=0, minute=0) + timedelta(days=1)
-        self._now = midnight + timedelta(hours=7, minutes=50) if beside is None else beside._now
+        self._now = midnight + timedelta(hours=7, minutes=50) if alongside is None else alongside._now
         self._send(table=table, now=self._now.timestamp())
         self._answer()
 
-    def go_on_until(self, time: str, *, lock_wait_s: float = 60.0) -> list[Triggered]:
-        """Let the clock go on, and what falls due run to its end.
+    def run_until(self, time: str, *, lock_wait_s: float = 60.0) -> list[Triggered]:
+        """Advance the clock, and run everything that becomes due to its end.
 
         Args:
             time: ``HH:MM`` of the same day.
@@ -92,26 +92,26 @@ class SteeredScheduler(Program):
         return self.what_ran()
 
     def trigger(self, *, lock_wait_s: float = 60.0) -> Triggered:
-        """Let the clock go on to the next time of a schedule of every four hours; there is one run."""
+        """Advance the clock to the next time of a four-hour schedule, which triggers one run."""
         self.start_trigger(lock_wait_s=lock_wait_s)
         (run,) = self.what_ran()
         return run
 
     def start_trigger(self, *, lock_wait_s: float = 60.0) -> None:
-        """The same without waiting: `what_ran` does."""
+        """The same without waiting; `what_ran` waits."""
         hours = _HOURS - self._now.hour % _HOURS
         self._let_go(self._now.replace(minute=0) + timedelta(hours=hours), lock_wait_s)
 
     def start_step(self, *, lock_wait_s: float = 60.0) -> None:
-        """Let the clock go on by one step of the scheduler's loop, without waiting."""
+        """Advance the clock by one step of the scheduler's loop, without waiting."""
         self._let_go(self._now + timedelta(seconds=STEP_S), lock_wait_s)
 
     def what_ran(self) -> list[Triggered]:
-        """Wait until the clock has come where it may go, and return the runs since."""
+        """Wait until the granted time has passed, and return the runs since."""
         return [self._triggered(run) for run in self._answer()["runs"]]
 
     def build(self, table: str, segment: str, csv: Path) -> Path:
-        """Build a segment of a file without any task; returns its tar."""
+        """Build a segment from a file without any task; return its tar file."""
         self._send(build=str(csv), table=table, segment=segment, folder=str(csv.parent))
         return Path(self._answer()["tar"])
 
@@ -132,10 +132,10 @@ class SteeredScheduler(Program):
 
     def _send(self, **command: Any) -> None:
         self.send(command)
-        self._owed += 1
+        self._pending += 1
 
     def _answer(self) -> dict[str, Any]:
         answer = self.answer()
         assert answer is not None, f"the scheduler does not answer:\n{self.said()}"
-        self._owed -= 1
+        self._pending -= 1
         return answer

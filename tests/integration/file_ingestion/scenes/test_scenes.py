@@ -1,6 +1,7 @@
-"""The requirement's six scenes: a task every four hours, three retries, FIT_1 at 12:00, FIT_Retry_1 at 16:00.
+"""Six scenes: a task every four hours with three retries, FIT_1 at 12:00, FIT_Retry_1 at 16:00.
 
-The table's rows tell which version of which file is in it, the proxy before S3 how often each was read.
+The table's rows show which versions of which files it contains, and the proxy in front of S3 counts the
+reads.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Day:
         self.scene.source.put(*versions)
 
     def fit_1(self, *, bad: str | None = None) -> None:
-        """F1 and F2 are ingested, F3, F4 and F5 fail; nothing of it is to be seen.
+        """F1 and F2 are ingested, F3, F4 and F5 fail; queries see none of them.
 
         Args:
             bad: The one of them that fails since its content does not fit.
@@ -52,7 +53,7 @@ class Day:
         if bad is not None:
             scene.source.put_bad(bad)
         self.refused = tuple(scene.source.refuse(*(name for name in FAIL if name != bad)))
-        (fit_1,) = scene.scheduler.go_on_until("15:00")
+        (fit_1,) = scene.scheduler.run_until("15:00")
         assert (fit_1.at, fit_1.error_type) == ("12:00", "FilesFailedError")
         for name in FAIL:
             assert scene.source.uri_of(name) in fit_1.failed
@@ -66,17 +67,17 @@ class Day:
         assert scene.statuses() == {"F1": staged, "F2": staged, **dict.fromkeys(FAIL, failed)}
         assert scene.source.gets("F1", "F2", *FAIL) == [1, 1, 1, 1, 1]
         assert scene.table.segments() == segments
-        # Nothing new or changed; the controller removes old entries whenever it likes.
+        # Nothing new or changed; the controller may remove old entries at any time.
         assert set(scene.lineage()) <= set(lineage)
         assert len(scene.staged()) == 2 * (1 if self.shared else 2)
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         for rule in self.refused:
             rule.lift()
 
     def fit_retry_1(self) -> Triggered:
-        """The retry at 16:00 goes on with the session of FIT_1, and ends it."""
-        (retry,) = self.scene.scheduler.go_on_until("16:00")
+        """The retry at 16:00 resumes the session of FIT_1 and ends it."""
+        (retry,) = self.scene.scheduler.run_until("16:00")
         report = retry.well
         assert (retry.at, report["outcome"]) == ("16:00", "switched")
         assert (report["session_id"], report["retry_count"]) == (self.session, 1)
@@ -88,16 +89,16 @@ class Day:
 
 @pytest.fixture
 def day(engine_and_mode: EngineAndMode, scene: Scene) -> Day:
-    """The table at 11:00. In sync and swap mode it holds F0, whose file is gone: FIT_1 is to replace it."""
+    """The table at 11:00. In sync and swap mode it contains F0, which must be replaced: its file is gone."""
     mode = engine_and_mode.mode
     scene.begin(MODES[mode], consistentPushMaxRetries="3", engine=engine_and_mode.engine)
     shared = mode in ("append, files share segments", "swap")
     if mode in ("sync", "swap"):
         scene.source.put("F0")
-    (first,) = scene.scheduler.go_on_until("11:00")
+    (first,) = scene.scheduler.run_until("11:00")
     assert first.at == "08:00"
     if mode not in ("sync", "swap"):
-        assert "no file below" in first.failed
+        assert "no files in" in first.failed
         return Day(scene, mode, shared, NO_SEGMENT)
     assert first.well["files"] == 1
     scene.assert_serves("F0")
@@ -115,7 +116,7 @@ def test_scene_2_a_new_file_is_added(day: Day) -> None:
     with scene.polled(day.before, whole(after)):
         day.fit_1()
         day.put("F6")
-        day.mend()
+        day.repair()
         assert day.fit_retry_1().well["files"] == 6
     scene.assert_serves(*after)
     assert scene.source.gets(*after) == [1, 1, 2, 2, 2, 1]
@@ -126,25 +127,25 @@ def test_scene_3_a_failed_file_is_rewritten(day: Day) -> None:
     with scene.polled(day.before, whole(after)):
         day.fit_1(bad="F3")
         day.put("F3.1")
-        day.mend()
+        day.repair()
         day.fit_retry_1()
     scene.assert_serves(*after)
     assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 2, 2, 2]
 
 
 def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
-    """F1.1 is for FIT_2 at 20:00, with what else is new then; append mode tells of it and leaves F1."""
+    """FIT_2 at 20:00 ingests F1.1 and other new files; append mode only reports it and keeps F1."""
     scene, names = day.scene, ("F1", "F2", "F3", "F4", "F5")
     second = (*names, "F6") if day.mode.startswith("append") else ("F1.1", *names[1:], "F6")
     with scene.polled(day.before, whole(names), whole(second)):
         day.fit_1()
         day.put("F1.1")
-        day.mend()
+        day.repair()
         day.fit_retry_1()
         scene.assert_serves(*names)
         assert scene.source.gets(*names) == [1, 1, 2, 2, 2]
         day.put("F6")
-        (fit_2,) = scene.scheduler.go_on_until("20:00")
+        (fit_2,) = scene.scheduler.run_until("20:00")
     scene.assert_serves(*second)
     report = fit_2.well
     assert (fit_2.at, report["outcome"], report["retry_count"]) == ("20:00", "switched", 0)
@@ -152,7 +153,7 @@ def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
     scene.assert_session(report["session_id"], "DONE", 0)
     scene.assert_session(day.session, "DONE", 1)
     read, changed = {
-        "append, a file a subtask": ([1, 1, 2, 2, 2, 1], [scene.source.uri_of("F1")]),
+        "append, one file per subtask": ([1, 1, 2, 2, 2, 1], [scene.source.uri_of("F1")]),
         "append, files share segments": ([1, 1, 2, 2, 2, 1], [scene.source.uri_of("F1")]),
         "sync": ([2, 1, 2, 2, 2, 1], []),
         "swap": ([2, 2, 3, 3, 3, 1], []),
@@ -162,12 +163,12 @@ def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
 
 
 def test_scene_5_a_successful_file_is_deleted(day: Day) -> None:
-    """The segment of F1 goes; where F2 shares it, F2 is read again."""
+    """The segment of F1 is dropped; if F2 shares it, F2 is read again."""
     scene, after = day.scene, ("F2", "F3", "F4", "F5")
     with scene.polled(day.before, whole(after)):
         day.fit_1()
         scene.source.delete("F1")
-        day.mend()
+        day.repair()
         assert day.fit_retry_1().well["files"] == 4
     scene.assert_serves(*after)
     assert scene.source.gets("F1", *after) == [1, 2 if day.shared else 1, 2, 2, 2]
@@ -178,7 +179,7 @@ def test_scene_6_a_failed_file_is_deleted(day: Day) -> None:
     with scene.polled(day.before, whole(after)):
         day.fit_1()
         scene.source.delete("F3")
-        day.mend()
+        day.repair()
         assert day.fit_retry_1().well["files"] == 4
     scene.assert_serves(*after)
     assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 1, 2, 2]

@@ -1,4 +1,4 @@
-"""What only engine spark can do wrong: one job for all files, a driver and workers that die, its own log."""
+"""Faults specific to the engine spark: one job for all files, dying drivers and workers, its own log."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ STAGED, FAILED, SKIPPED = FileStatus.STAGED, FileStatus.FAILED, FileStatus.SKIPP
 SPARK = spark_words(LOCAL_SPARK)
 
 
-def test_each_file_has_a_result_of_its_own(scene: Scene) -> None:
+def test_each_file_has_its_own_result(scene: Scene) -> None:
     plain = {"taskMaxNumFilesPerTask": "1", "skipFileIfFailToInitReader": "true"}
     scene.begin(plain, engine="spark")
     scene.source.put("F1", "F2", "F4")
     scene.source.put_bad("F3")
     scene.source.put_text("F5", b"\x00\x01\x02\x03" * 100)
     failed = scene.scheduler.trigger().failed
-    assert "1 of 5 files could not be ingested, the others are in" in failed
+    assert "1 of 5 files could not be ingested; the others are in" in failed
     assert scene.source.uri_of("F3") in failed
     assert "nine" in failed
     assert scene.statuses() == {"F1": STAGED, "F2": STAGED, "F3": FAILED, "F4": STAGED, "F5": SKIPPED}
@@ -40,7 +40,7 @@ def test_each_file_has_a_result_of_its_own(scene: Scene) -> None:
     assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 2, 1, 2]
 
 
-def test_a_worker_that_dies_leaves_the_results_of_the_others(scene: Scene) -> None:
+def test_a_dead_worker_does_not_affect_the_results_of_others(scene: Scene) -> None:
     scene.begin(APPEND, engine="spark", consistentPushMaxRetries="1")
     scene.source.put("F1", "F2")
     held = scene.source.proxy.hold("GET", scene.source.of("F2"))
@@ -60,7 +60,7 @@ def test_a_worker_that_dies_leaves_the_results_of_the_others(scene: Scene) -> No
     assert scene.source.gets("F1", "F2") == [1, 2]
 
 
-def test_a_driver_that_is_killed_is_taken_up_by_the_next_run(
+def test_the_session_of_a_killed_driver_is_resumed_by_the_next_run(
     scene: Scene, s3: S3Access, tmp_path: Path
 ) -> None:
     files = ("F1", "F2", "F3", "F4")
@@ -77,7 +77,7 @@ def test_a_driver_that_is_killed_is_taken_up_by_the_next_run(
         spark = psutil.Process(run.pid).children(recursive=True)
         assert len(spark) >= 3, "Spark's JVM, its Python daemon and workers"
         os.kill(run.pid, signal.SIGKILL)
-        said = ended(run).err
+        output = ended(run).err
         wait_for(lambda: not any(_runs(process) for process in spark), "the end of all that Spark started")
         session = scene.latest().session_id
         scene.assert_session(session, "IN_PROGRESS", 0)
@@ -87,10 +87,10 @@ def test_a_driver_that_is_killed_is_taken_up_by_the_next_run(
     scene.assert_serves(*files)
     assert scene.source.gets(*files) == [1, 1, 2, 1]
     _assert_hidden_from_spark(tmp_path, s3.secret_key, session)
-    assert s3.secret_key not in said
+    assert s3.secret_key not in output
 
 
-def test_spark_that_does_not_start_is_told(scene: Scene) -> None:
+def test_a_spark_that_fails_to_start_is_reported(scene: Scene) -> None:
     scene.begin(APPEND, engine="spark")
     scene.source.put("F1")
     ran = ended(scene.table.start("--spark-master", "nowhere"))
@@ -102,7 +102,7 @@ def test_spark_that_does_not_start_is_told(scene: Scene) -> None:
 
 
 def _workers(driver: int) -> list[psutil.Process]:
-    """Spark's Python workers: what its daemon, below the driver's JVM, has forked."""
+    """Return Spark's Python workers, which its daemon under the driver's JVM has forked."""
     daemons = [
         process for process in psutil.Process(driver).children(recursive=True) if _is_of_daemon(process)
     ]
@@ -126,7 +126,7 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _assert_hidden_from_spark(folder: Path, secret: str, session_id: str) -> None:
-    """What Spark's history server would show says which session a job is of, and no secret."""
+    """Check that what Spark's history server would show names the session of a job and contains no secret."""
     texts = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     assert any(session_id.encode() in text for text in texts)
     assert not any(secret.encode() in text for text in texts)

@@ -1,4 +1,4 @@
-"""When the wait for a Spark job ends: the job is played, time is a fake clock's."""
+"""When the wait for a Spark job ends: the job is scripted, and the clock is a fake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TIMEOUT_S = 100.0
 
 
 class PlayedJob:
-    """A job whose tasks end at given times; one more task never ends, unless there is none."""
+    """A job whose tasks end at given times; optionally, one more task never ends."""
 
     def __init__(self, clock: FakeClock, ends_s: list[float], *, begins_s: float, hangs: bool) -> None:
         self._clock = clock
@@ -43,7 +43,7 @@ def played(
     hangs: bool = False,
     is_settled: Callable[[float], bool] = lambda _now_s: False,
 ) -> tuple[PlayedJob, float]:
-    """Wait for such a job; returns it, and when the wait ended."""
+    """Wait for such a job; return it, and when the wait ended."""
     clock = FakeClock()
     job = PlayedJob(clock, ends_s, begins_s=begins_s, hangs=hangs)
     watch(job, clock, lambda: is_settled(clock.monotonic()), task_timeout_s=TIMEOUT_S, poll_interval_s=1.0)
@@ -55,7 +55,7 @@ def test_the_wait_ends_with_the_job() -> None:
     assert (job.cancelled_at_s, ended_s) == (None, 50.0)
 
 
-def test_the_wait_ends_with_the_last_result_though_the_job_goes_on() -> None:
+def test_the_wait_ends_with_the_last_result_before_the_job_ends() -> None:
     job, ended_s = played([10.0], hangs=True, is_settled=lambda now_s: now_s >= 20.0)
     assert (job.cancelled_at_s, ended_s) == (None, 20.0)
 
@@ -65,12 +65,12 @@ def test_a_job_whose_tasks_end_one_after_the_other_may_take_long() -> None:
     assert (job.cancelled_at_s, ended_s) == (None, 19 * 150.0)
 
 
-def test_a_job_that_waits_for_executors_is_waited_for() -> None:
+def test_the_wait_continues_while_the_job_waits_for_executors() -> None:
     job, ended_s = played([5_050.0], begins_s=5_000.0)
     assert (job.cancelled_at_s, ended_s) == (None, 5_050.0)
 
 
-def test_a_task_that_hangs_is_ended_after_the_others_and_its_time() -> None:
+def test_a_hanging_task_is_cancelled_after_its_time_out() -> None:
     job, _ = played([10.0, 90.0], hangs=True)
     assert job.cancelled_at_s is not None
     assert 90.0 + TIMEOUT_S < job.cancelled_at_s < 90.0 + 2 * TIMEOUT_S

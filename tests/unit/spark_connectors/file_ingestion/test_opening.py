@@ -1,4 +1,4 @@
-"""Which Python the workers get, how many tasks run side by side, what of a failure is told."""
+"""The Python of workers, the number of parallel tasks, and the reporting of failures."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def test_the_python_of_the_workers(conf: dict[str, str], environ: dict[str, str]
         ({"spark.master": "local[1]", "spark.task.cpus": "2"}, 1, 1),
     ],
 )
-def test_how_many_tasks_run_side_by_side(conf: dict[str, str], registered: int, slots: int) -> None:
+def test_how_many_tasks_run_in_parallel(conf: dict[str, str], registered: int, slots: int) -> None:
     assert task_slots(conf, registered) == slots
 
 
-def test_of_a_failure_one_line_is_told() -> None:
+def test_a_failure_is_reported_in_one_line() -> None:
     java = "An error occurred while calling o1.x.\n: org.apache.spark.SparkException: it broke\n\tat a.b(C:1)"
     assert in_short(RuntimeError(java)) == "org.apache.spark.SparkException: it broke"
     assert in_short(RuntimeError()) == "RuntimeError"
 
 
-def test_what_spark_pickles_shows_no_credentials_in_its_repr() -> None:
+def test_the_repr_of_pickled_objects_shows_no_credentials() -> None:
     auth = BasicAuth("me", Secret("hush"))
     run = RunSubtask(ClusterAddress(ControllerConfig("http://c:9000", auth=auth), "z:2181", "c"), 60.0)
     copy = pickle.loads(pickle.dumps(run))  # noqa: S301  # its own

@@ -1,6 +1,6 @@
-"""A gRPC server on loopback that sends what a test has written down, and breaks off where it says so.
+"""A gRPC server on loopback that sends scripted answers, and aborts where the script says so.
 
-It stands in for a bad line, never for what Pinot means: that is tested on a real Pinot.
+It simulates a bad connection, never the meaning of Pinot's answers, which is tested with a real Pinot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SERVICE, _, _NAME = METHOD.strip("/").partition("/")
 
 @dataclass
 class Line:
-    """A server and the requests that came."""
+    """A server and the requests that it received."""
 
     address: ServerAddress
     requests: list[Any] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Line:
 
 @contextmanager
 def line(name: str, *steps: Step) -> Iterator[Line]:
-    """Answer each request with these payloads; a status code ends the answer with it."""
+    """Answer each request with these payloads; a status code ends the answer."""
     server = grpc.server(futures.ThreadPoolExecutor(2))
     port = server.add_insecure_port("127.0.0.1:0")
     made = Line(ServerAddress(name, "127.0.0.1", port, 0))

@@ -33,14 +33,14 @@ def table_of(segments: list[str], numbers: list[int]) -> DataTable:
 
 
 @given(rows=ROWS)
-def test_nulls_come_where_they_are(rows: list[tuple[str, bool, bool]]) -> None:
+def test_nulls_are_at_their_positions(rows: list[tuple[str, bool, bool]]) -> None:
     segments = [segment for segment, _, _ in rows]
     numbers = [segments[:n].count(segment) * 2 for n, segment in enumerate(segments)]
     nulls = {}
     for name, which in (("n", 1), ("l", 2)):
         here = [n for n, row in enumerate(rows) if row[which]]
-        told = table_of([segments[n] for n in here], [numbers[n] for n in here])
-        nulls[name] = null_positions(iter([told] if here else []))
+        answer = table_of([segments[n] for n in here], [numbers[n] for n in here])
+        nulls[name] = null_positions(iter([answer] if here else []))
     batches = list(assemble(table_of(segments, numbers), (NUMBER, LIST), nulls))
     whole = pa.Table.from_batches(batches)
     assert whole.schema.equals(target_schema((NUMBER, LIST)))
@@ -55,12 +55,12 @@ def test_batches_are_as_large_as_sparks_own() -> None:
     assert batches[-1]["n"].null_count == 1
 
 
-def test_what_does_not_fit() -> None:
+def test_values_that_do_not_fit() -> None:
     rows = DataTable(2, (pa.array(["1.5", "1.25"]),))
     fits = ReadColumn("big", "BIG_DECIMAL", True, spark.DecimalType(5, 2))
     assert next(assemble(rows, (fits,), {}))["big"].to_pylist() == [Decimal("1.50"), Decimal("1.25")]
     short = ReadColumn("big", "BIG_DECIMAL", True, spark.DecimalType(5, 1))
-    with pytest.raises(DataError, match="column big has a value that is not of the type decimal"):
+    with pytest.raises(DataError, match="column big contains a value that does not fit the type decimal"):
         list(assemble(rows, (short,), {}))
     strict = ReadColumn("n", "INT", True, spark.IntegerType(), nullable=False)
     with pytest.raises(DataError, match="column n contains nulls"):
@@ -68,7 +68,7 @@ def test_what_does_not_fit() -> None:
 
 
 @given(value=st.decimals(allow_nan=False, allow_infinity=False))
-def test_decimals_are_written_plainly(value: Decimal) -> None:
+def test_decimals_are_written_without_exponents(value: Decimal) -> None:
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)

@@ -56,7 +56,7 @@ def test_a_schema_of_the_user(asked: spark.StructType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         (struct(j=spark.IntegerType()), "no column j"),
         (struct(i=spark.ShortType()), "i: smallint, but the column is read as int"),
@@ -67,17 +67,17 @@ def test_a_schema_of_the_user(asked: spark.StructType) -> None:
         (struct(tags=spark.StringType()), "but the column is read as array<string>"),
         (struct(i=spark.ArrayType(spark.IntegerType())), "but the column is read as int"),
         (struct(big=spark.DoubleType()), "but the column is read as string"),
-        (struct(), "no column"),
+        (struct(), "no columns"),
     ],
 )
-def test_a_schema_that_does_not_fit(asked: spark.StructType, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_a_schema_that_does_not_fit(asked: spark.StructType, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         choose(COLUMNS, asked)
 
 
-def test_names_and_types_that_are_not_there() -> None:
+def test_unknown_names_and_types() -> None:
     with pytest.raises(ConfigError, match="no column nowhere"):
         columns_of(SCHEMA, None, ["i", "nowhere"])
     odd = Schema.from_json({"schemaName": "t", "dimensionFieldSpecs": [{"name": "m", "dataType": "MAP"}]})
-    with pytest.raises(ConfigError, match="the column m is of the type MAP"):
+    with pytest.raises(ConfigError, match="column m has the type MAP"):
         columns_of(odd, None)

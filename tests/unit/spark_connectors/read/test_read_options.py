@@ -19,7 +19,7 @@ def test_defaults() -> None:
     assert (options.columns, options.filter, options.limit, options.null_handling) == ((), None, None, None)
 
 
-def test_what_users_of_the_scala_connector_have_set() -> None:
+def test_options_of_the_scala_connector_are_accepted() -> None:
     options = parse_options(
         ReadOptions,
         {
@@ -57,7 +57,7 @@ def test_what_users_of_the_scala_connector_have_set() -> None:
         {"tableType": "HYBRID"},
     ],
 )
-def test_what_is_refused(more: dict[str, str]) -> None:
+def test_invalid_combinations_are_rejected(more: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
         read_options(**more)
 

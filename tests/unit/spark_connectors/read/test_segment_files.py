@@ -1,4 +1,4 @@
-"""Segments' tars for a task: from where the metadata says, else from servers; only what is proven."""
+"""Tar files for a task: from the location in the metadata or from servers, verified."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield Scene(tmp_path, stack)
 
 
-def test_another_host_is_asked_without_credentials_and_with_its_query(scene: Scene) -> None:
+def test_credentials_are_not_sent_to_another_host(scene: Scene) -> None:
     scene.store.script.append(scene.tar())
     folder = scene.fetch()
     assert {path.name for path in scene.work.iterdir()} == {"s"}
@@ -71,7 +71,7 @@ def test_another_host_is_asked_without_credentials_and_with_its_query(scene: Sce
     assert scene.server.requests == []
 
 
-def test_a_server_is_asked_with_them_when_the_store_has_it_wrong(scene: Scene, tmp_path: Path) -> None:
+def test_a_server_is_used_if_the_copy_in_the_store_is_wrong(scene: Scene, tmp_path: Path) -> None:
     label = struct.pack(">qq", crc_of(7), 1)
     write_files(tmp_path / "bad", {**segment_files(8), "v3/creation.meta": label})
     scene.store.script.append(answer(200, (tmp_path / "bad").read_bytes()))
@@ -81,7 +81,7 @@ def test_a_server_is_asked_with_them_when_the_store_has_it_wrong(scene: Scene, t
     assert "Authorization" in scene.server.requests[0].headers
 
 
-def test_no_place_has_it_right(scene: Scene) -> None:
+def test_an_error_if_every_copy_is_wrong(scene: Scene) -> None:
     scene.store.script.append(answer(403, "sign=secret is wrong"))
     scene.server.script.append(scene.tar(content=8))
     with pytest.raises(PartialResultError) as error:
@@ -91,6 +91,6 @@ def test_no_place_has_it_right(scene: Scene) -> None:
     assert not list(scene.work.iterdir())
 
 
-def test_a_name_that_leads_to_another_folder_is_refused(scene: Scene) -> None:
+def test_a_name_that_leaves_the_folder_is_rejected(scene: Scene) -> None:
     with pytest.raises(ConfigError, match="is not a valid name"):
         scene.fetch("../../x")

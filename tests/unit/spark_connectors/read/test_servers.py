@@ -30,7 +30,7 @@ def rows(read: SegmentGroup, limit: int | None = None) -> list[int]:
     return [value for each in served for table in each.tables() for value in table.columns[0].to_pylist()]
 
 
-def test_a_whole_answer() -> None:
+def test_a_complete_answer() -> None:
     with line("one", numbers(1, 2), numbers(3), WHOLE) as server:
         assert rows(group(server.address)) == [1, 2, 3]
     request = server.requests[0]
@@ -43,7 +43,7 @@ def test_a_whole_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "told"),
+    ("bad", "message"),
     [
         ((numbers(1, 2), grpc.StatusCode.UNAVAILABLE), "bad .* failed: UNAVAILABLE"),
         ((numbers(1, 2), grpc.StatusCode.INTERNAL), "failed: INTERNAL"),
@@ -57,10 +57,12 @@ def test_a_whole_answer() -> None:
         ),
     ],
 )
-def test_rows_of_a_bad_answer_never_come(bad: tuple[bytes | grpc.StatusCode, ...], told: str) -> None:
+def test_rows_of_a_bad_answer_are_never_returned(
+    bad: tuple[bytes | grpc.StatusCode, ...], message: str
+) -> None:
     with line("bad", *bad) as first, line("good", numbers(1, 2), numbers(3), WHOLE) as second:
         assert rows(group(first.address, second.address)) == [1, 2, 3]
-        with pytest.raises(PartialResultError, match=told) as caught:
+        with pytest.raises(PartialResultError, match=message) as caught:
             rows(group(first.address))
     assert "segment a of t_OFFLINE" in str(caught.value)
     assert "do-not-tell" not in str(caught.value)
@@ -73,14 +75,14 @@ def test_a_server_that_is_not_there() -> None:
         assert rows(group(gone.address, second.address)) == [1, 2, 3]
 
 
-def test_what_no_other_server_would_mend() -> None:
+def test_errors_that_another_server_would_not_fix() -> None:
     wrong = metadata({QUERIED: 2}, {200: "QueryExecutionError:\nno column x\n\tat org.apache.Some.java:1"})
     with line("one", wrong) as first, line("two", WHOLE) as second:
         with pytest.raises(QueryError, match="no column x") as caught:
             rows(group(first.address, second.address))
         assert "org.apache" not in str(caught.value)
     lacking = metadata({DOCS: 0, QUERIED: 2, PROCESSED: 0, PRUNED: 2, INVALID: 1})
-    with line("one", lacking) as first, pytest.raises(QueryError, match="1 segments lack a column"):
+    with line("one", lacking) as first, pytest.raises(QueryError, match="skipped 1 segment for lack of a"):
         rows(group(first.address))
     with (
         line("one", grpc.StatusCode.PERMISSION_DENIED) as first,
@@ -88,14 +90,14 @@ def test_what_no_other_server_would_mend() -> None:
         pytest.raises(AuthError),
     ):
         rows(group(first.address, second.address))
-    with line("one", b"none") as first, pytest.raises(PinotPluginError, match="cannot be read"):
+    with line("one", b"none") as first, pytest.raises(PinotPluginError, match="cannot be decoded"):
         rows(group(first.address))
     assert second.requests == []
 
 
-def test_a_limit_leaves_rows_out() -> None:
-    told = metadata({DOCS: 900, QUERIED: 2, PROCESSED: 1})
-    with line("one", numbers(1, 2), told) as server:
+def test_a_limit_excludes_rows() -> None:
+    incomplete = metadata({DOCS: 900, QUERIED: 2, PROCESSED: 1})
+    with line("one", numbers(1, 2), incomplete) as server:
         assert rows(group(server.address), limit=2) == [1, 2]
         assert server.requests[0].sql.endswith("LIMIT 2")
         with pytest.raises(PartialResultError):

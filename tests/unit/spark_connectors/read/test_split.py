@@ -13,7 +13,7 @@ SERVERS = [ServerAddress(f"Server_{n}", "localhost", n, n) for n in range(1, 5)]
     replicas=st.lists(st.sets(st.sampled_from(SERVERS), min_size=1), max_size=40),
     per_group=st.integers(1, 6),
 )
-def test_each_segment_is_in_one_group_of_a_server_that_has_it(
+def test_each_segment_is_in_one_group_of_a_server_that_serves_it(
     replicas: list[set[ServerAddress]], per_group: int
 ) -> None:
     segments = [
@@ -41,10 +41,10 @@ def test_servers_get_equal_shares() -> None:
         ("CONSUMING", ["CONSUMING", "CONSUMING"], True),
         ("CONSUMING", [], True),
         ("ONLINE", ["ONLINE", "ONLINE"], False),
-        # Its last rows are consumed, and no server has built it yet.
+        # Its last rows were consumed, but no server has built it yet.
         ("ONLINE", ["CONSUMING", "CONSUMING"], True),
         ("ONLINE", ["CONSUMING", "ONLINE"], False),
-        # Its servers are away: the store may have it.
+        # Its servers are down, but the store may have it.
         ("ONLINE", [], False),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a read of an upsert table is told, without a cluster."""
+"""Reads of upsert tables, without a cluster."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def options(**more: str) -> ReadOptions:
     return parse_options(ReadOptions, {"controller": "http://localhost:9000", "table": "t", **more})
 
 
-def test_segments_of_the_deep_store_know_no_versions() -> None:
+def test_segments_in_the_deep_store_have_no_versions() -> None:
     config = plan().table
     check_way(options(), config)
     check_way(options(readFrom="broker", columns="$validFrom"), config)
     check_way(options(readFrom="segments", skipUpsert="true"), config)
-    with pytest.raises(ConfigError, match="do not know which rows are replaced"):
+    with pytest.raises(ConfigError, match="do not record which rows are replaced"):
         check_way(options(readFrom="segments"), config)
-    with pytest.raises(ConfigError, match="validFrom of the segments of t_REALTIME"):
+    with pytest.raises(ConfigError, match="validFrom in the segments of t_REALTIME"):
         check_way(options(readFrom="segments", skipUpsert="true", columns="user,$validFrom"), config)
 
 
-def test_its_own_columns_are_hidden() -> None:
+def test_system_columns_are_hidden() -> None:
     planned = plan()
     table = TableToRead("t", (planned.table,), planned.schema)
     assert table.hidden == {"$validFrom", "$validUntil", "$kafkaOffset"}
@@ -39,7 +39,7 @@ def test_its_own_columns_are_hidden() -> None:
     assert plain.hidden == frozenset()
 
 
-def test_what_a_broker_must_not_leave_out() -> None:
+def test_segments_that_a_brokers_answer_must_cover() -> None:
     groups = [SegmentGroup(TABLE, "a > 1", (SegmentToRead(name, (), consuming=False),)) for name in "xy"]
     (whole,) = whole_tables(groups, by_version=True)
     assert whole == WholeTable(TABLE, "a > 1", frozenset("xy"))

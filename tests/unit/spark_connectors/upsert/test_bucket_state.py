@@ -1,4 +1,4 @@
-"""The state of a bucket over many batches, against a state that is one value."""
+"""The state of a bucket over many batches, compared with a state in one value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYS = 4_000
 
 
 class Value:
-    """A state variable that counts what goes through it."""
+    """A state variable that counts the bytes read and written."""
 
     def __init__(self) -> None:
         self.value: bytes | None = None
@@ -34,7 +34,7 @@ class Value:
 
 
 class Log:
-    """A list that counts what goes through it."""
+    """A list that counts the bytes read and written."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
@@ -70,7 +70,7 @@ class Bucket:
 
     @property
     def content(self) -> tuple[bytes | None, tuple[bytes, ...], bytes | None]:
-        """What Spark keeps."""
+        """The state that Spark stores."""
         return self.head.value, tuple(self.newer.values), self.base.value
 
     @content.setter
@@ -79,7 +79,7 @@ class Bucket:
 
 
 def batch(random: np.random.Generator, number: int, size: int) -> Entries:
-    """Records of random keys and times; offsets go on from batch to batch."""
+    """Records with random keys and times; offsets continue from batch to batch."""
     keys = random.integers(0, _KEYS, size).astype(np.uint64)
     return Entries(
         keys * np.uint64(2**50 + 1),
@@ -98,7 +98,7 @@ def same(left: Entries, right: Entries) -> bool:
     return rows(left) == rows(right)
 
 
-def test_it_is_as_one_value_and_writes_much_less() -> None:
+def test_the_state_equals_a_single_value_and_writes_much_less() -> None:
     random, bucket, whole = np.random.default_rng(1), Bucket(), Entries.empty()
     written = 0
     for number in range(150):
@@ -111,15 +111,15 @@ def test_it_is_as_one_value_and_writes_much_less() -> None:
         assert bucket.keys == len(whole)
         written += len(whole.pack())
     assert bucket.newer.written + bucket.base.written < written / 4
-    assert bucket.base.read == bucket.newer.read == 0  # what the worker has written itself it has
+    assert bucket.base.read == bucket.newer.read == 0  # the worker has cached what it wrote itself
 
 
-def test_a_task_that_runs_again_does_the_same_with_any_cache() -> None:
+def test_a_repeated_task_has_the_same_effect_with_any_cache() -> None:
     random, bucket = np.random.default_rng(2), Bucket()
     for number in range(40):
         records = batch(random, number, 100)
         before = bucket.content
-        bucket.advance(batch(random, number, 100))  # a run whose state Spark threw away
+        bucket.advance(batch(random, number, 100))  # a run whose state Spark discarded
         bucket.content = before
         again = Bucket()
         again.content = before
@@ -131,8 +131,8 @@ def test_a_task_that_runs_again_does_the_same_with_any_cache() -> None:
 
 
 @pytest.mark.parametrize("floor", [0, 1])
-def test_a_key_is_known_until_its_row_is_gone(floor: int) -> None:
-    """Then its old record is not deleted any more, and an older record is as good as a new key's."""
+def test_a_key_is_known_while_its_row_exists(floor: int) -> None:
+    """Afterwards its old record is no longer deleted, and an older record counts like that of a new key."""
     random, bucket = np.random.default_rng(3), Bucket()
     first = replace(batch(random, 0, 1), tombstone=np.array([False]))
     bucket.advance(first)
@@ -143,7 +143,7 @@ def test_a_key_is_known_until_its_row_is_gone(floor: int) -> None:
     assert result.deleted.offset.tolist() == ([] if floor else [1])
 
 
-def test_keys_whose_rows_are_gone_go_when_the_base_is_written() -> None:
+def test_keys_without_rows_are_forgotten_when_the_base_is_rewritten() -> None:
     random, bucket = np.random.default_rng(4), Bucket()
     for number in range(60):
         bucket.floors = (max(0, (number - 10) * 100),)
@@ -153,7 +153,7 @@ def test_keys_whose_rows_are_gone_go_when_the_base_is_written() -> None:
     assert bucket.keys < _KEYS
 
 
-def test_the_cache_keeps_what_was_used_last() -> None:
+def test_the_cache_keeps_the_most_recently_used_entries() -> None:
     cache = EntriesCache(25)
     bases = {name: batch(np.random.default_rng(5), 0, 10) for name in (b"a", b"b", b"c")}
     cache.put(b"a", bases[b"a"])

@@ -1,4 +1,4 @@
-"""What is sent of a batch, in which order, and what is not."""
+"""What is sent for a batch, and in which order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOW_S = 1_700_000_000.0
 
 @dataclass
 class Frame:
-    """A batch's result."""
+    """The result of a batch."""
 
     rows: list[tuple[int, list[int], list[int], int, int, int]]
 
@@ -38,9 +38,9 @@ class Frame:
 
 @dataclass
 class World:
-    """Where a delivery takes place: everything that it says, in its order."""
+    """The surroundings of a delivery, which record everything it does in order."""
 
-    said: list[object] = field(default_factory=list)
+    sent: list[object] = field(default_factory=list)
     reports: list[VersionReport] = field(default_factory=list)
     records: list[CoordinatorRecord] = field(default_factory=list)
     offsets: dict[int, dict[int, int]] = field(default_factory=dict)
@@ -59,13 +59,13 @@ class World:
     def send_events(self, events: Mapping[int, Events]) -> None:
         if self.faults:
             raise self.faults.pop()
-        self.said.extend(
+        self.sent.extend(
             (partition, each.version, each.offsets.tolist(), each.deleted.tolist())
             for partition, each in events.items()
         )
 
     def send_ends(self, ends: Mapping[int, VersionEnd]) -> None:
-        self.said.append(dict(ends))
+        self.sent.append(dict(ends))
 
     def delivery(self, generation: Generation, record: CoordinatorRecord | None = None) -> Delivery:
         return Delivery(
@@ -96,29 +96,29 @@ _ROWS: tuple[Any, ...] = (
 _EVENTS = [(0, 100, [6], [True]), (1, 100, [4, 5, 9, 2], [False, False, False, True])]
 
 
-def test_events_go_before_the_end_and_the_end_before_the_record() -> None:
+def test_events_are_sent_before_the_end_and_the_end_before_the_record() -> None:
     world = World(offsets={0: {0: 8, 1: 10}})
     deliver(world.delivery(_GENERATION), 0, *_ROWS)
     at_ms = int(_NOW_S * 1000)
     ends = {
         0: VersionEnd(100, 5, 8, at_ms),
         1: VersionEnd(100, 0, 10, at_ms),
-        2: VersionEnd(100, 0, 0, at_ms),  # a partition that the input has not yet
+        2: VersionEnd(100, 0, 0, at_ms),  # a partition that the input does not have yet
     }
-    assert world.said == [*_EVENTS, ends]
+    assert world.sent == [*_EVENTS, ends]
     (record,) = world.records
     assert (record.version, record.at_ms, record.keys) == (100, at_ms, 3)
     assert world.reports == [VersionReport(100, 7, 1, 5, 3, held_back=False, lag=7)]
 
 
-def test_a_batch_that_is_sent_again_is_the_same_and_counts_once() -> None:
+def test_a_repeated_batch_is_identical_and_counts_once() -> None:
     world = World(offsets={0: {0: 8, 1: 10}, 1: {0: 8, 1: 11}})
     deliver(world.delivery(_GENERATION), 0, *_ROWS)
-    first, world.said = world.said, []
-    # Killed after the record was written, before Spark's commit; the rows come in another order.
+    first, world.sent = world.sent, []
+    # Killed after the record was written, before Spark's commit; the rows are in another order.
     again = world.delivery(_GENERATION, world.records[-1])
     deliver(again, 0, *reversed(_ROWS))
-    assert world.said == first
+    assert world.sent == first
     assert world.records[-1].keys == 3
     assert world.records[-1].details["unread"] == "1"
     deliver(again, 1, (COUNTS, [], [], 1, 1, 1))
@@ -126,7 +126,7 @@ def test_a_batch_that_is_sent_again_is_the_same_and_counts_once() -> None:
     assert world.records[-1].details["unread"] == "2"
 
 
-def test_no_end_where_events_were_not_taken_or_another_may_hold_the_lock() -> None:
+def test_no_end_is_sent_if_events_failed_or_the_lock_may_be_lost() -> None:
     world = World(offsets={0: {0: 8, 1: 10}}, faults=[SourceError("Kafka is away")])
     delivery = world.delivery(_GENERATION)
     with pytest.raises(SourceError):
@@ -138,21 +138,21 @@ def test_no_end_where_events_were_not_taken_or_another_may_hold_the_lock() -> No
     delivery.close()
     with pytest.raises(ConflictError):
         deliver(delivery, 0, *_ROWS)
-    assert (world.said, world.records) == ([], [])
+    assert (world.sent, world.records) == ([], [])
 
 
-def test_ends_are_held_back_until_all_that_was_there_at_a_rebuild_is_passed() -> None:
+def test_ends_are_held_back_until_a_rebuild_has_caught_up() -> None:
     ends = {0: {0: 4, 1: 10}, 1: {0: 8, 1: 10}, 2: {0: 8, 1: 12}}
     world = World(offsets=ends)
     before = CoordinatorRecord(1, 100, version=120, at_ms=5, keys=50, details={"sent": "129", "unread": "9"})
     delivery = world.delivery(Generation(2, 130, "spark", 2, 8, "folder", until={0: 8, 1: 11}), before)
     for batch in range(3):
         deliver(delivery, batch, (COUNTS, [], [], 2, 1, 1))
-    # Queries see what the former generation ended last, until then.
+    # Until then, queries see the last version of the previous generation.
     assert [record.version for record in world.records] == [120, 120, 132]
     assert [record.keys for record in world.records] == [1, 2, 3]
     assert [record.details["unread"] for record in world.records] == ["1", "2", "3"]
-    (sent,) = world.said
+    (sent,) = world.sent
     assert isinstance(sent, dict)
     assert {end.version for end in sent.values()} == {132}
     assert [each.held_back for each in world.reports] == [True, True, False]

@@ -1,4 +1,4 @@
-"""How Spark's Kafka source reads a table's input."""
+"""Options of Spark's Kafka source for a table's input topic."""
 
 from __future__ import annotations
 
