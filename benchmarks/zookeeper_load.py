@@ -164,7 +164,7 @@ class Reader:
     def tick(self, tables: frozenset[TableName]) -> int:
         """Look as the hook does each second; returns how many of the tables are paused."""
         self.followed.session()
-        return len(self.followed.look(tables).states)
+        return len(self.followed.read(tables).states)
 
 
 class Fleet:

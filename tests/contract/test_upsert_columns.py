@@ -50,7 +50,7 @@ def test_what_pinot_wrote_is_found_and_what_is_written_there_pinot_reads(child: 
 
     with pytest.raises(UnsupportedError, match="compression 1"):
         map_column(folder, "packed", mode="r")
-    with pytest.raises(UnsupportedError, match="coded is stored in another way"):
+    with pytest.raises(UnsupportedError, match="coded is stored in an unsupported format"):
         map_column(folder, "coded", mode="r")
-    with pytest.raises(DataError, match="no plain column none"):
+    with pytest.raises(DataError, match="no raw column none"):
         map_column(folder, "none", mode="r")

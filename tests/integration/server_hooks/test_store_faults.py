@@ -87,8 +87,8 @@ def test_the_committer_is_killed_while_its_upload_goes_on(
     (segment,) = _without(table)
 
     def committer() -> str | None:
-        told = f"{segment}: the upload continues after the commit"
-        return next((role for role in ("hosted_1", "hosted_2") if told in pinot.logs(role, 1000)), None)
+        logged = f"{segment}: not uploaded within "
+        return next((role for role in ("hosted_1", "hosted_2") if logged in pinot.logs(role, 1000)), None)
 
     role = wait_for(committer, "the committer to go on", _TIMEOUT_S)
     assert role is not None

@@ -14,7 +14,7 @@ from controller_client.helix.table_config import table_config_path
 from controller_client.models import TableConfig
 from controller_client.upsert.creating import check_hooks
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from server_hooks.dependents import held_partitions, upsert_tables
+from server_hooks.dependents import paused_partitions, upsert_tables
 from tests.unit.memory_zookeeper import CLUSTER, MemoryZooKeeper, memory_store
 
 SERVER, OTHER, BROKER = "Server_a_1", "Server_b_1", "Broker_a_1"
@@ -75,11 +75,11 @@ def test_partitions_that_are_held_of_a_servers_tables() -> None:
     _add_table(store, zookeeper, _config("two", "x"), (SERVER, OTHER), ("4", "0"))
     _add_table(store, zookeeper, _config("free", "x"), (SERVER,))
     _add_table(store, zookeeper, _config("elsewhere", "x"), (OTHER,), ("1",))
-    assert held_partitions(store, SERVER) == (
-        "the paused partition 3 of the table one",
-        "the paused partitions 0, 4 of the table two",
+    assert paused_partitions(store, SERVER) == (
+        "the paused partition 3 of table one",
+        "the paused partitions 0, 4 of table two",
     )
-    assert held_partitions(store, BROKER) == ()
+    assert paused_partitions(store, BROKER) == ()
 
 
 def test_upsert_tables_that_a_server_has_or_may_get() -> None:

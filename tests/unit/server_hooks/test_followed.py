@@ -46,7 +46,7 @@ class World:
     def tick(self) -> dict[TableName, frozenset[int]]:
         """As of the hook: its session, and what is paused."""
         self.followed.session()
-        states = self.followed.look(TABLES).states
+        states = self.followed.read(TABLES).states
         return {table: state.flags.paused_partitions for table, state in states.items()}
 
     def reads_of(self, work: Callable[[], object]) -> dict[str, int]:

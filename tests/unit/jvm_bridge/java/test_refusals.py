@@ -10,11 +10,11 @@ from jvm_bridge.java import CompileError
 def test_a_source_that_does_not_compile_is_a_version_that_is_not_supported() -> None:
     with (
         pytest.raises(UnsupportedError) as refused,
-        changing("partitions cannot be held in this version of Pinot", remedy="do without"),
+        changing("partitions cannot be paused in this version of Pinot", remedy="run without the hook"),
     ):
         raise CompileError("PauseLimiter.java:4: package x does not exist")
     assert str(refused.value).splitlines() == [
-        "partitions cannot be held in this version of Pinot: PauseLimiter.java:4: package x does not exist",
+        "partitions cannot be paused in this version of Pinot: PauseLimiter.java:4: package x does not exist",
         "  Expected: Pinot 0.11",
-        "  What to do: do without",
+        "  What to do: run without the hook",
     ]

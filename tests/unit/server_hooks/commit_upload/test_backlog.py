@@ -102,7 +102,7 @@ def test_only_what_the_caller_has_seen_is_changed_and_only_as_the_table_says(
 ) -> None:
     backlog.add(tar(1, clock), UploadState.UPLOADED)
     seen = the_only(backlog, UploadState.UPLOADED)
-    with pytest.raises(ValueError, match="cannot become uploading"):
+    with pytest.raises(ValueError, match="cannot change from uploaded to uploading"):
         backlog.change(seen, UploadState.UPLOADING)
     assert backlog.change(seen, UploadState.REGISTERED) is not None
     assert backlog.change(seen, UploadState.WAITING) is None
@@ -116,22 +116,22 @@ def test_the_oldest_are_given_up_until_the_rest_fits_and_what_a_thread_uploads_s
     for number, state in enumerate(states):
         backlog.add(tar(number, clock, 40), state)
         clock.advance(1.0)
-    given_up = backlog.over_bounds()
+    given_up = backlog.give_up_excess()
     assert [(each.tar.segment, each.state) for each in given_up] == [
         ("t__0__1__x", UploadState.WAITING),
         ("t__0__2__x", UploadState.UPLOADED),
     ]
     assert backlog.bytes == 80
-    assert backlog.over_bounds() == []
+    assert backlog.give_up_excess() == []
 
 
 def test_what_is_too_old_is_given_up(backlog: Backlog, clock: FakeClock) -> None:
     backlog.add(tar(1, clock), UploadState.WAITING)
     clock.advance(3599.0)
-    assert backlog.over_bounds() == []
+    assert backlog.give_up_excess() == []
     backlog.add(tar(2, clock), UploadState.WAITING)
     clock.advance(2.0)
-    assert [each.tar.segment for each in backlog.over_bounds()] == ["t__0__1__x"]
+    assert [each.tar.segment for each in backlog.give_up_excess()] == ["t__0__1__x"]
 
 
 def test_tars_make_room_before_the_disk_is_full(backlog: Backlog, clock: FakeClock, disk: Disk) -> None:
@@ -139,7 +139,7 @@ def test_tars_make_room_before_the_disk_is_full(backlog: Backlog, clock: FakeClo
         backlog.add(tar(number, clock), UploadState.WAITING)
         clock.advance(1.0)
     disk.free = 35
-    assert [each.tar.segment for each in backlog.over_bounds()] == ["t__0__0__x", "t__0__1__x"]
+    assert [each.tar.segment for each in backlog.give_up_excess()] == ["t__0__0__x", "t__0__1__x"]
 
 
 def test_each_change_of_level_is_logged_once(
@@ -148,17 +148,17 @@ def test_each_change_of_level_is_logged_once(
     caplog.set_level(logging.INFO)
     for number in range(30):
         backlog.add(tar(number, clock), UploadState.WAITING)
-        backlog.over_bounds()
+        backlog.give_up_excess()
         clock.advance(1.0)
     assert backlog.level is BacklogLevel.OVERFLOWING
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
-    assert "No row is lost" in caplog.text
+    assert "No rows are lost" in caplog.text
     clock.advance(100.0)
     for entry in backlog.due(UploadState.WAITING):
         backlog.change(entry, UploadState.NOT_NEEDED)
     assert not backlog.segments
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "INFO"]
-    assert "20 segments were left to the repair" in caplog.text
+    assert "20 segments left to `pinotctl deepstore repair`" in caplog.text
 
 
 class BacklogMachine(RuleBasedStateMachine):
@@ -206,7 +206,7 @@ class BacklogMachine(RuleBasedStateMachine):
 
     @rule()
     def bound(self) -> None:
-        given_up = self.backlog.over_bounds()
+        given_up = self.backlog.give_up_excess()
         for each in given_up:
             assert each.state is not UploadState.UPLOADING
             assert self.model.pop(each.tar.file) == each
@@ -234,6 +234,6 @@ def test_nothing_is_given_up_that_fits(sizes: list[int]) -> None:
     for number, size in enumerate(sizes):
         backlog.add(tar(number, clock, size), UploadState.WAITING)
         clock.advance(1.0)
-    given_up = backlog.over_bounds()
+    given_up = backlog.give_up_excess()
     if given_up:
         assert backlog.bytes + given_up[-1].tar.size_bytes > LIMITS.max_bytes

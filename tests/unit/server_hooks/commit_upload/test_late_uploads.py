@@ -41,7 +41,7 @@ class Server:
             store,
             records,
             self.counts,
-            home_uri="s3://b/data/",
+            final_base_uri="s3://b/data/",
             pool=InlineExecutor(),
         )
 

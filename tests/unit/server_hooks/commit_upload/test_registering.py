@@ -8,7 +8,13 @@ import pytest
 
 from controller_client.common.names import TableName
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
-from server_hooks.commit_upload.registering import LateUpload, Registered, bring_home, is_needed, register
+from server_hooks.commit_upload.registering import (
+    LateUpload,
+    Registered,
+    is_needed,
+    move_to_final_uri,
+    register,
+)
 from tests.unit.controller_client.deepstore.samples import crc_of
 from tests.unit.memory_zookeeper import memory_store
 from tests.unit.server_hooks.commit_upload.fake_store import FakeStore
@@ -104,10 +110,10 @@ def test_a_late_upload_is_moved_to_where_it_belongs_if_the_segment_is_to_have_it
     store.taken[FIRST] = b"late"
     late = replace(LATE, uri=FIRST)
     moved = outcome is Registered.DONE
-    found = bring_home(records, store, late, _content_of)
+    found = move_to_final_uri(records, store, late, _content_of)
     assert found == (LATE if moved else late, outcome)
     assert store.taken == {found[0].uri: b"late"}
-    assert bring_home(records, store, found[0], _content_of) == found
+    assert move_to_final_uri(records, store, found[0], _content_of) == found
     assert is_needed(records, late) == (outcome in (Registered.DONE, Registered.NOT_YET))
 
 
@@ -122,7 +128,7 @@ def test_another_object_that_lies_there_already_stays_and_nothing_is_registered(
     records.create(path, ZNRecord(NAME, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)}))
     store.taken.update({HOME: b"of a repair", FIRST: b"late"})
     late = replace(LATE, uri=FIRST)
-    assert bring_home(records, store, late, _content_of) == (late, Registered.TAKEN)
+    assert move_to_final_uri(records, store, late, _content_of) == (late, Registered.TAKEN)
     assert store.taken == {HOME: b"of a repair", FIRST: b"late"}
     assert _url(records, path) is None
 
@@ -134,6 +140,6 @@ def test_an_object_of_the_same_content_that_lies_there_already_is_the_upload() -
     path = segment_path(TableName("t_REALTIME"), NAME)
     records.create(path, ZNRecord(NAME, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)}))
     store.taken.update({HOME: b"moved before", FIRST: b"late"})
-    found = bring_home(records, store, replace(LATE, uri=FIRST), {HOME: CRC}.get)
+    found = move_to_final_uri(records, store, replace(LATE, uri=FIRST), {HOME: CRC}.get)
     assert found == (LATE, Registered.DONE)
     assert store.taken == {HOME: b"moved before"}

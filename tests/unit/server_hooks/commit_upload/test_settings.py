@@ -16,7 +16,7 @@ OURS = "pinotPlugins.commitUpload"
 def test_the_defaults_are_those_of_the_docs() -> None:
     found = CommitUploadSettings.of(BASE)
     assert found is not None
-    assert (found.wait_s, found.limits, found.home_uri) == (5.0, BacklogLimits(), "s3://b/commits")
+    assert (found.wait_s, found.limits, found.final_base_uri) == (5.0, BacklogLimits(), "s3://b/commits")
     assert str(found.folder) == "/data/pythonCommitUploads"
     assert found.limits == BacklogLimits(10 * 1024**3, 86_400.0, 2 * 1024**3)
 
@@ -33,7 +33,7 @@ def test_what_is_set_counts() -> None:
         }
     )
     assert found is not None
-    assert (found.wait_s, found.home_uri) == (1.5, "s3://b/segments")
+    assert (found.wait_s, found.final_base_uri) == (1.5, "s3://b/segments")
     assert (found.limits.max_bytes, found.limits.max_age_s, found.limits.min_free_bytes) == (1000, 60.0, 0)
 
 

@@ -284,5 +284,5 @@ def test_a_commit_of_a_server_that_stops_leaves_its_tar_to_the_next_start(
     assert not uploads.upload(tar, "t", NAME, FIRST)
     assert _entry(backlog, UploadState.WAITING).uri == FIRST
     assert counts.get(Outcome.FAILED) == 0
-    (left,) = KeptTars(tmp_path / "kept", "s3://b/c").left()
+    (left,) = KeptTars(tmp_path / "kept", "s3://b/c").leftovers()
     assert left.segment == NAME

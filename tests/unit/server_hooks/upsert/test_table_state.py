@@ -58,7 +58,7 @@ class MemoryPart:
                 place[:] = earlier(place, np.array([version]))
         return rows >= 0
 
-    def take_over(
+    def copy_versions(
         self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
     ) -> None:
         raise AssertionError("a consuming segment follows no other copy")

@@ -80,15 +80,15 @@ def test_what_was_whole_before_a_cut_stays_and_the_topic_gives_the_rest(
 
 @given(
     file_bytes=st.integers(1, 900),
-    place_bytes=st.integers(1, 300),
+    index_bytes=st.integers(1, 300),
     since=st.integers(0, 40),
     row=st.integers(0, 45),
 )
 def test_messages_are_read_from_an_offset_on_and_none_about_a_row_is_left_out(
-    file_bytes: int, place_bytes: int, since: int, row: int
+    file_bytes: int, index_bytes: int, since: int, row: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
-        log = UpdatesLog(Path(name), file_bytes=file_bytes, place_bytes=place_bytes)
+        log = UpdatesLog(Path(name), file_bytes=file_bytes, index_bytes=index_bytes)
         _write(log, _MESSAGES, 3)
         assert _read(log, since) == [offset for offset, _, _ in _MESSAGES if offset >= since]
         about = {
