@@ -86,7 +86,7 @@ class _Options:
 
         def make() -> Any:
             if asked is not None:
-                self._java.cut(TABLE, contexts, asked)
+                self._java.filterRows(TABLE, contexts, asked)
             return jpype.JClass(f"{_PLANS}.FilterPlanNode")(context, query).run()
 
         return make
