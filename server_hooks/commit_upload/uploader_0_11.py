@@ -12,9 +12,9 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
+from jvm_bridge.patched_classes import PatchedClasses, patching
 from server_hooks.commit_upload.uploads import Upload
 
 __all__ = ["install"]
@@ -37,14 +37,14 @@ def install(store_uri: str, upload: Upload) -> None:
         UnsupportedError: This Pinot is built differently, or has already loaded the class.
         SetupError: This Java has no compiler.
     """
-    with changing(
+    with patching(
         "the hook commit-upload cannot intercept uploads in this version of Pinot",
         remedy="run the server without the hook commit-upload",
     ):
         load_java(JavaSources.of("server_hooks", _PACKAGE))
         uploader = _Uploader(store_uri.rstrip("/"), upload)
         jpype.JClass(_UPLOADER).install(jpype.JObject(uploader, jpype.JClass(_INTERFACE)))
-        classes = ChangedClasses(_INTERFACE)
+        classes = PatchedClasses(_INTERFACE)
         changed = classes.get(_CLASS)
         changed.getDeclaredMethod("uploadSegment").setBody(f"{{ return {_UPLOADER}.upload($1, $2); }}")
         classes.load(changed)

@@ -12,9 +12,9 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
+from jvm_bridge.patched_classes import PatchedClasses, patching
 
 __all__ = ["ConsumerLimiters"]
 
@@ -41,13 +41,13 @@ class ConsumerLimiters:
     """
 
     def __init__(self, on_batch: Callable[[str], bool]) -> None:
-        with changing(
+        with patching(
             "the hook partition-pause cannot pause partitions in this version of Pinot",
             remedy="run the server without the hook partition-pause",
         ):
             load_java(JavaSources.of("server_hooks", _PACKAGE))
             # First: reflection on a class that refers to the limiter would load the class to be patched.
-            classes = ChangedClasses("org.apache.pinot.spi.stream.StreamConfig")
+            classes = PatchedClasses("org.apache.pinot.spi.stream.StreamConfig")
             manager = classes.get(_MANAGER)
             manager.getDeclaredMethod("createRateLimiter").insertAfter(f"$_ = {_LIMITER}.before($_);")
             classes.load(manager)

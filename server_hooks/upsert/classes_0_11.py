@@ -27,7 +27,7 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.changed_classes import ChangedClasses, changing
+from jvm_bridge.patched_classes import PatchedClasses, patching
 from server_hooks.upsert.java_0_11 import PACKAGE, load
 from server_hooks.upsert.server_events import EVENTS, Listener, listen
 from server_hooks.upsert.server_events import PACKAGE as SHARED
@@ -61,13 +61,13 @@ def install(listener: Listener) -> None:
     Raises:
         UnsupportedError: This Pinot is built differently, or has already loaded a class.
     """
-    with changing(
+    with patching(
         "the hook upsert cannot serve upsert tables in this version of Pinot",
         remedy="run the server without the hook upsert, or check whether another hook uses these classes",
     ):
         load()
         listen(listener)
-        classes = ChangedClasses("org.apache.pinot.spi.stream.MessageBatch")
+        classes = PatchedClasses("org.apache.pinot.spi.stream.MessageBatch")
         kept = classes.get(_KEPT_COLUMNS)
         _method(kept, "isValidTimeColumnWithGranularityName").insertBefore(
             f"if ({SHARED}.SystemColumns.contains($1)) {{ return true; }}"

@@ -21,7 +21,7 @@ Queries do not call Python: Pinot calls ``VersionFilters.java``.
 
 from __future__ import annotations
 
-from jvm_bridge.changed_classes import ChangedClasses, changing
+from jvm_bridge.patched_classes import PatchedClasses, patching
 from server_hooks.upsert.java_0_11 import PACKAGE, load
 
 __all__ = ["install_filters"]
@@ -41,12 +41,12 @@ def install_filters() -> None:
     Raises:
         UnsupportedError: This Pinot is built differently, or has already loaded the class.
     """
-    with changing(
+    with patching(
         "the hook upsert cannot filter queries in this version of Pinot",
         remedy="run the server without the hook upsert, or check whether another hook uses these classes",
     ):
         load()
-        classes = ChangedClasses(f"{_PLAN}.PlanNode")
+        classes = PatchedClasses(f"{_PLAN}.PlanNode")
         filters = classes.get(f"{_PLAN}.FilterPlanNode")
         filters.getDeclaredMethod("constructPhysicalOperator").insertBefore(_FILTER)
         classes.load(filters)

@@ -22,9 +22,9 @@ from typing import Any
 import jpype
 
 from controller_client.upsert.visibility import visible_at
-from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
+from jvm_bridge.patched_classes import PatchedClasses, patching
 from server_hooks.upsert_query.refusal_text import refusal_text
 from server_hooks.upsert_query.routed import PACKAGE as SHARED
 
@@ -88,9 +88,9 @@ def change_routing() -> None:
         UnsupportedError: This Pinot is built differently, or has already loaded the class.
         SetupError: This Java has no compiler.
     """
-    with _changing():
+    with _patching():
         load_java(JavaSources.of("server_hooks", _PACKAGE, SHARED))
-        classes = ChangedClasses(_REWRITER)
+        classes = PatchedClasses(_REWRITER)
         routing = classes.get(_ROUTING)
         routing.getDeclaredMethod("getRoutingTable").insertAfter(f"$_ = {_WHOLE}.whole($0, $1, $_);")
         classes.load(routing)
@@ -109,9 +109,9 @@ def install(
     Raises:
         UnsupportedError: This Pinot is built differently, or has already loaded a class.
     """
-    with _changing():
+    with _patching():
         jpype.JClass(_QUERIES).install(jpype.JObject(_Policy(version_of, check), jpype.JClass(_POLICY)))
-        classes = ChangedClasses(_REWRITER)
+        classes = PatchedClasses(_REWRITER)
         delegate = classes.get(_DELEGATE)
         handle = delegate.getDeclaredMethod("handleRequest")
         handle.insertAfter(f"$_ = {_QUERIES}.answered($_);")
@@ -123,8 +123,8 @@ def install(
             classes.load(each)
 
 
-def _changing() -> AbstractContextManager[None]:
-    return changing(
+def _patching() -> AbstractContextManager[None]:
+    return patching(
         "the hook upsert cannot rewrite queries in this version of Pinot",
         remedy="run the broker without the hook upsert, and query upsert tables through the Python client",
     )

@@ -415,7 +415,7 @@ def test_rows_that_are_dropped_are_converted_as_pinot_does(child: SegmentChild, 
         "all is well": ("1,{},2020-01-01 00:00:00,y", None),
         "no values": (",,,y", None),
         "no number": ("one,{},2020-01-01 00:00:00,y", "among the digits"),
-        "no time": ("1,{},noon,y", "column t of a row that is dropped"),
+        "no time": ("1,{},noon,y", "column t of a dropped row"),
     }
     for text, reason in rows.values():
         path.write_text(f"i,j,t,drop\n2,{{}},2020-01-02 00:00:00,n\n{text}\n")

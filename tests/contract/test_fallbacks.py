@@ -24,8 +24,8 @@ SCHEMA = schema_of(
 
 CSV_CASES = {
     "byte-order mark": ("\ufeffs,i\na,1\n", None),
-    "quote inside a field": ('s,i\na"b,1\n', "quote inside a field"),
-    "spaces before a quote": ('s,i\n "a",1\n', "quote inside a field"),
+    "quote inside a field": ('s,i\na"b,1\n', "a quote inside an unquoted field"),
+    "spaces before a quote": ('s,i\n "a",1\n', "a quote inside an unquoted field"),
     "fewer fields": ("s,i\na\nb,2\n", "Expected 2 columns"),
     "more fields": ("s,i\na,1,x\nb,2\n", "Expected 2 columns"),
     "more fields without a value": ("s,i\na,1,\nb,2,,\n", "Expected 2 columns"),

@@ -105,7 +105,7 @@ def _end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert process.returncode == 0, log
     found: dict[str, Any] = json.loads(output)  # nothing else was written there
     assert "warning" not in log.lower(), log
-    return {**found, "compiled": "compiled a.b" in log, "damaged": "is damaged" in log}
+    return {**found, "compiled": "compiled a.b" in log, "damaged": "is corrupt" in log}
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ def test_bytes_of_another_encoding(child: SegmentChild, source_dir: Path, name: 
     )
     path.write_bytes(text.encode("utf-16"))
     kind, message = refused_alike(child, path)
-    assert (kind, f"{name} begins with the byte-order mark of UTF-16" in message) == (
+    assert (kind, f"{name} starts with the byte-order mark of UTF-16" in message) == (
         "UnreadableFileError",
         True,
     )
@@ -111,7 +111,10 @@ def test_an_empty_gzip_file(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "a.csv.gz"
     path.touch()
     kind, message = refused_alike(child, path)
-    assert (kind, "a.csv.gz is empty: gzip data has a header" in message) == ("UnreadableFileError", True)
+    assert (kind, "a.csv.gz is empty: gzip data always has a header" in message) == (
+        "UnreadableFileError",
+        True,
+    )
 
 
 # --- columns ------------------------------------------------------------------------------------------------

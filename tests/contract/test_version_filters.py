@@ -251,7 +251,9 @@ def test_a_version_that_is_not_complete_here_is_refused(tmp_path: Path, home: di
         assert model.asked(2) == [0, 1, 2]
         assert model.asked(1) == [0, 1]
         refused = model.asked(3, "a > 1")
-        assert "this server is complete up to version 2 of u_REALTIME, but the query needs version 3" in refused
+        assert (
+            "this server is complete up to version 2 of u_REALTIME, but the query needs version 3" in refused
+        )
 
         assert model.counters()["queriesRefused"] == 1
         model.complete(3)

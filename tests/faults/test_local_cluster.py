@@ -98,7 +98,7 @@ def test_a_whole_life(cluster: Cluster) -> None:
     # Again: nothing happens.
     code, _, errors = cluster.run("up")
     assert (code, cluster.pids()) == (0, first)
-    assert "runs already" in errors
+    assert "is already running" in errors
 
     code, output, _ = cluster.run("status", "--output", "json")
     roles = json.loads(output)

@@ -76,7 +76,7 @@ def test_starts_that_fail(make_broker: MakeBroker, tmp_path: Path) -> None:
             None,
         ),
         (
-            "the hook not-for-brokers failed when it was made",
+            "the hook not-for-brokers failed while it was created",
             1,
             {"environment": with_path(tmp_path), "options": ("--hook=not-for-brokers",)},
             None,

@@ -92,7 +92,7 @@ def test_a_jar_that_the_mirror_lacks_is_named(tmp_path: Path, mirror: Mirror) ->
     process = fetcher(tmp_path, mirror)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert "SetupError: g:j3:1 cannot be fetched: it has no such jar" in errors
+    assert "SetupError: g:j3:1 cannot be fetched: the repository does not have it" in errors
     assert mirror.url in errors
     assert not list((tmp_path / "cache" / "sets").glob("*"))
 

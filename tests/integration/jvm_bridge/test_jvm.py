@@ -106,7 +106,7 @@ def test_a_jvm_of_somebody_else_without_pinot_is_refused() -> None:
         """
     )
     assert process.returncode == 1
-    assert "SetupError: A JVM without Pinot's jars runs in this process already" in process.stderr
+    assert "SetupError: This process already has a JVM, without Pinot's jars" in process.stderr
 
 
 def test_a_heap_that_the_jvm_refuses_is_an_error() -> None:

@@ -109,7 +109,7 @@ def test_a_server_starts_without_hooks_that_nothing_needs_and_not_with_a_table_t
     wait_for(lambda: last in server.log, "its last line of the start")
     for hook in ("partition-pause", "upsert"):
         assert f"hook {hook} failed before the start" in server.log
-    assert "the role starts without it, since nothing depends on it now" in server.log
+    assert "the role starts without it, because nothing depends on it now" in server.log
     assert "`pinotctl consumption pause --partition` is rejected for tables on this server." in server.log
 
     # Requests that would need the hook later are rejected.

@@ -183,7 +183,7 @@ def test_it_is_seen_as_a_stock_server_is_though_its_hooks_fail(twins: Twins) -> 
     log = hosted.log
     for text in ("before the start", "after the start", "in a thread", "made wrongly", "NoSuchName"):
         assert text in log
-    assert "hook raises failed before the start; the server goes on" in log
+    assert "hook raises failed before the start; the server continues" in log
     assert "hush" not in log
     assert re.search(r"pinot\.server\.storage\.factory\.other\.secretkey\W+(value: )?\*\*\*", log.lower())
 
@@ -225,7 +225,7 @@ def test_no_query_fails_while_it_drains_and_a_killed_one_comes_back(twins: Twins
     assert set(seen) == {_ROWS}
     assert "Finished draining queries" in hosted.log
     assert "Finish shutting down Pinot server" in hosted.log
-    assert "hook raises failed before the stop; the server goes on" in hosted.log
+    assert "hook raises failed before the stop; the server continues" in hosted.log
 
     hosted.signal(signal.SIGKILL)
     assert hosted.wait_end() == -signal.SIGKILL

@@ -31,7 +31,7 @@ def test_the_usual_ports_never_meet(servers: int) -> None:
 
 
 def test_two_roles_on_one_port() -> None:
-    with pytest.raises(ConfigError, match="broker and controller would both have port 9000"):
+    with pytest.raises(ConfigError, match="broker and controller would both use port 9000"):
         replace(ClusterPorts.usual(), broker=9000)
 
 

@@ -82,7 +82,7 @@ def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
     assert counts == {"bad": 3, "none": 1, "good": 0, UNCAUGHT: 0}
     for text in ("made wrongly", "one", "two", "three"):
         assert text in caplog.text
-    assert "hook bad failed before the start; the server goes on" in caplog.messages
+    assert "hook bad failed before the start; the server continues" in caplog.messages
     assert "Traceback" in caplog.text
 
 
@@ -101,7 +101,7 @@ def test_a_thread_of_a_hook_that_ends_by_an_error_is_counted(
         thread.start()
         thread.join()
     assert errors.count(UNCAUGHT) == 2
-    assert caplog.messages == ["thread worker of a hook has ended"] * 2
+    assert caplog.messages == ["thread worker of a hook ended with an exception"] * 2
     assert "deep in a thread" in caplog.text
 
 
@@ -143,7 +143,7 @@ def test_a_role_that_needs_its_hooks_does_not_start_without_them() -> None:
     def cannot_be_made() -> ServerHook:
         raise ImportError("no such module")
 
-    with pytest.raises(SetupError, match="bad failed when it was made: no such module"):
+    with pytest.raises(SetupError, match="bad failed while it was created: no such module"):
         HookRunner({"bad": cannot_be_made}, HookErrors("broker"), needed=True)
     calls: list[str] = []
     fails: dict[str, BaseException] = {"before_start": SystemExit("other version"), "started": ValueError()}
@@ -198,7 +198,7 @@ def test_a_role_does_not_start_without_a_hook_that_something_depends_on(method: 
     assert "the table t4 and 2 more" in text
     assert "Expected: Pinot 1.5" in text
     assert "Where: Server_a_1, a/class" in text
-    assert "What to do: fix what it says, or drop the table" in text
+    assert "What to do: fix the reported problem, or drop the table" in text
     assert refused.value.__cause__ is UNSUPPORTED
     assert refused.value.exit_code == 1
 
@@ -224,14 +224,15 @@ def test_a_role_starts_without_a_hook_that_nothing_depends_on_and_says_so(
     assert {"good before_start", "good started", "good stopping"} <= set(calls)
     (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert (
-        "the role starts without it, since nothing depends on it now. Tables are refused." in warning.message
+        "the role starts without it, because nothing depends on it now. Tables are refused."
+        in warning.message
     )
 
 
 def test_a_role_does_not_start_where_it_is_not_known_what_depends_on_a_hook() -> None:
     away = UnreachableError("ZooKeeper does not answer")
     runner = HookRunner({"needed": lambda: Needed([], {"before_start": UNSUPPORTED}, away)}, HookErrors())
-    with pytest.raises(SetupError, match="what needs it is not known: ZooKeeper does not answer"):
+    with pytest.raises(SetupError, match="cannot find out what needs it: ZooKeeper does not answer"):
         runner.before_start(view(runner.errors))
 
 

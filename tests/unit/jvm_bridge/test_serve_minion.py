@@ -49,7 +49,7 @@ def test_the_port_in_two_places(option: str, tmp_path: Path) -> None:
     file.touch()
     code, text = run("-configFileName", str(file), option, "9600")
     assert code == 2
-    assert "port of a minion with a configuration file" in text
+    assert "--port cannot be combined with a configuration file" in text
 
 
 def test_tag_and_drain_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,7 @@ def test_controllers_are_waited_for(monkeypatch: pytest.MonkeyPatch, store: Memo
 
 def test_no_controller(monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore) -> None:
     monkeypatch.setattr(joining, "live_controllers", Controllers([]))
-    with pytest.raises(NotFoundError, match="no controller is live"):
+    with pytest.raises(NotFoundError, match="no live controller"):
         find(FakeClock())
 
 

@@ -147,7 +147,7 @@ def test_a_hook_ticks_from_before_the_start_until_the_stop_and_what_it_raises_is
     hook.stopping(role)
     assert 'last_round_timestamp_seconds{loop="counts"}' not in role.monitoring.text()
     assert hook.threads == ["of-counts", "of-counts", "ended"]
-    assert "hook counts failed in its thread; the server goes on" in caplog.messages
+    assert "hook counts failed in its thread; the server continues" in caplog.messages
     assert "OSError: Server_a_1" in caplog.text
 
 

@@ -34,7 +34,7 @@ def test_an_entry_that_was_damaged_is_none_until_it_is_put_again(
     for damaged in (b"", whole[:-1], whole[:70], whole + b"\n", whole[:200] + b"x" + whole[201:], b"\n"):
         path.write_bytes(damaged)
         assert cache.get("p", DIGEST) is None
-        assert "is damaged" in caplog.text
+        assert "is corrupt" in caplog.text
     cache.put("p", DIGEST, CLASSES)
     assert path.read_bytes() == whole
 

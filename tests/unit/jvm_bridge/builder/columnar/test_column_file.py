@@ -71,7 +71,7 @@ def test_the_blocks_of_a_column_are_its_rows(
         assert writer.rows == len(rows)
         whole = stored(batch)
         for number, column in enumerate(whole):
-            read = read_column(folder / "columns", writer.places(number), column)
+            read = read_column(folder / "columns", writer.blocks(number), column)
             assert read == plain(column), list(FIELDS)[number]
 
 

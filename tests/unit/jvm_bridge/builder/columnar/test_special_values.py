@@ -59,7 +59,7 @@ def test_multiple_values() -> None:
 
 @pytest.mark.parametrize("source", [pa.array([[1.0], [NAN, None]]), pa.array([1.0, NAN])])
 def test_rows_of_nothing_else_are_left_to_pinot(source: pa.Array) -> None:
-    with pytest.raises(Unsuitable, match="rows without a value that is a number"):
+    with pytest.raises(Unsuitable, match="rows with no value other than NaN"):
         nan_as_null(MULTI, source)
 
 

@@ -14,7 +14,7 @@ SECONDS_OF_MICROS = TimeConversion(10**3, 10**9)
 
 
 def planned(found: AvroType, conversion: TimeConversion | None = None, *, heeded: bool | None) -> AvroColumn:
-    return planned_column("c", found, conversion, heeds_logical=heeded)
+    return planned_column("c", found, conversion, applies_logical=heeded)
 
 
 @pytest.mark.parametrize("heeded", [False, True, None])
@@ -73,7 +73,7 @@ def test_times_as_they_are_stored() -> None:
     assert column.converted(numbers) == numbers
     of_time_column = planned(MICROS, SECONDS_OF_MICROS, heeded=False)
     assert of_time_column.converted(numbers) == pa.array([-1, None, 1])
-    with pytest.raises(Unsuitable, match="no reader of Avro that shows"):
+    with pytest.raises(Unsuitable, match="no Avro reader to compare with"):
         planned(MICROS, heeded=None)
 
 

@@ -103,7 +103,7 @@ def test_a_file_that_lacks_more_than_half_of_the_columns_is_refused(tmp_path: Pa
     made_ready(csv(tmp_path, "id,word,x"))
     said = refusal(csv(tmp_path, "id,Amount,x"))
     assert "a.csv lacks 3 of the table's 4 columns: amount, day, word; it has id, Amount, x" in said
-    assert "at most 50% missing, as maxMissingColumns sets it" in said
+    assert "at most 50% missing, as set by maxMissingColumns" in said
     assert "'Amount' is not 'amount'" in said
     made_ready(csv(tmp_path, "id,x"), rules=InputRules(max_missing=MissingLimit.parse("100%")))
     assert "at most 0 missing" in refusal(
@@ -135,7 +135,7 @@ def test_limits(text: str, allowed: tuple[int, int], refused: tuple[int, int] | 
 
 @pytest.mark.parametrize("text", ["", "half", "-1", "101%", "5 %%", "1.5", "50 percent", "9999999999"])
 def test_what_is_no_limit(text: str) -> None:
-    with pytest.raises(ValueError, match="a number of columns, such as 3, or a share"):
+    with pytest.raises(ValueError, match="a number of columns, such as 3, or a percentage"):
         MissingLimit.parse(text)
 
 
@@ -207,7 +207,7 @@ def test_a_file_without_a_header_is_told_apart(tmp_path: Path) -> None:
 def test_blanks_around_names_are_refused_and_with_any_reader_property_dropped(tmp_path: Path) -> None:
     path = csv(tmp_path, "id, word, amount,day", "1, a, 2,3")
     said = refusal(path)
-    assert "spaces around a name in its header: ' amount', where the table has 'amount'" in said
+    assert "spaces around a name in its header: ' amount', but the table's column is 'amount'" in said
     assert "set recordReader.prop.delimiter" in said
     assert not made_ready(path, config={"delimiter": ","}).mismatch
 
@@ -243,7 +243,7 @@ def test_line_ends_and_empty_lines_do_not_matter(tmp_path: Path) -> None:
 def test_an_empty_gzip_file_is_damaged(tmp_path: Path) -> None:
     for name in ("a.csv.gz", "a.json.gz", "a.avro.gz"):
         (tmp_path / name).touch()
-        assert f"{name} is empty: gzip data has a header" in refusal(tmp_path / name)
+        assert f"{name} is empty: gzip data always has a header" in refusal(tmp_path / name)
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b""))
     made_ready(tmp_path / "a.csv.gz")
 

@@ -79,7 +79,7 @@ def test_another_encoding_is_written_anew(tmp_path: Path, encoding: str, content
 )
 def test_a_mark_of_another_encoding_is_refused(tmp_path: Path, content: bytes, mark: str) -> None:
     with pytest.raises(
-        UnreadableFileError, match=f"a.csv begins with the byte-order mark of {mark}"
+        UnreadableFileError, match=f"a.csv starts with the byte-order mark of {mark}"
     ) as refused:
         read(tmp_path, content)
     assert refused.value.remedy == f"set inputEncoding to {mark}, or write the file in UTF-8"
@@ -149,7 +149,7 @@ def test_gzip_data_that_breaks_off_is_left_to_the_reader_but_not_its_header(tmp_
         with pytest.raises(DataError, match=r"a\.csv, line \d+: its gzip data is truncated"):
             read(tmp_path, gzip.compress(codecs.BOM_UTF8 + TEXT.encode() * 10_000)[:size])
     for size in (2, 9, 12):
-        with pytest.raises(UnreadableFileError, match="its gzip header is damaged"):
+        with pytest.raises(UnreadableFileError, match="its gzip header is corrupt"):
             read(tmp_path, packed[:size])
 
 
@@ -157,7 +157,7 @@ def test_gzip_data_that_breaks_off_is_left_to_the_reader_but_not_its_header(tmp_
     "name", ["no-such", "rot13", "base64", "zip", "idna", "unicode_escape", "", "a\0b", "utf-7"]
 )
 def test_what_is_no_encoding_of_text(name: str) -> None:
-    with pytest.raises(ValueError, match="expected an encoding of text"):
+    with pytest.raises(ValueError, match="expected a text encoding"):
         text_encoding(name)
 
 
