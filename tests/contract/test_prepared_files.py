@@ -350,7 +350,7 @@ def test_a_time_that_does_not_fit(child: SegmentChild, source_dir: Path) -> None
     kind, message = refused_alike(child, path, schema)
     assert kind == "DataError"
     assert "times.parquet, row 2" in message
-    assert "The time does not fit, for column: s" in message
+    assert "The time is out of range for column: s" in message
 
 
 def test_arrow_tables_come_in_the_unit_of_the_column(child: SegmentChild) -> None:

@@ -86,7 +86,8 @@ class EvaluatedGroup:
         for field in self._fields:
             stored_type = str(table.schema.getFieldSpecFor(field.name).getDataType().getStoredType())
             is_late = plan_column(field, arrow_type(field)).is_late
-            self.java.ask(field.name, stored_type, is_late)
+            self.java.request(field.name, stored_type, is_late)
+
 
     @property
     def description(self) -> str:
