@@ -1,6 +1,7 @@
 """Checks the quickstart's ports before anything is installed; needs only the standard library.
 
-It accepts the quickstart's arguments. An existing cluster is not checked: it keeps its ports, and may be running.
+It accepts the quickstart's arguments. An existing cluster is not checked: it keeps its ports, and may be
+running.
 """
 
 from __future__ import annotations

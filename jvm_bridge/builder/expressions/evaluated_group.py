@@ -88,7 +88,6 @@ class EvaluatedGroup:
             is_late = plan_column(field, arrow_type(field)).is_late
             self.java.request(field.name, stored_type, is_late)
 
-
     @property
     def description(self) -> str:
         """A description for messages."""
