@@ -65,7 +65,7 @@ def test_the_environment_adds_options(tmp_path: Path) -> None:
         "from jvm_bridge.jvm import start_jvm; start_jvm()", env={"PINOT_PLUGINS_JAVA_OPTS": "-Da='b"}
     )
     assert process.returncode == 1
-    assert "ConfigError: PINOT_PLUGINS_JAVA_OPTS cannot be read: No closing quotation" in process.stderr
+    assert "ConfigError: PINOT_PLUGINS_JAVA_OPTS cannot be parsed: No closing quotation" in process.stderr
 
 
 def test_ctrl_c_stays_with_python() -> None:

@@ -316,7 +316,12 @@ class Refused:
             marks=FULL,
         ),
         pytest.param(
-            Refused("there is no such file", 2, ("-configFileName", "/no/such/server.conf")), id="no file"
+            Refused(
+                "the configuration file of the server does not exist",
+                2,
+                ("-configFileName", "/no/such/server.conf"),
+            ),
+            id="no file",
         ),
         pytest.param(
             Refused("ZooKeeper does not accept connections", 1, properties={"pinot.zk.server": f"{HOST}:9"}),

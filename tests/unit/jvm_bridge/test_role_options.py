@@ -35,7 +35,7 @@ def test_options_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("env", "text"),
     [
-        ({"JDK_JAVA_OPTIONS": "-Da='b"}, "JDK_JAVA_OPTIONS cannot be read"),
+        ({"JDK_JAVA_OPTIONS": "-Da='b"}, "JDK_JAVA_OPTIONS cannot be parsed"),
         ({"JAVA_OPTS": "@/no/such/file"}, "/no/such/file"),
         ({"JAVA_OPTS": "-Xmx1G --add-opens"}, "--add-opens has no value"),
     ],

@@ -15,7 +15,7 @@ def run(*words: str, role: str = "server") -> tuple[int, str]:
 def test_help_starts_no_server(word: str) -> None:
     code, text = run(word)
     assert code == 0
-    assert "in the place of" in text
+    assert "instead of" in text
 
 
 def test_hooks_that_are_not_there() -> None:

@@ -56,7 +56,7 @@ def test_a_number_that_is_none() -> None:
 
 @pytest.mark.parametrize("key", ["instanceId", "pinot.minion.instance.id"])
 def test_a_name_that_it_cannot_have(key: str) -> None:
-    with pytest.raises(ConfigError, match=f"{key} names the minion Minion_mine"):
+    with pytest.raises(ConfigError, match=f"{key} is Minion_mine, but hosted minions"):
         stock(**{key: "Minion_mine"})
 
 

@@ -39,5 +39,5 @@ def test_tls(tmp_path: Path) -> None:
         "zookeeper.client.secure": "true",
         "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
     }
-    with pytest.raises(ConfigError, match="checks certificates"):
+    with pytest.raises(ConfigError, match="verifies certificates"):
         java_properties(ZooKeeperAccess(tls=Tls(verify=False)), tmp_path)

@@ -43,9 +43,9 @@ def test_a_folder_that_cannot_be_used_is_logged(tmp_path: Path, caplog: pytest.L
     (tmp_path / "file").write_text("no folder")
     cache = ClassCache(tmp_path / "file" / "classes")
     cache.put("p", DIGEST, CLASSES)
-    assert "cannot be kept" in caplog.text
+    assert "cannot store compiled classes" in caplog.text
     assert cache.get("p", DIGEST) is None
-    assert "cannot be read" in caplog.text
+    assert "cannot read compiled classes" in caplog.text
 
 
 def test_other_tools_read_an_entry(cache: ClassCache) -> None:

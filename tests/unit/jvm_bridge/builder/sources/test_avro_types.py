@@ -87,7 +87,7 @@ def test_times_that_pinot_gives_in_milliseconds() -> None:
     assert of_micros.planned == pa.int64()
     assert of_micros.converted(numbers) == pa.array([-1_000, None, 1_500_000])
     assert planned(MICROS, SECONDS_OF_MICROS, heeded=True).converted(numbers) == pa.array([-1, None, 1])
-    with pytest.raises(Unsuitable, match="milliseconds from 1970"):
+    with pytest.raises(Unsuitable, match="milliseconds since 1970"):
         planned(MILLIS, heeded=True).converted(pa.array([5, -(2**63) + 7]))
     with pytest.raises(pa.ArrowInvalid, match="overflow"):
         of_micros.converted(pa.array([-(2**63)]))

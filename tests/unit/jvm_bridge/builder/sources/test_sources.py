@@ -89,7 +89,7 @@ def test_rows_with_more_values_than_names_are_refused(
         return
     with pytest.raises(DataError, match=f"a.csv, row {row}: 3 values, but the header has 2 names") as refused:
         check_widths(file)
-    assert "into quotes" in str(refused.value.remedy)
+    assert "in quotes" in str(refused.value.remedy)
 
 
 def test_avro_blocks(tmp_path: Path) -> None:
