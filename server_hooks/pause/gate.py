@@ -84,7 +84,7 @@ class Gate:
         self._flags: dict[TableName, TableFlags] = {}
         self._released: dict[TableName, dict[int, set[SegmentName]]] = {}
 
-    def ask(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
+    def decide(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
         """Block until the segment's consumer may continue; called in its thread before it indexes a batch.
 
         Args:

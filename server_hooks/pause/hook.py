@@ -111,7 +111,7 @@ class PauseHook(TickingHook[HostedServerView]):
                 return False  # a Helix thread that catches up to the offset of another replica's commit
             table = segment.table
             consumer = _Consumer(partial(self._manager, table, segment.name), extension)
-            return self._gate.ask(table, segment, consumer) is Verdict.RELEASED
+            return self._gate.decide(table, segment, consumer) is Verdict.RELEASED
         return False
 
     def tick(self) -> None:

@@ -21,7 +21,7 @@ from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors
 
 
 class Records:
-    """A hook that writes down what was called, and fails where it is told to."""
+    """A hook that records its calls and fails in the given ones."""
 
     def __init__(self, name: str, calls: list[str], fails: dict[str, BaseException] | None = None) -> None:
         self._name, self._calls, self._fails = name, calls, fails or {}
@@ -53,7 +53,7 @@ def run_all(runner: HookRunner) -> None:
     runner.stopping(server)
 
 
-def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
+def test_a_hooks_exception_is_logged_and_counted_and_the_others_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     calls: list[str] = []
@@ -73,7 +73,7 @@ def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
     }
     runner = HookRunner(factories, HookErrors())
     run_all(runner)
-    assert runner.names == ("good",)  # the role runs with this one
+    assert runner.names == ("good",)  # the role runs with this hook
     expected = [
         f"{name} {what}" for what in ("before_start", "started", "stopping") for name in ("bad", "good")
     ]
@@ -86,10 +86,10 @@ def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
     assert "Traceback" in caplog.text
 
 
-def test_a_thread_of_a_hook_that_ends_by_an_error_is_counted(
+def test_an_error_that_ends_a_hooks_thread_is_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # put back in the end
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # restored at the end
     errors = HookErrors()
     errors.watch_threads()
 
@@ -105,13 +105,13 @@ def test_a_thread_of_a_hook_that_ends_by_an_error_is_counted(
     assert "deep in a thread" in caplog.text
 
 
-def test_the_view_does_not_show_what_the_server_is_configured_with() -> None:
+def test_the_view_hides_the_servers_configuration() -> None:
     assert "hush" not in repr(view(HookErrors()))
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution on the path that registers three hooks, two of which cannot be had."""
+    """A distribution on the path that registers three hooks, two of which cannot be loaded."""
     (tmp_path / "hooks_of_a_test.py").write_text("def make():\n    return 'a hook'\n")
     (tmp_path / "hooks_that_raise.py").write_text("raise SystemExit('not here')\n")
     info = tmp_path / "hooks_of_a_test-1.0.dist-info"
@@ -124,7 +124,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_hook_that_cannot_be_imported_is_one_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_hook_that_cannot_be_imported_counts_as_failed(caplog: pytest.LogCaptureFixture) -> None:
     factories = load_hooks(SERVER.hook_group, ["test-good", "test-raises", "test-lacks", "no-such-hook"])
     assert set(factories) == {"test-good", "test-raises", "test-lacks"}
     runner = HookRunner(factories, HookErrors())
@@ -150,12 +150,12 @@ def test_a_role_that_needs_its_hooks_does_not_start_without_them() -> None:
     runner = HookRunner({"bad": lambda: Records("bad", calls, fails)}, HookErrors("broker"), needed=True)
     with pytest.raises(SetupError, match="bad failed before the start: other version"):
         runner.before_start(view(runner.errors))
-    runner.started(view(runner.errors))  # once it runs, it goes on
+    runner.started(view(runner.errors))  # once the role runs, it continues
     assert runner.errors.count("bad") == 1
 
 
 class Needed(Records):
-    """One that says what depends on it."""
+    """A hook that reports its dependents."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ def test_a_role_does_not_start_without_a_hook_that_something_depends_on(method: 
 
 @pytest.mark.parametrize("method", ["before_start", "starter"])
 @pytest.mark.parametrize("needed", [True, False])
-def test_a_role_starts_without_a_hook_that_nothing_depends_on_and_says_so(
+def test_a_role_starts_without_an_unneeded_hook_and_logs_it(
     method: str, needed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     calls: list[str] = []
@@ -229,14 +229,14 @@ def test_a_role_starts_without_a_hook_that_nothing_depends_on_and_says_so(
     )
 
 
-def test_a_role_does_not_start_where_it_is_not_known_what_depends_on_a_hook() -> None:
+def test_a_role_does_not_start_if_the_dependents_of_a_hook_are_unknown() -> None:
     away = UnreachableError("ZooKeeper does not answer")
     runner = HookRunner({"needed": lambda: Needed([], {"before_start": UNSUPPORTED}, away)}, HookErrors())
     with pytest.raises(SetupError, match="cannot find out what needs it: ZooKeeper does not answer"):
         runner.before_start(view(runner.errors))
 
 
-def test_nobody_asks_what_depends_on_a_hook_that_works() -> None:
+def test_the_dependents_of_a_working_hook_are_not_read() -> None:
     calls: list[str] = []
     run_all(HookRunner({"needed": lambda: Needed(calls, {}, ("a table",))}, HookErrors()))
     assert calls == ["needed before_start", "needed started", "needed stopping"]

@@ -16,7 +16,7 @@ def cache(tmp_path: Path) -> ClassCache:
     return ClassCache(tmp_path / "new" / "classes")
 
 
-def test_what_is_put_is_got_by_its_digest(cache: ClassCache) -> None:
+def test_stored_classes_are_found_by_their_digest(cache: ClassCache) -> None:
     assert cache.get("p", DIGEST) is None
     cache.put("p", DIGEST, CLASSES)
     assert cache.get("p", DIGEST) == CLASSES
@@ -25,7 +25,7 @@ def test_what_is_put_is_got_by_its_digest(cache: ClassCache) -> None:
     assert [path.name for path in cache.path("p", DIGEST).parent.iterdir()] == ["p-0123456789abcdef.jar"]
 
 
-def test_an_entry_that_was_damaged_is_none_until_it_is_put_again(
+def test_a_corrupt_entry_is_ignored_until_it_is_stored_again(
     cache: ClassCache, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache.put("p", DIGEST, CLASSES)

@@ -7,7 +7,7 @@ from jvm_bridge.java import CompileError
 from jvm_bridge.patched_classes import patching
 
 
-def test_a_source_that_does_not_compile_is_a_version_that_is_not_supported() -> None:
+def test_a_compile_error_means_an_unsupported_version() -> None:
     with (
         pytest.raises(UnsupportedError) as refused,
         patching("partitions cannot be paused in this version of Pinot", remedy="run without the hook"),

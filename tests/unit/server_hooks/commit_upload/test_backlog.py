@@ -1,4 +1,4 @@
-"""The backlog: transitions, bounds, what it reports, and what it logs once."""
+"""The backlog: transitions, bounds, reports, and messages that are logged once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_state_is_in_the_table_and_ends() -> None:
         assert {UploadState.NOT_NEEDED, UploadState.GIVEN_UP} <= UPLOAD_CHANGES[state]
 
 
-def test_what_it_reports(backlog: Backlog, clock: FakeClock) -> None:
+def test_the_reported_figures(backlog: Backlog, clock: FakeClock) -> None:
     assert (backlog.bytes, backlog.segments, backlog.oldest_built_s) == (0, 0, None)
     built_s = clock.now()
     backlog.add(tar(1, clock, 30), UploadState.WAITING)
@@ -82,7 +82,7 @@ def test_the_same_content_is_kept_once(backlog: Backlog, clock: FakeClock) -> No
     assert found.tar == first
 
 
-def test_a_pause_doubles_up_to_its_most(backlog: Backlog, clock: FakeClock) -> None:
+def test_a_pause_doubles_up_to_its_maximum(backlog: Backlog, clock: FakeClock) -> None:
     backlog.add(tar(1, clock), UploadState.WAITING)
     pauses = []
     for _ in range(6):
@@ -93,11 +93,11 @@ def test_a_pause_doubles_up_to_its_most(backlog: Backlog, clock: FakeClock) -> N
         failed = backlog.change(begun, UploadState.WAITING)
         assert failed is not None
         pauses.append(failed.due_s - clock.monotonic())
-    # A new attempt is not a new beginning: what fails again and again is tried ever less often.
+    # A new attempt does not reset the pause: repeated failures are retried less and less often.
     assert pauses == [5.0, 10.0, 20.0, 40.0, 60.0, 60.0]
 
 
-def test_only_what_the_caller_has_seen_is_changed_and_only_as_the_table_says(
+def test_only_known_entries_change_and_only_as_the_transition_table_allows(
     backlog: Backlog, clock: FakeClock
 ) -> None:
     backlog.add(tar(1, clock), UploadState.UPLOADED)
@@ -109,7 +109,7 @@ def test_only_what_the_caller_has_seen_is_changed_and_only_as_the_table_says(
     assert backlog.segments == 0
 
 
-def test_the_oldest_are_given_up_until_the_rest_fits_and_what_a_thread_uploads_stays(
+def test_the_oldest_are_abandoned_until_the_rest_fits_except_running_uploads(
     backlog: Backlog, clock: FakeClock
 ) -> None:
     states = [UploadState.UPLOADING, UploadState.WAITING, UploadState.UPLOADED, UploadState.WAITING]
@@ -125,7 +125,7 @@ def test_the_oldest_are_given_up_until_the_rest_fits_and_what_a_thread_uploads_s
     assert backlog.give_up_excess() == []
 
 
-def test_what_is_too_old_is_given_up(backlog: Backlog, clock: FakeClock) -> None:
+def test_tars_that_are_too_old_are_abandoned(backlog: Backlog, clock: FakeClock) -> None:
     backlog.add(tar(1, clock), UploadState.WAITING)
     clock.advance(3599.0)
     assert backlog.give_up_excess() == []
@@ -162,7 +162,7 @@ def test_each_change_of_level_is_logged_once(
 
 
 class BacklogMachine(RuleBasedStateMachine):
-    """In whatever order: the bounds hold after each look, and the numbers are those of its tars."""
+    """In any order: the bounds hold after each check, and the figures match its tars."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,7 +228,7 @@ TestBacklogMachine = BacklogMachine.TestCase
 
 
 @given(st.lists(st.integers(1, 200), max_size=20))
-def test_nothing_is_given_up_that_fits(sizes: list[int]) -> None:
+def test_nothing_that_fits_is_abandoned(sizes: list[int]) -> None:
     clock = FakeClock()
     backlog = Backlog(clock, LIMITS, lambda: 10_000)
     for number, size in enumerate(sizes):

@@ -1,4 +1,4 @@
-"""Late uploads: moved to their place, and registered, where the segment is to have them."""
+"""Late uploads: moved to their final URI and registered if the segment needs them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LATE = LateUpload("t", NAME, HOME, HOME, 10, CRC)
         (None, Registered.GONE, None),
     ],
 )
-def test_the_url_is_put_into_the_record_of_this_content_only(
+def test_the_url_is_written_only_to_a_record_with_the_same_content(
     fields: dict[str, str] | None, outcome: Registered, url: str | None
 ) -> None:
     store, _ = memory_store()
@@ -49,7 +49,7 @@ def test_the_url_is_put_into_the_record_of_this_content_only(
     assert _url(store, path) == url
 
 
-def test_a_change_meanwhile_is_kept() -> None:
+def test_a_concurrent_change_is_kept() -> None:
     store, zookeeper = memory_store()
     path = segment_path(TableName("t_REALTIME"), LATE.segment)
     record = ZNRecord(LATE.segment, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)})
@@ -76,7 +76,7 @@ def _url(store: PropertyStore, path: str) -> str | None:
 
 
 @pytest.mark.parametrize(("size", "expected"), [({}, "10"), ({"segment.size.in.bytes": "700"}, "700")])
-def test_a_size_that_stands_there_stays_and_a_missing_one_is_that_of_the_tar(
+def test_an_existing_size_is_kept_and_a_missing_one_is_set_from_the_tar(
     size: dict[str, str], expected: str
 ) -> None:
     store, _ = memory_store()
@@ -99,7 +99,7 @@ def test_a_size_that_stands_there_stays_and_a_missing_one_is_that_of_the_tar(
         (None, Registered.GONE),
     ],
 )
-def test_a_late_upload_is_moved_to_where_it_belongs_if_the_segment_is_to_have_it(
+def test_a_late_upload_is_moved_to_its_final_uri_if_the_segment_needs_it(
     fields: dict[str, str] | None, outcome: Registered
 ) -> None:
     store = FakeStore()
@@ -121,7 +121,7 @@ def _content_of(_uri: str) -> int | None:
     return 1
 
 
-def test_another_object_that_lies_there_already_stays_and_nothing_is_registered() -> None:
+def test_a_different_object_at_the_final_uri_stays_and_nothing_is_registered() -> None:
     store = FakeStore()
     records, _ = memory_store()
     path = segment_path(TableName("t_REALTIME"), NAME)
@@ -133,8 +133,8 @@ def test_another_object_that_lies_there_already_stays_and_nothing_is_registered(
     assert _url(records, path) is None
 
 
-def test_an_object_of_the_same_content_that_lies_there_already_is_the_upload() -> None:
-    """As after a kill between the move and the registration, or beside a repair of the same segment."""
+def test_an_existing_object_with_the_same_content_counts_as_the_upload() -> None:
+    """As after a kill between the move and the registration, or during a repair of the same segment."""
     store = FakeStore()
     records, _ = memory_store()
     path = segment_path(TableName("t_REALTIME"), NAME)

@@ -1,4 +1,4 @@
-"""A JSON array is all of its file, whatever its texts hold and wherever a read ends."""
+"""A JSON array must be the whole file, whatever its texts contain and wherever a read ends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(folder: Path, content: bytes) -> None:
 
 
 def is_whole(text: str) -> bool:
-    """By another reader."""
+    """Check with another reader."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -54,7 +54,7 @@ def is_whole(text: str) -> bool:
 @given(
     st.lists(_VALUES, max_size=3), st.sampled_from(["", "\n", " [", "\n{}", '""', "x", ", [1]", ",{", "\0"])
 )
-def test_an_array_is_taken_if_nothing_is_behind_it(
+def test_an_array_is_accepted_if_nothing_follows_it(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], behind: str
 ) -> None:
     folder = tmp_path_factory.getbasetemp()

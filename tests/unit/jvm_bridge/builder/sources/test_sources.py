@@ -65,14 +65,14 @@ def test_csv_batches(tmp_path: Path) -> None:
         ("1,a\n2,b\n3,c,d", {"header": "id,word"}, 3),
         ("id,word\n1,a\n2\n\n3,b,\n", None, None),
         ("id,word\n1,a,,,\n", None, None),
-        ('id,word\n1,a"b,c\n', None, None),  # only Pinot's reader tells these values apart
+        ('id,word\n1,a"b,c\n', None, None),  # only Pinot's reader can separate these values
         ("id,word\n1,a,b\n", {"escapeCharacter": "x"}, None),
         ("id,id\n1,a,b\n", None, None),
         ("", None, None),
         ("id,word", None, None),
     ],
 )
-def test_rows_with_more_values_than_names_are_refused(
+def test_rows_with_more_values_than_the_header_are_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     text: str,
@@ -143,7 +143,7 @@ def test_formats_and_names() -> None:
             check_custom_metadata(custom)
 
 
-def test_arguments_are_given_as_they_are(tmp_path: Path) -> None:
+def test_arguments_are_passed_unchanged(tmp_path: Path) -> None:
     table = replace(TABLE, arguments=frozenset(["mv", "x", "absent"]))
     csv_path, json_path, parquet_path = (tmp_path / f"rows.{kind}" for kind in ("csv", "json", "parquet"))
     csv_path.write_text("mv,x\n1,\n,2\n")
