@@ -96,7 +96,7 @@ def test_no_java_is_a_clear_error(tmp_path: Path) -> None:
     assert "SetupError: JAVA_HOME is not a Java installation" in process.stderr
 
 
-def test_a_jvm_of_somebody_else_without_pinot_is_refused() -> None:
+def test_a_foreign_jvm_without_pinot_is_refused() -> None:
     process = child.run(
         """
         import jpype
@@ -145,7 +145,7 @@ def test_cron_expressions_are_quartzs() -> None:
 
 
 @pytest.mark.parametrize("is_role", [False, True])
-def test_java_of_a_role_does_not_see_what_references_may_name(is_role: bool) -> None:
+def test_java_of_a_role_does_not_see_variables_for_references(is_role: bool) -> None:
     found = child.result(
         f"""
         import json, os, subprocess

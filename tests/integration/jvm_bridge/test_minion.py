@@ -1,4 +1,4 @@
-"""A minion hosted in Python, given work by Helix, seen by the stock controller."""
+"""A minion hosted in Python that gets its work from Helix and is seen by the stock controller."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_it_has_exactly_its_own_tag(client: ControllerClient, minion: Minion) ->
     assert client.instances.get(minion.instance).tags == (minion.tag,)
 
 
-def test_it_loads_what_builds_segments_before_there_is_work(minion: Minion) -> None:
-    # None of its executors builds one.
+def test_it_loads_the_segment_builder_before_work_arrives(minion: Minion) -> None:
+    # None of its executors builds segments.
     wait_for(
         lambda: "creator.impl.SegmentIndexCreationDriverImpl " in minion.classes.read_text(),
         "the classes to be loaded",
@@ -260,7 +260,7 @@ def test_a_drained_minion_stays_so_when_it_starts_again(
             other.end(signal.SIGKILL)
 
 
-def test_a_cluster_that_is_not_there(tmp_path: Path, pinot: PinotCluster) -> None:
+def test_a_missing_cluster(tmp_path: Path, pinot: PinotCluster) -> None:
     command = [sys.executable, "-m", f"{PROGRAMS}.minion_program", pinot.controller_url]
     command += [pinot.zookeeper_address, "NoSuchCluster", str(free_port()), str(tmp_path), "t", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)

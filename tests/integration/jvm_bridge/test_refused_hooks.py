@@ -79,7 +79,7 @@ def server(pinot: PinotCluster, store: PropertyStore, tmp_path: Path) -> Iterato
 
 
 def _refused(server: ServerProcess) -> str:
-    """Try to start the server, and check that it fails; returns its output."""
+    """Try to start the server, check that it fails and return its output."""
     before = len(server.log) if (server.folder / "output.log").exists() else 0
     server.start()
     assert server.wait_end() == 1
