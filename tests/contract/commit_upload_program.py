@@ -1,6 +1,6 @@
 """Uploads segments as commits do, with Pinot's own uploader; run as a child process that takes orders.
 
-Arguments: a folder, and the store's scheme. ``held`` is the scheme of a store that hangs while it is told to.
+Arguments: a folder, and the store's scheme. ``held`` is the scheme of a store that hangs on request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bad files: the error names file, row, field, what was expected and found; nothing half-done stays."""
+"""Bad files: the error names file, row, field, the expected and the found value; nothing partial remains."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ def _transforms(filter_function: str | None = None, **functions: str) -> dict[st
 def _built(
     child: SegmentChild, config: dict[str, Any], schema: dict[str, Any], path: Path, reason: str | None
 ) -> dict[str, Any]:
-    """Return what both readers give; reason: why it is Pinot's."""
+    """Return the result of both readers; reason: why Pinot's reader is used."""
     child.require_reader(path)
     by_pinot = child.build(config, schema, path, "pinot", read_back=True)
     by_choice = child.build(config, schema, path, "auto", read_back=True)

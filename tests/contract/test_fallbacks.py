@@ -1,4 +1,4 @@
-"""Where Arrow would read something else than Pinot's reader, "auto" leaves the file to Pinot and says why."""
+"""Where Arrow would read other values than Pinot's reader, "auto" uses Pinot's and logs the reason."""
 
 from __future__ import annotations
 

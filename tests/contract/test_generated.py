@@ -1,4 +1,4 @@
-"""Generated tables and generated texts: what Arrow takes, it reads to the byte as Pinot's reader does."""
+"""Generated tables and texts: whatever Arrow accepts, it reads exactly like Pinot's reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bad file among many: the others are in, whole; the bad one is out, whole, with the error it has alone."""
+"""A bad file among many: all rows of the others are loaded, none of the bad one; its error is unchanged."""
 
 from __future__ import annotations
 

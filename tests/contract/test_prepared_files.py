@@ -37,7 +37,7 @@ def read_alike(
     config: Mapping[str, Any] = CONFIG,
     **more: Any,
 ) -> dict[str, Any]:
-    """Build by both readers, alone and among others, and return the one result."""
+    """Build with both readers, alone and among others, and return the common result."""
     by_pinot = child.build(config, schema, path, "pinot", read_back=True, **more)
     by_choice = child.build(config, schema, path, "auto", read_back=True, **more)
     assert "error" not in by_pinot, by_pinot
@@ -293,7 +293,7 @@ def test_logical_types_of_avro_files(
     numbers = [None if each is None else each // step_us for each in MICROS]
     kind = {"type": "int" if logical == "date" else "long", "logicalType": logical}
     heeded = bool(child.features["avro_logical_types"])
-    # Where Pinot's reader heeds it, a date is a text, which fits no LONG that is no time column.
+    # Where Pinot's reader applies the logical type, a date is a text, which fits only a LONG time column.
     names = [name for name in COLUMNS if name != "plain"] if heeded and logical == "date" else COLUMNS
     fields = [{"name": name, "type": ["null", kind]} for name in names]
     # Written as numbers, and declared afterwards: fastavro would make times of them.
