@@ -1,4 +1,4 @@
-"""The cluster as code on a cluster of many tables: seconds, CPU seconds and requests of each command.
+"""Cluster as code with many tables: seconds, CPU seconds and requests of each command.
 
 python -m benchmarks.as_code
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import requests
 
-from benchmarks.place import open_place
+from benchmarks.local_cluster import open_cluster
 from benchmarks.tables import save, show
 from controller_client.as_code import (
     Applier,
@@ -35,17 +35,17 @@ from tests.support.offline_tables import offline_table
 _COLUMNS = 20
 
 
-class _Measure:
-    """Counts requests and time of what is run with a client of its own."""
+class _Measurements:
+    """Measures functions: the time and the requests of each, made by a client of its own."""
 
     def __init__(self, controller_url: str) -> None:
         self._url = controller_url
         self._lock = threading.Lock()
         self._requests = 0
-        self.found: list[dict[str, object]] = []
+        self.rows: list[dict[str, object]] = []
 
     def run(self, name: str, function: Callable[[ControllerClient], Any]) -> Any:
-        """Run a function, and note what it took."""
+        """Run a function and record its time and requests."""
         self._requests = 0
         with requests.Session() as session:
             session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=16))
@@ -54,7 +54,7 @@ class _Measure:
                 began_s, cpu_s = time.monotonic(), time.process_time()
                 result = function(client)
                 took_s, cpu_s = time.monotonic() - began_s, time.process_time() - cpu_s
-        self.found.append(
+        self.rows.append(
             {
                 "what": name,
                 "seconds": round(took_s, 2),
@@ -71,41 +71,39 @@ class _Measure:
 
 
 def documents(tables: int) -> dict[ObjectRef, dict[str, Any]]:
-    """Return tables and schemas as somebody writes them, without what Pinot fills in."""
-    found: dict[ObjectRef, dict[str, Any]] = {}
+    """Return tables and schemas as a user writes them, without the defaults that Pinot adds."""
+    objects: dict[ObjectRef, dict[str, Any]] = {}
     for number in range(tables):
         name = f"table_{number}"
         columns = [{"name": f"column_{each}", "dataType": "STRING"} for each in range(_COLUMNS)]
-        found[ObjectRef(Kind.SCHEMA, name)] = {"schemaName": name, "dimensionFieldSpecs": columns}
+        objects[ObjectRef(Kind.SCHEMA, name)] = {"schemaName": name, "dimensionFieldSpecs": columns}
         indexing = {"invertedIndexColumns": ["column_1", "column_2"], "noDictionaryColumns": ["column_3"]}
         config = offline_table(name, indexing=indexing)
-        found[ObjectRef(Kind.TABLE, f"{name}_OFFLINE")] = config
-    return found
+        objects[ObjectRef(Kind.TABLE, f"{name}_OFFLINE")] = config
+    return objects
 
 
 def main() -> None:
-    """Measure all, and write what was found."""
+    """Measure all commands, print a table and write JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=500)
     parser.add_argument("--port-base", type=int, default=22200)
     parser.add_argument("--out", type=Path, default=Path("bench-out/as-code.json"))
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, open_place(Path(name), arguments.port_base) as place:
+    with tempfile.TemporaryDirectory() as name, open_cluster(Path(name), arguments.port_base) as cluster:
         written, exported = Path(name) / "written", Path(name) / "exported"
         wanted = documents(arguments.tables)
         write_folder(written, FolderSettings(owner="benchmark"), wanted)
-        zookeeper = place.client.cluster.zookeeper_address()
+        zookeeper = cluster.client.cluster.zookeeper_address()
         assert zookeeper is not None
-        measure = _Measure(place.cluster.controller_url)
-        with PropertyStore(zookeeper, place.client.cluster.name()) as store:
+        measure = _Measurements(cluster.local.controller_url)
+        with PropertyStore(zookeeper, cluster.client.cluster.name()) as store:
 
             def applier(client: ControllerClient, folder: Path) -> Applier:
                 return Applier(client, store, read_folder(folder), References({}, folder))
 
-            plan = measure.run(
-                "diff: all tables are new", lambda client: applier(client, written).plan().plan
-            )
-            measure.run("apply: makes them all", lambda client: applier(client, written).apply(plan))
+            plan = measure.run("diff: all tables new", lambda client: applier(client, written).plan().plan)
+            measure.run("apply: all tables", lambda client: applier(client, written).apply(plan))
             measure.run("export", lambda client: export_cluster(client, exported))
             same = measure.run(
                 "diff: files as exported", lambda client: applier(client, exported).plan().plan
@@ -124,8 +122,8 @@ def main() -> None:
             plan = measure.run("diff: ten changes", lambda client: applier(client, written).plan().plan)
             assert len(plan.steps) == 10
             measure.run("apply: ten changes", lambda client: applier(client, written).apply(plan))
-    show(measure.found)
-    save(arguments.out, {"tables": arguments.tables, "results": measure.found})
+    show(measure.rows)
+    save(arguments.out, {"tables": arguments.tables, "results": measure.rows})
 
 
 if __name__ == "__main__":

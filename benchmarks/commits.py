@@ -1,18 +1,18 @@
-"""What the commit of a segment costs with the deep store in its way, and without.
+"""The cost of committing a segment, with the deep store on the critical path and without it.
 
     python -m benchmarks.commits --segments 5 --rows 200000
 
-Two tables on two servers hosted in Python, the same rows, in turns, a segment at a time:
+Two tables on two servers hosted in Python get the same rows, in turn, one segment at a time:
 
 * ``by the controller``: Pinot's default; the committing server sends the segment to the controller, which
   uploads it,
-* ``by the server``: peer download and the hook ``commit-upload``; the server uploads, the controller gets
-metadata.
+* ``by the server``: peer download and the hook ``commit-upload``; the server uploads the segment, the
+  controller receives metadata only.
 
-``commit s`` runs from the moment when the segment has its last row to the moment when its record shows that
-it is committed. ``controller bytes`` is what the controller's process read and wrote meanwhile. ``store
-away`` is the same with a store that hangs. Freshness: every 200 ms a row with the time is produced; how old
-is the newest one that a query sees, before, while the store hangs, and after.
+``commit s`` is the time from the segment's last row until its record shows that it is committed.
+``controller bytes`` is what the controller's process read and wrote during that time. ``store away`` is the
+same with a store that hangs. Freshness: rows with the current time are produced every 200 ms; measured is the
+age of the newest row that a query sees, before, while the store hangs, and after.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FRESH_INTERVAL_S = 0.2
 
 @dataclass(frozen=True)
 class Commit:
-    """One segment's commit."""
+    """One measured commit."""
 
     way: str
     commit_s: float
@@ -62,7 +62,7 @@ class Commit:
 
 
 class Streamed:
-    """A table of one partition, that commits a given number of rows at a time."""
+    """A table with one partition, whose segments have a given number of rows."""
 
     def __init__(
         self, session: Session, client: ControllerClient, store: PropertyStore, rows: int, peers: bool
@@ -81,35 +81,35 @@ class Streamed:
         client.tables.create(TableConfig.from_json(config))
 
     def consuming(self) -> str:
-        """The consuming segment; the ideal state may still name the one that was committed last."""
+        """Wait for the consuming segment; the ideal state may still name the last committed one."""
 
-        def found() -> str | None:
+        def uncommitted() -> str | None:
             names = read_ideal_state(self.store, self.table).consuming
             return next((name for name in names if not self._is_committed(name)), None)
 
-        return wait_for(found)
+        return wait_for(uncommitted)
 
     def count(self) -> int:
-        """Rows that queries see."""
+        """Return the number of rows that queries see."""
         try:
             return int(self.broker.query(f"select count(*) from {self.name}").scalar() or 0)
         except QueryError:
             return 0
 
     def newest_ms(self) -> float:
-        """The time in the newest row that queries see."""
+        """Return the time in the newest row that queries see."""
         try:
             return float(self.broker.query(f"select max(ts) from {self.name}").scalar() or 0)
         except QueryError:
             return 0
 
     def produce(self, count: int) -> None:
-        """Rows of some 200 bytes that do not compress well."""
+        """Produce rows of about 200 bytes that do not compress well."""
         now = round(time.time() * 1000)
         self.topic.produce({0: ({"text": uuid.uuid4().hex * 6, "ts": now} for _ in range(count))})
 
     def commit(self, way: str, controller: psutil.Process) -> Commit:
-        """Fill a segment but for a row, then produce that row."""
+        """Fill a segment except for one row, then produce that row and measure the commit."""
         segment, before = self.consuming(), self.count()
         self.produce(self.rows - 1)
         wait_for(lambda: self.count() >= before + self.rows - 1)
@@ -126,24 +126,24 @@ class Streamed:
 
 
 def process_bytes(process: psutil.Process) -> int:
-    """Bytes that a process has read and written, sockets included."""
+    """Return the bytes that a process has read and written, including sockets."""
     io = process.io_counters()
     return int(io.read_chars + io.write_chars)
 
 
-def wait_for(look: Callable[[], _T | None]) -> _T:
-    """Ask until the answer is true."""
+def wait_for(condition: Callable[[], _T | None]) -> _T:
+    """Poll until the result is true, and return it."""
     deadline = time.monotonic() + _TIMEOUT_S
-    while not (found := look()):
+    while not (result := condition()):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"it did not come in {_TIMEOUT_S:.0f} s")
+            raise TimeoutError(f"the condition was not met within {_TIMEOUT_S:.0f} s")
         time.sleep(_POLL_S)
-    return found
+    return result
 
 
 @contextmanager
 def freshness(table: Streamed) -> Iterator[list[tuple[float, float]]]:
-    """Produce a row every so often; collects (seconds since the start, age in s of the newest row seen)."""
+    """Produce rows continuously; collect (seconds since the start, age in s of the newest row seen)."""
     seen: list[tuple[float, float]] = []
     done = threading.Event()
     started = time.monotonic()
@@ -152,12 +152,12 @@ def freshness(table: Streamed) -> Iterator[list[tuple[float, float]]]:
         while not done.wait(_FRESH_INTERVAL_S):
             table.produce(20)
 
-    def look() -> None:
+    def observe() -> None:
         while not done.wait(_FRESH_INTERVAL_S):
             age_s = time.time() - table.newest_ms() / 1000
             seen.append((round(time.monotonic() - started, 2), round(age_s, 3)))
 
-    threads = [threading.Thread(target=work) for work in (produce, look)]
+    threads = [threading.Thread(target=work) for work in (produce, observe)]
     for thread in threads:
         thread.start()
     try:
@@ -169,14 +169,14 @@ def freshness(table: Streamed) -> Iterator[list[tuple[float, float]]]:
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark, print tables and write JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--segments", type=int, default=5)
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--outage-s", type=float, default=30.0)
-    parser.add_argument("--svg", type=Path, help="where to draw the freshness")
+    parser.add_argument("--svg", type=Path, help="write a plot of the freshness to this file")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/commits.json"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -200,7 +200,7 @@ def main() -> None:
 def run(
     session: Session, segments: int, rows: int, outage_s: float
 ) -> tuple[list[Commit], list[tuple[float, float]]]:
-    """Commits in turns, then freshness through an outage."""
+    """Measure commits in turn, then freshness through an outage."""
     pinot = session.pinot
     pinot.start_hosted_servers()
     store_front = pinot.hosted_store
@@ -231,7 +231,7 @@ def run(
 
 
 def summary(way: str, commits: Sequence[Commit]) -> dict[str, object]:
-    """Medians."""
+    """Return the medians of one way."""
     return {
         "commits": way,
         "commit s": round(median(each.commit_s for each in commits), 2),
@@ -240,7 +240,7 @@ def summary(way: str, commits: Sequence[Commit]) -> dict[str, object]:
 
 
 def fresh_summary(fresh: Sequence[tuple[float, float]], outage_s: float) -> list[dict[str, object]]:
-    """Ages of the newest row before, within and after the outage."""
+    """Return the age of the newest row before, during and after the outage."""
     end = fresh[-1][0]
     began, over = end - 1.5 * outage_s, end - 0.5 * outage_s
     parts = {
@@ -256,7 +256,7 @@ def fresh_summary(fresh: Sequence[tuple[float, float]], outage_s: float) -> list
 
 
 def plot(fresh: Sequence[tuple[float, float]], outage_s: float) -> str:
-    """Draw the age of the newest row over time, the outage shaded, as SVG."""
+    """Plot the age of the newest row over time as SVG, with the outage shaded."""
     wide, high, longest_s = 720, 220, 4.0
     first = next(at for at, age in fresh if age < _TIMEOUT_S)
     end = fresh[-1][0]
@@ -280,7 +280,7 @@ def plot(fresh: Sequence[tuple[float, float]], outage_s: float) -> str:
         f'<rect x="{began}" y="10" width="{round(over - began, 1)}" height="{high - 40}" fill="#f6dcdc"/>'
         f'<text x="{began + 6}" y="24">the store hangs</text>{marks}'
         f'<polyline points="{line}" fill="none" stroke="#2563a8" stroke-width="1.5"/>'
-        f'<text x="40" y="{high - 8}">age of the newest row that is seen, over {end - first:.0f} s</text>'
+        f'<text x="40" y="{high - 8}">age of the newest visible row, over {end - first:.0f} s</text>'
         "</svg>\n"
     )
 

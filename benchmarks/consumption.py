@@ -1,14 +1,14 @@
-"""How long a pause takes until nothing is consumed any more, and a resume until the first new row is seen.
+"""How long a pause takes until consumption has stopped, and a resume until queries see the first new row.
 
     python -m benchmarks.consumption --partitions 1 8 64 --rounds 3
 
-Three ways, in turns on the same table, while rows are produced into every partition all the time:
+Three ways are measured in turn on the same table, while rows are produced into every partition continuously:
 
 * ``pinotctl consumption pause`` and ``resume`` (what these commands call),
-* Pinot's bare endpoints, polled until they report that nothing consumes,
-* all partitions by ``pausedPartitions``, held by two servers hosted in Python.
+* Pinot's bare endpoints, polled until they report that no segment consumes,
+* pausing all partitions with ``pausedPartitions``, on two servers hosted in Python.
 
-``rows after`` counts the rows that queries see later than the moment that the way called paused.
+``rows after`` counts the rows that become visible after the pause was reported as complete.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ROWS_PER_S = 20
 
 @dataclass(frozen=True)
 class Way:
-    """A way to pause and to resume; both return when it reports that it is done."""
+    """A way to pause and resume; both functions return when the way reports that it is done."""
 
     name: str
     pause: Callable[[], None]
@@ -61,7 +61,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one pause and resume took."""
+    """The times of one pause and resume."""
 
     way: str
     partitions: int
@@ -71,7 +71,7 @@ class Turn:
 
 
 class Bench:
-    """One table, and rows that keep coming."""
+    """One table, and a producer of rows for it."""
 
     def __init__(
         self, session: Session, client: ControllerClient, store: PropertyStore, partitions: int
@@ -86,7 +86,7 @@ class Bench:
         self.kafka: Kafka = session.kafka
 
     def create(self) -> None:
-        """Make topic and table."""
+        """Create the topic and the table."""
         admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
         for future in admin.create_topics([NewTopic(self.name, self.partitions, 1)]).values():
             future.result(60)
@@ -96,7 +96,7 @@ class Bench:
 
     @contextmanager
     def rows(self) -> Iterator[None]:
-        """Produce into all partitions all the time."""
+        """Produce rows into all partitions until the with statement ends."""
         producer = Producer({"bootstrap.servers": self.kafka.bootstrap, "linger.ms": 5})
         done = threading.Event()
 
@@ -117,29 +117,29 @@ class Bench:
             producer.flush(60)
 
     def count(self) -> int:
-        """Rows that queries see."""
+        """Return the number of rows that queries see."""
         try:
             return int(self.broker.query(f"select count(*) from {self.name}").scalar() or 0)
         except QueryError:
             return 0  # no segment is served yet
 
-    def more_than(self, rows: int) -> None:
-        """Wait until queries see more rows."""
+    def wait_for_more_than(self, rows: int) -> None:
+        """Wait until queries see more than this number of rows."""
         deadline = time.monotonic() + _TIMEOUT_S
         while self.count() <= rows:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.name}: no new row in {_TIMEOUT_S:.0f} s")
+                raise TimeoutError(f"{self.name}: no new row within {_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
 
     def ways(self) -> Sequence[Way]:
-        """The ways to be compared."""
+        """Return the ways to compare."""
         control = TableControl(self.client, self.store, self.table)
         everything = range(self.partitions)
         return (
             Way("consumption pause", lambda: void(pause(control)), lambda: void(resume(control))),
-            Way("bare endpoints", self._bare_pause, lambda: self._ask("resumeConsumption")),
+            Way("bare endpoints", self._bare_pause, lambda: self._post("resumeConsumption")),
             Way(
-                "all partitions held",
+                "all partitions paused",
                 lambda: void(pause_partitions(control, everything)),
                 lambda: void(resume_partitions(control, everything)),
             ),
@@ -147,7 +147,7 @@ class Bench:
 
     def turn(self, way: Way) -> Turn:
         """Pause and resume once."""
-        self.more_than(self.count())
+        self.wait_for_more_than(self.count())
         started = time.monotonic()
         way.pause()
         paused_s = time.monotonic() - started
@@ -156,7 +156,7 @@ class Bench:
         later = self.count()
         started = time.monotonic()
         way.resume()
-        self.more_than(later)
+        self.wait_for_more_than(later)
         first_s = time.monotonic() - started
         return Turn(way.name, self.partitions, paused_s, later - at_pause, first_s)
 
@@ -167,24 +167,24 @@ class Bench:
         self.broker.close()
 
     def _bare_pause(self) -> None:
-        self._ask("pauseConsumption")
+        self._post("pauseConsumption")
         deadline = time.monotonic() + _TIMEOUT_S
         url = f"{self.controller_url}/tables/{self.name}/pauseStatus"
         while requests.get(url, timeout=60).json()["consumingSegments"]:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.name}: Pinot did not finish its pause in {_TIMEOUT_S:.0f} s")
+                raise TimeoutError(f"{self.name}: Pinot did not finish the pause within {_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
 
-    def _ask(self, call: str) -> None:
+    def _post(self, call: str) -> None:
         requests.post(f"{self.controller_url}/tables/{self.name}/{call}", timeout=60).raise_for_status()
 
 
 def void(_result: object) -> None:
-    """Forget a result."""
+    """Discard a result."""
 
 
 def main() -> None:
-    """Run it."""
+    """Run the benchmark, print a table and write JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -204,7 +204,7 @@ def main() -> None:
 
 
 def run(session: Session, partitions: Sequence[int], rounds: int) -> list[Turn]:
-    """Measure all numbers of partitions."""
+    """Measure each number of partitions."""
     pinot = session.pinot
     pinot.start_hosted_servers()
     turns = []
@@ -213,18 +213,18 @@ def run(session: Session, partitions: Sequence[int], rounds: int) -> list[Turn]:
             bench = Bench(session, client, store, number)
             bench.create()
             with bench.rows():
-                bench.more_than(0)
+                bench.wait_for_more_than(0)
                 turns += [bench.turn(way) for _ in range(rounds) for way in bench.ways()]
             bench.drop()
     return turns
 
 
 def summary(turns: Sequence[Turn]) -> list[dict[str, object]]:
-    """Medians by way and number of partitions."""
-    found = []
+    """Return the medians by way and number of partitions."""
+    rows = []
     for partitions, way in dict.fromkeys((turn.partitions, turn.way) for turn in turns):
         own = [turn for turn in turns if (turn.partitions, turn.way) == (partitions, way)]
-        found.append(
+        rows.append(
             {
                 "partitions": partitions,
                 "way": way,
@@ -234,7 +234,7 @@ def summary(turns: Sequence[Turn]) -> list[dict[str, object]]:
                 "first new row after s": round(median(turn.first_row_s for turn in own), 2),
             }
         )
-    return found
+    return rows
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The columns of the tables that benchmarks make of Arrow data."""
+"""The columns of tables that benchmarks create for Arrow data."""
 
 from __future__ import annotations
 

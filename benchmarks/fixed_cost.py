@@ -1,7 +1,7 @@
-"""What a run of FileIngestionTask costs whatever it reads: a file of 1,000 rows, phase by phase.
+"""The fixed cost of a run of FileIngestionTask: a file of 1,000 rows, phase by phase.
 
-The first run begins as soon as the minion has joined the cluster, which loads classes then, the others later,
-each with a table of its own.
+The first run starts as soon as the minion has joined the cluster, while it is still loading classes; the
+others start later. Each run has its own table.
 
     python -m benchmarks.fixed_cost --repeat 5
 """
@@ -19,7 +19,7 @@ from statistics import median
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.place import Place, open_place
+from benchmarks.local_cluster import BenchmarkCluster, open_cluster
 from benchmarks.tables import save, show
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 
@@ -28,19 +28,19 @@ _SETTLED_S = 15
 _PINOTCTL = str(Path(sys.executable).with_name("pinotctl"))
 
 
-def run_once(place: Place, name: str, rows: pa.Table, folder: Path) -> dict[str, float]:
-    """Ingest the file into a new table; returns the seconds of the whole command and of its parts."""
-    table = place.create_table(name, rows.schema)
+def run_once(cluster: BenchmarkCluster, name: str, rows: pa.Table, folder: Path) -> dict[str, float]:
+    """Ingest the file into a new table; return the seconds of the whole command and of its parts."""
+    table = cluster.create_table(name, rows.schema)
     configs = {"inputDirURI": f"file://{folder}", "inputFormat": "parquet", "consistentPushEnabled": "true"}
-    place.client.tables.set_task_config(f"{table}_OFFLINE", TASK_TYPE, configs)
-    command = [_PINOTCTL, "--controller", place.cluster.controller_url, "task", "run", table]
+    cluster.client.tables.set_task_config(f"{table}_OFFLINE", TASK_TYPE, configs)
+    command = [_PINOTCTL, "--controller", cluster.local.controller_url, "task", "run", table]
     started = time.monotonic()
     done = subprocess.run(
         [*command, "--output", "json"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
     whole_s = time.monotonic() - started
-    place.wait_rows(table, _ROWS)
-    place.drop(table)
+    cluster.wait_rows(table, _ROWS)
+    cluster.drop(table)
     report = json.loads(done.stdout)
     return {
         "whole_s": whole_s,
@@ -65,10 +65,10 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows = pa.table({"number": pa.array(range(_ROWS), pa.int64()), "word": ["a word"] * _ROWS})
     pq.write_table(rows, folder / "rows.parquet")
-    with open_place(arguments.dir.absolute(), arguments.port_base) as place:
-        first = run_once(place, "first", rows, folder)
+    with open_cluster(arguments.dir.absolute(), arguments.port_base) as cluster:
+        first = run_once(cluster, "first", rows, folder)
         time.sleep(_SETTLED_S)
-        later = [run_once(place, f"later_{number}", rows, folder) for number in range(arguments.repeat)]
+        later = [run_once(cluster, f"later_{number}", rows, folder) for number in range(arguments.repeat)]
     runs = [first, {key: median(run[key] for run in later) for key in first}]
     show(
         [

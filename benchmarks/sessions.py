@@ -1,12 +1,12 @@
-"""What consistent push costs: a retry, the switch of many segments, a session of very many files.
+"""The cost of consistent push: a retry, the switch of many segments, a session with very many files.
 
-- ``retry``: some of many files fail; the next trigger reads these alone. Beside it, the same files are
-  ingested into a table of their own: what the failed files cost by themselves.
-- ``switch``: a file each for 1,000 segments; how long the lineage entry is open.
+- ``retry``: some of many files fail, and the next run reads only these. For comparison, the same files are
+  ingested alone into a separate table.
+- ``switch``: 1,000 segments from one file each; how long the lineage entry is open.
 - ``scale``: 100,000 small files, some of which fail: plan, run, retry, switch; the largest znode of the
   session, and the memory of the process that runs the task.
 
-All runs are ``pinotctl task run``, on a local cluster with one Python-hosted minion.
+All runs are ``pinotctl task run`` on a local cluster with one Python-hosted minion.
 
     python -m benchmarks.sessions --parts retry switch scale
 """
@@ -41,7 +41,7 @@ _BAD = "id,amount\nnot a number,1\n"
 
 
 @dataclass(frozen=True)
-class Ran:
+class TaskRun:
     """One ``pinotctl task run``."""
 
     code: int
@@ -52,7 +52,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all parts share."""
+    """The clients and the folder that all parts share."""
 
     client: ControllerClient
     store: PropertyStore
@@ -60,7 +60,7 @@ class Bench:
     folder: Path
 
     def table(self, name: str, **configs: str) -> str:
-        """Create a table with the task; its source is the folder of the same name."""
+        """Create a table with the task; its source is the folder with the same name."""
         fields = [{"name": "id", "dataType": "INT"}, {"name": "amount", "dataType": "DOUBLE"}]
         self.client.schemas.create(Schema.from_json({"schemaName": name, "dimensionFieldSpecs": fields}))
         self.client.tables.create(TableConfig.from_json(offline_table(name)))
@@ -81,24 +81,24 @@ class Bench:
         return name
 
     def write(self, table: str, numbers: Sequence[int], rows: int) -> None:
-        """Write one file for each number."""
+        """Write one file per number."""
         for number in numbers:
             lines = (f"{number * rows + row},{row / 4}\n" for row in range(rows))
             self.path(table, number).write_text("id,amount\n" + "".join(lines))
 
     def corrupt(self, table: str, numbers: Sequence[int]) -> None:
-        """Write files that fail."""
+        """Write files that fail to parse."""
         for number in numbers:
             self.path(table, number).write_text(_BAD)
 
     def path(self, table: str, number: int) -> Path:
-        """Return where a file is."""
+        """Return the path of a file; create its folder."""
         folder = self.folder / table / f"{number // 1000:03d}"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / f"{number:06d}.csv"
 
-    def run(self, table: str) -> Ran:
-        """Run the task and watch the memory of its process."""
+    def run(self, table: str) -> TaskRun:
+        """Run the task and measure the peak memory of its process."""
         command = [
             str(Path(sys.executable).with_name("pinotctl")),
             *("--controller", self.controller_url, "task", "run", table, "--output", "json"),
@@ -116,10 +116,10 @@ class Bench:
         out, _ = process.communicate()
         seconds = time.monotonic() - started
         report = json.loads(out) if process.returncode == 0 else {}
-        return Ran(process.returncode, report, seconds, peak / 2**20)
+        return TaskRun(process.returncode, report, seconds, peak / 2**20)
 
     def largest_znode(self, table: str) -> int:
-        """Return the size of the largest znode of the table's last session, bytes."""
+        """Return the size of the largest znode of the table's last session in bytes."""
         root = sessions_path(TableName(f"{table}_OFFLINE"))
         session = f"{root}/{self.store.children(root)[-1]}"
         sizes = [0]
@@ -132,23 +132,23 @@ class Bench:
 
 
 def retry(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
-    """Compare a retry with an ingestion of the failed files alone."""
+    """Compare a retry with the ingestion of the failed files alone."""
     files, failing, rows = arguments.retry_files, arguments.retry_failing, arguments.retry_rows
     bad = range(0, files, files // failing)
     alone = bench.table("retry_alone", desiredSegmentSize="1")
     bench.write(alone, bad, rows)
-    bench.run(alone)  # so that the minion's code is compiled before anything is timed
+    bench.run(alone)  # warm-up: Java compiles the minion's code before anything is timed
     table = bench.table("retry_all", desiredSegmentSize="1")
     bench.write(table, range(files), rows)
     bench.corrupt(table, bad)
     failed = bench.run(table)
     assert failed.code == 1, "the first run should have failed"
     bench.write(table, bad, rows)
-    again = bench.run(table)
-    for number in bad:  # other names, the same rows
+    retried = bench.run(table)
+    for number in bad:  # the same rows under new names
         bench.path(alone, number).rename(bench.path(alone, number + files))
     by_itself = bench.run(alone)
-    whole, part = float(again.report["staging_s"]), float(by_itself.report["staging_s"])
+    whole, part = float(retried.report["staging_s"]), float(by_itself.report["staging_s"])
     return {
         "part": "retry",
         "files": files,
@@ -161,7 +161,7 @@ def retry(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def switch(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
-    """Switch many segments, and measure how long the entry is open."""
+    """Switch many segments and measure how long the lineage entry is open."""
     table = bench.table("switch_many", enableSync="true")
     bench.write(table, range(arguments.switch_segments), 10)
     ran = bench.run(table)
@@ -176,7 +176,7 @@ def switch(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def scale(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
-    """Take very many files through a failure, a retry and the switch."""
+    """Ingest very many files, with a failure, a retry and the switch."""
     files = arguments.scale_files
     few = bench.table("scale_few")
     bench.write(few, range(100), 10)
@@ -188,21 +188,21 @@ def scale(bench: Bench, arguments: argparse.Namespace) -> dict[str, object]:
     failed = bench.run(table)
     assert failed.code == 1, "the first run should have failed"
     bench.write(table, bad, 10)
-    again = bench.run(table)
-    assert again.code == 0, "the retry failed"
-    assert again.report["files"] == files
+    retried = bench.run(table)
+    assert retried.code == 0, "the retry failed"
+    assert retried.report["files"] == files
     return {
         "part": "scale",
         "files": files,
-        "segments": again.report["segments"],
-        "rows": again.report["rows"],
+        "segments": retried.report["segments"],
+        "rows": retried.report["rows"],
         "first run s": round(failed.seconds, 1),
-        "retry s": round(again.seconds, 1),
-        "switch s": again.report["switch_s"],
+        "retry s": round(retried.seconds, 1),
+        "switch s": retried.report["switch_s"],
         "largest znode bytes": bench.largest_znode(table),
         "peak MiB, 100 files": round(small.peak_mib),
-        "peak MiB": round(max(failed.peak_mib, again.peak_mib)),
-        "bytes per file": round((max(failed.peak_mib, again.peak_mib) - small.peak_mib) * 2**20 / files),
+        "peak MiB": round(max(failed.peak_mib, retried.peak_mib)),
+        "bytes per file": round((max(failed.peak_mib, retried.peak_mib) - small.peak_mib) * 2**20 / files),
     }
 
 
@@ -214,7 +214,7 @@ PARTS: dict[str, Callable[[Bench, argparse.Namespace], dict[str, object]]] = {
 
 
 def main() -> None:
-    """Run the parts, print tables and write JSON."""
+    """Run the chosen parts, print tables and write JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,12 @@
-"""Spark's ``format("pinot")`` against what there is: writing and reading, in one run.
+"""Spark's ``format("pinot")`` against the alternatives: writing and reading, in one run.
 
-Writing: a Parquet folder of flights into a table, by ``df.write.format("pinot")`` on ``local[n]`` and by
-Pinot's own standalone ``LaunchDataIngestionJob``, bound to the same cores, one segment a file. A Spark
-application writes twice, into two tables: the first write starts the workers' JVMs, the second finds them
-warm. Each counts from the call of ``save()`` to its end; the job counts with the start of its JVM, as it is
-used, to the moment when a query sees all rows.
+Writing: a Parquet folder of flights into a table, with ``df.write.format("pinot")`` on ``local[n]`` and with
+Pinot's own standalone ``LaunchDataIngestionJob``, bound to the same cores, one segment per file. A Spark
+application writes into two tables: the first write starts the workers' JVMs, the second finds them warm. A
+write is measured from the call of ``save()`` to its end; the job from the start of its JVM until a query sees
+all rows.
 
-Reading: the whole table into Spark, against one broker query for the same rows, and pandas over its answer.
+Reading: the whole table into Spark, against one broker query for the same rows, and its response in pandas.
 
     python -m benchmarks.spark --data flights.parquet --rows 3000000
 """
@@ -26,15 +26,15 @@ import pandas as pd
 import requests
 
 from benchmarks.ingestion import read_data, write_files
+from benchmarks.local_cluster import BenchmarkCluster, open_cluster
 from benchmarks.pinot_job import core_list, launch_job
-from benchmarks.place import Place, open_place
 from benchmarks.tables import save, show
 
 _FILES = 8
 _HEAP_MB = 1024
 _QUERY_TIMEOUT_S = 600
-# One answer is held whole by server and broker, whose heaps in the local cluster are small.
-_MOST_ROWS_OF_A_QUERY = 500_000
+# Server and broker keep the whole response in memory, and their heaps in the local cluster are small.
+_MAX_QUERY_ROWS = 500_000
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Result:
 
     @property
     def rows_per_s(self) -> int:
-        """Rows a second."""
+        """Rows per second."""
         return round(self.rows / self.seconds)
 
 
-def spark_seconds(place: Place, cores: int, **request: Any) -> list[float]:
-    """Run a Spark application on the first cores; returns the seconds of each of its tables."""
-    asked = {"controller": place.cluster.controller_url, "cores": cores, **request}
+def spark_seconds(cluster: BenchmarkCluster, cores: int, **request: Any) -> list[float]:
+    """Run a Spark application on the first cores; return the seconds of each of its tables."""
+    parameters = {"controller": cluster.local.controller_url, "cores": cores, **request}
     done = subprocess.run(
         ["taskset", "-c", core_list(cores), sys.executable, "-m", "benchmarks.spark_program"],
-        input=json.dumps(asked),
+        input=json.dumps(parameters),
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -67,20 +67,20 @@ def spark_seconds(place: Place, cores: int, **request: Any) -> list[float]:
     return seconds
 
 
-def write_runs(place: Place, folder: Path, schema: Any, rows: int, cores: int) -> list[Result]:
-    """Time both systems' writes."""
+def write_runs(cluster: BenchmarkCluster, folder: Path, schema: Any, rows: int, cores: int) -> list[Result]:
+    """Time the writes of both systems."""
     parquet = folder / "parquet"
-    tables = [place.create_table(f"spark_{name}_{cores}", schema) for name in ("first", "second")]
-    first_s, second_s = spark_seconds(place, cores, what="write", tables=tables, parquet=str(parquet))
+    tables = [cluster.create_table(f"spark_{name}_{cores}", schema) for name in ("first", "second")]
+    first_s, second_s = spark_seconds(cluster, cores, what="write", tables=tables, parquet=str(parquet))
     for table in tables:
-        place.wait_rows(table, rows)
-        place.drop(table)
-    job = place.create_table(f"job_{cores}", schema)
+        cluster.wait_rows(table, rows)
+        cluster.drop(table)
+    job = cluster.create_table(f"job_{cores}", schema)
     started = time.monotonic()
-    launch_job(place.cluster.controller_url, job, parquet, "parquet", cores, _HEAP_MB)
-    place.wait_rows(job, rows)
+    launch_job(cluster.local.controller_url, job, parquet, "parquet", cores, _HEAP_MB)
+    cluster.wait_rows(job, rows)
     job_s = time.monotonic() - started
-    place.drop(job)
+    cluster.drop(job)
     return [
         Result("write", "spark, first", cores, rows, first_s),
         Result("write", "spark, second", cores, rows, second_s),
@@ -88,34 +88,34 @@ def write_runs(place: Place, folder: Path, schema: Any, rows: int, cores: int) -
     ]
 
 
-def read_runs(place: Place, folder: Path, schema: Any, rows: int, cores: int) -> list[Result]:
+def read_runs(cluster: BenchmarkCluster, folder: Path, schema: Any, rows: int, cores: int) -> list[Result]:
     """Time reads of a whole table."""
-    table = place.create_table("to_read", schema)
-    launch_job(place.cluster.controller_url, table, folder / "parquet", "parquet", cores, _HEAP_MB)
-    place.wait_rows(table, rows)
+    table = cluster.create_table("to_read", schema)
+    launch_job(cluster.local.controller_url, table, folder / "parquet", "parquet", cores, _HEAP_MB)
+    cluster.wait_rows(table, rows)
     results = []
     for path in ("servers", "segments"):
         _, seconds = spark_seconds(
-            place, cores, what="read", tables=[table, table], options={"readFrom": path}
+            cluster, cores, what="read", tables=[table, table], options={"readFrom": path}
         )
         results.append(Result("read", f"spark, from {path}", cores, rows, seconds))
-    asked = min(rows, _MOST_ROWS_OF_A_QUERY)
+    limit = min(rows, _MAX_QUERY_ROWS)
     columns = ", ".join(f'"{name}"' for name in schema.names)
     started = time.monotonic()
     answer = requests.post(
-        f"{place.cluster.broker_url}/query/sql",
+        f"{cluster.local.broker_url}/query/sql",
         json={
-            "sql": f"select {columns} from {table} limit {asked}",
+            "sql": f"select {columns} from {table} limit {limit}",
             "queryOptions": f"timeoutMs={_QUERY_TIMEOUT_S * 1000}",
         },
         timeout=_QUERY_TIMEOUT_S,
     ).json()
     assert not answer["exceptions"], answer["exceptions"]
-    assert len(answer["resultTable"]["rows"]) == asked
-    results.append(Result("read", "broker SQL", cores, asked, time.monotonic() - started))
+    assert len(answer["resultTable"]["rows"]) == limit
+    results.append(Result("read", "broker SQL", cores, limit, time.monotonic() - started))
     pd.DataFrame(answer["resultTable"]["rows"], columns=schema.names)
-    results.append(Result("read", "broker SQL into pandas", cores, asked, time.monotonic() - started))
-    place.drop(table)
+    results.append(Result("read", "broker SQL into pandas", cores, limit, time.monotonic() - started))
+    cluster.drop(table)
     return results
 
 
@@ -140,12 +140,12 @@ def main() -> None:
     print(f"{table.num_rows:,} rows of {table.num_columns} columns in {_FILES} Parquet files", flush=True)
     write_files(table, folder, ["parquet"], _FILES)
     results = []
-    with open_place(folder, arguments.port_base) as place:
+    with open_cluster(folder, arguments.port_base) as cluster:
         if "write" in arguments.parts:
             for cores in arguments.cores:
-                results += write_runs(place, folder, table.schema, table.num_rows, cores)
+                results += write_runs(cluster, folder, table.schema, table.num_rows, cores)
         if "read" in arguments.parts:
-            results += read_runs(place, folder, table.schema, table.num_rows, max(arguments.cores))
+            results += read_runs(cluster, folder, table.schema, table.num_rows, max(arguments.cores))
     rows = [{**asdict(result), "rows_per_s": result.rows_per_s} for result in results]
     show([{**row, "seconds": round(row["seconds"], 1)} for row in rows])
     save(arguments.json, {"runs": rows})

@@ -1,4 +1,4 @@
-"""One Spark application of the benchmark, a process of its own: JSON on stdin, seconds on stdout."""
+"""One Spark application of the benchmark, run as a process: JSON parameters on stdin, seconds on stdout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 
 def main() -> None:
-    """Write a Parquet folder to a table, or read a table; a warm-up table first, where one is named."""
+    """Write a Parquet folder to each of the tables, or read each of them."""
     request: dict[str, Any] = json.load(sys.stdin)
     cores = request["cores"]
     spark = (
@@ -21,7 +21,7 @@ def main() -> None:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "2g")
-        # A task for each file, as the other system has it.
+        # One task per file, like the other system.
         .config("spark.sql.files.maxPartitionBytes", "1g")
         .config("spark.sql.files.openCostInBytes", "1g")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")

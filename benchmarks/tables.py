@@ -1,4 +1,4 @@
-"""Showing and keeping results."""
+"""Prints and saves results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 
 
 def show(rows: Sequence[dict[str, object]]) -> None:
-    """Print rows of the same keys as a table."""
+    """Print rows with the same keys as a table."""
     table = Table(*rows[0])
     for row in rows:
         table.add_row(*(f"{value:,}" if isinstance(value, int) else str(value) for value in row.values()))
@@ -22,7 +22,7 @@ def show(rows: Sequence[dict[str, object]]) -> None:
 
 
 def save(path: Path, results: Mapping[str, object]) -> None:
-    """Write results as JSON, with the date and the machine."""
+    """Write results as JSON, with the date and a description of the machine."""
     path.parent.mkdir(parents=True, exist_ok=True)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     document = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine, **results}

@@ -1,13 +1,13 @@
-"""What a server hosted in Python does to follow versions of an upsert table, and to answer at a new version.
+"""The work of a server hosted in Python to follow an upsert table's versions and to query at a new version.
 
-The rows and the updates topic are written from here: no key coordinator takes time of the machine. Each row
-has a random key, so each also deletes a row anywhere.
+The benchmark itself writes the rows and the updates topic, so no key coordinator uses CPU time. Each row has
+a random key, so each also deletes an earlier row in any partition.
 
-* ``follow``: rows come at a steady rate, once without versions, and once in versions: the processor's time of
-  the server by row, without that of the JVM's compilers, and how long after a version's end was sent the
-  server tells that it is complete.
-* ``queries``: a count by a filter over all rows, for each new version: the first one of the version, and one
-  that asks for it again.
+* ``follow``: rows arrive at a steady rate, once without versions and once in versions: the server's CPU time
+  per row, without the JVM's compilers, and the delay from sending a version's end until the server reports
+  that it is complete.
+* ``queries``: a filtered count over all rows, twice for each new version: the first query of the version, and
+  the same query repeated.
 
     python -m benchmarks.upsert_server --rows 2000000
 """
@@ -32,7 +32,7 @@ from confluent_kafka import Producer
 from numpy.typing import NDArray
 
 from benchmarks.hosted_server import Server
-from benchmarks.place import open_place
+from benchmarks.local_cluster import open_cluster
 from benchmarks.tables import save, show
 from benchmarks.upsert.feed import PARTITIONS
 from controller_client.common.names import TableName
@@ -51,17 +51,17 @@ from tests.support.session import Session
 _NAME = "ours"
 _TABLE = TableName(f"{_NAME}_REALTIME")
 _VALUES = 1_000_000
-_LOADED = 50_000
-_LOOK_S = 0.005
+_LOAD_BATCH = 50_000
+_POLL_S = 0.005
 _QUERY = f"select count(*), max(value) from {_NAME} where value > 900000"
 
 
 class Feed:
-    """Rows of random keys, and the versions that they make.
+    """Rows with random keys, and the versions made of them.
 
     Args:
-        kafka: The Kafka.
-        keys: How many there are.
+        kafka: The Kafka broker.
+        keys: The number of keys.
     """
 
     def __init__(self, kafka: Kafka, keys: int) -> None:
@@ -71,58 +71,60 @@ class Feed:
         self._random = np.random.default_rng(1)
         self._newest: NDArray[np.int64] = np.full((keys, 2), -1, np.int64)
         self._ends = [0] * PARTITIONS
-        self._told = [0] * PARTITIONS
+        self._sent_ends = [0] * PARTITIONS
         self._events: list[list[tuple[int, bool]]] = [[] for _ in range(PARTITIONS)]
         self._first_ms = round(time.time() * 1000)
         self._sent = 0
         self.version = -1
 
     def rows(self, count: int) -> None:
-        """Write rows; what they insert and delete is told with the next version."""
+        """Write rows; the next version contains their inserts and deletes."""
         keys = self._random.integers(0, len(self._newest), count).tolist()
         values = self._random.integers(0, _VALUES, count).tolist()
         for key, value in zip(keys, values, strict=True):
-            place = self._sent % PARTITIONS
+            partition = self._sent % PARTITIONS
             self._produce(
                 self._input,
-                place,
+                partition,
                 b'{"id":%d,"value":%d,"ts":%d}' % (key, value, self._first_ms + self._sent),
             )
             part, offset = self._newest[key].tolist()
             if part >= 0:
                 self._events[part].append((offset, True))
-            self._events[place].append((self._ends[place], False))
-            self._newest[key] = place, self._ends[place]
-            self._ends[place] += 1
+            self._events[partition].append((self._ends[partition], False))
+            self._newest[key] = partition, self._ends[partition]
+            self._ends[partition] += 1
             self._sent += 1
         self._producer.flush()
 
     def send(self) -> float:
-        """Make a version of the rows since the last one; returns when all of it was sent."""
+        """Send a version of the rows since the last one; return the time when Kafka had all of it."""
         self.version += 1
-        for place, events in enumerate(self._events):
+        for partition, events in enumerate(self._events):
             offsets = np.array([offset for offset, _ in events], np.int64)
             deleted = np.array([is_delete for _, is_delete in events], np.bool_)
             for message in encode_events(Events(self.version, offsets, deleted)):
-                self._produce(self._updates, place, message)
+                self._produce(self._updates, partition, message)
             events.clear()
-        for place, end in enumerate(self._ends):
-            message = encode_end(VersionEnd(self.version, self._told[place], end, round(time.time() * 1000)))
-            self._produce(self._updates, place, message)
-            self._told[place] = end
+        for partition, end in enumerate(self._ends):
+            message = encode_end(
+                VersionEnd(self.version, self._sent_ends[partition], end, round(time.time() * 1000))
+            )
+            self._produce(self._updates, partition, message)
+            self._sent_ends[partition] = end
         self._producer.flush()
         return time.monotonic()
 
-    def _produce(self, topic: str, place: int, value: bytes) -> None:
+    def _produce(self, topic: str, partition: int, value: bytes) -> None:
         while True:
             try:
-                return self._producer.produce(topic, value, partition=place)
+                return self._producer.produce(topic, value, partition=partition)
             except BufferError:
                 self._producer.poll(0.1)
 
 
 class Watch:
-    """When the server told that it is complete up to a version.
+    """Records when the server reports that it is complete up to a version.
 
     Args:
         store: The cluster's property store.
@@ -130,36 +132,36 @@ class Watch:
 
     def __init__(self, store: PropertyStore) -> None:
         self._store = store
-        self.told_at: dict[int, float] = {}
+        self.complete_at: dict[int, float] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def wait(self, version: int, timeout_s: float) -> None:
-        """Wait until it was told of a version."""
+        """Wait until the server reports this version, or a later one, as complete."""
         deadline = time.monotonic() + timeout_s
-        while not any(told >= version for told in tuple(self.told_at)):
+        while not any(complete >= version for complete in tuple(self.complete_at)):
             assert time.monotonic() < deadline, f"version {version} is not complete after {timeout_s:.0f} s"
-            time.sleep(_LOOK_S)
+            time.sleep(_POLL_S)
 
     def delay_s(self, version: int, sent_at: float) -> float:
-        """How long after a moment the server told of a version, or of a later one."""
-        return min(at for told, at in self.told_at.items() if told >= version) - sent_at
+        """Return the seconds from a moment until the server reported this version or a later one."""
+        return min(at for complete, at in self.complete_at.items() if complete >= version) - sent_at
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         self._stopping.set()
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopping.wait(_LOOK_S):
-            self.told_at.setdefault(read_mark(self._store, _TABLE).version, time.monotonic())
+        while not self._stopping.wait(_POLL_S):
+            self.complete_at.setdefault(read_mark(self._store, _TABLE).version, time.monotonic())
 
 
 def follow(
     server: Server, feed: Feed, watch: Watch, arguments: argparse.Namespace, *, versions: bool
 ) -> dict[str, object]:
-    """Write rows at a steady rate, with versions or with one in the end; return what the server took."""
+    """Write rows at a steady rate, with versions or with a single one at the end; return the figures."""
     count = arguments.rows_per_version
     pause_s, rounds = count / arguments.rate, round(arguments.seconds * arguments.rate / count)
     sent_at: dict[int, float] = {}
@@ -189,10 +191,10 @@ def follow(
 def queries(
     server: Server, store: PropertyStore, feed: Feed, watch: Watch, arguments: argparse.Namespace
 ) -> list[dict[str, object]]:
-    """Ask at each of some new versions, and again; medians."""
-    broker, by_option = server.place.broker, read_mark(store, _TABLE).cut_by_option
-    times: dict[str, list[float]] = {"first of its version": [], "again": []}
-    for number in range(-5, arguments.queries):  # the first ones are for the JVM's compilers
+    """Query twice at each of a number of new versions; return the medians."""
+    broker, by_option = server.cluster.broker, read_mark(store, _TABLE).cut_by_option
+    times: dict[str, list[float]] = {"first of its version": [], "repeated": []}
+    for number in range(-5, arguments.queries):  # the first ones warm up the JVM's compilers
         feed.rows(arguments.rows_per_version)
         feed.send()
         watch.wait(feed.version, arguments.timeout_s)
@@ -211,24 +213,24 @@ def queries(
 
 
 def main() -> None:
-    """Run it, print tables and write JSON."""
+    """Run the benchmark, print tables and write JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--keys", type=int, default=500_000)
-    parser.add_argument("--rows", type=int, default=2_000_000, help="before the measurements")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="rows before the measurements")
     parser.add_argument("--rows-per-segment", type=int, default=250_000)
     parser.add_argument("--rate", type=int, default=10_000, help="rows/s")
     parser.add_argument("--rows-per-version", type=int, default=2_500)
-    parser.add_argument("--seconds", type=int, default=20, help="of each steady rate")
+    parser.add_argument("--seconds", type=int, default=20, help="duration of each steady rate")
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--java-opts", default="-Xms256m -Xmx2g -XX:-UseDynamicNumberOfCompilerThreads")
-    parser.add_argument("--timeout-s", type=float, default=300.0, help="of each wait")
+    parser.add_argument("--timeout-s", type=float, default=300.0, help="limit of each wait")
     parser.add_argument("--port-base", type=int, default=22000)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/upsert_server.json"))
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
-    # So that what was started ends with it.
+    # SIGTERM raises SystemExit, so that the exit stack stops everything that was started.
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory() as folder, ExitStack() as at_end:
         results = run(arguments, Path(folder), at_end)
@@ -239,17 +241,17 @@ def main() -> None:
 
 
 def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> dict[str, list[dict[str, object]]]:
-    """Start everything and measure; what was started ends with the stack."""
+    """Start everything and measure; the stack stops it."""
     session = Session(folder)
     at_end.callback(session.close)
     kafka = session.kafka
-    place = at_end.enter_context(open_place(folder, arguments.port_base))
-    store = at_end.enter_context(PropertyStore(place.cluster.zookeeper_address, place.cluster.cluster_name))
+    cluster = at_end.enter_context(open_cluster(folder, arguments.port_base))
+    store = at_end.enter_context(PropertyStore(cluster.local.zookeeper_address, cluster.local.cluster_name))
     options = " ".join((arguments.java_opts, *logging_options(level="warn")))
-    server = Server(_NAME, place, folder / _NAME, arguments.port_base + 40, options, hosted=True)
+    server = Server(_NAME, cluster, folder / _NAME, arguments.port_base + 40, options, hosted=True)
     at_end.callback(server.stop)
     server.start()
-    server.take_tenant()
+    server.join_tenant()
     feed = Feed(kafka, arguments.keys)
     config = realtime_table(
         _NAME,
@@ -260,14 +262,14 @@ def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> dict[
     )
     config["tableIndexConfig"].update(loadMode="MMAP", noDictionaryColumns=["value", "ts"])
     schema = realtime_schema(_NAME, {"id": "LONG"}, {"value": "LONG"})
-    create_upsert_table(place.client, planned_upsert(schema, config, ["id"]))
+    create_upsert_table(cluster.client, planned_upsert(schema, config, ["id"]))
     watch = Watch(store)
     at_end.callback(watch.close)
-    for first in range(0, arguments.rows, _LOADED):
-        feed.rows(min(_LOADED, arguments.rows - first))
+    for first in range(0, arguments.rows, _LOAD_BATCH):
+        feed.rows(min(_LOAD_BATCH, arguments.rows - first))
         feed.send()
     watch.wait(feed.version, arguments.timeout_s)
-    follow(server, feed, watch, arguments, versions=True)  # for the JVM's compilers
+    follow(server, feed, watch, arguments, versions=True)  # warms up the JVM's compilers
     followed = []
     for versions in (False, True):
         followed.append(follow(server, feed, watch, arguments, versions=versions))
@@ -276,7 +278,7 @@ def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> dict[
 
 
 def _cpu_s(server: Server) -> float:
-    """The processor's time of the server, without the JVM's compilers: they take most in the beginning."""
+    """Return the server's CPU time without the JVM's compilers, which work most at the beginning."""
     assert server.process is not None
     process = psutil.Process(server.process.pid)
     times = process.cpu_times()

@@ -1,7 +1,7 @@
-"""The key coordinator's state on a local disk, alone: size, memory, speed, and how it opens again.
+"""The key coordinator's state on a local disk, alone: size, memory, speed, and the time to reopen it.
 
-Keys come once each, in batches; then batches of random keys update them, as a version does: the known records
-of a batch are looked up, and the new ones put in their place.
+First each key is added once, in batches. Then batches of random keys update them, as a version does: the
+stored records of a batch are looked up and replaced.
 
     python -m benchmarks.upsert_state --keys 100000000 --folder /tmp/state
 """
@@ -29,7 +29,7 @@ _UPDATE_BATCHES = (2_500, 25_000)
 
 
 def records_of(keys: NDArray[np.int64], first_offset: int) -> Entries:
-    """Records of keys, whose hashes are as good as random."""
+    """Return the records of keys, with pseudo-random hashes."""
     numbers, count = keys.astype(np.uint64), len(keys)
     offsets = np.arange(first_offset, first_offset + count)
     made = Entries(
@@ -50,9 +50,9 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def put(store: Store, batches: Iterator[NDArray[np.int64]], name: str) -> dict[str, object]:
-    """Put batches of keys through the state; returns what it took."""
+    """Look up and store batches of keys; return the figures."""
     now = store.up_to or StoredUpTo(1, 0)
-    rows, worst_s, most_mib = 0, 0.0, 0
+    rows, worst_s, peak_mib = 0, 0.0, 0
     cpu_s, wall_s = time.process_time(), time.monotonic()
     for keys in batches:
         began_s = time.monotonic()
@@ -63,7 +63,7 @@ def put(store: Store, batches: Iterator[NDArray[np.int64]], name: str) -> dict[s
         store.put(records, now, len(keys))
         rows += len(keys)
         worst_s = max(worst_s, time.monotonic() - began_s)
-        most_mib = max(most_mib, resident_mib())
+        peak_mib = max(peak_mib, resident_mib())
     return {
         "what": name,
         "rows": rows,
@@ -71,18 +71,18 @@ def put(store: Store, batches: Iterator[NDArray[np.int64]], name: str) -> dict[s
         "rows/s": round(rows / (time.monotonic() - wall_s)),
         "worst batch ms": round(worst_s * 1000),
         "keys": now.keys,
-        "memory MiB": most_mib,
+        "memory MiB": peak_mib,
     }
 
 
 def resident_mib() -> int:
-    """The memory of this process, mapped pages of the state's files included."""
+    """Return the memory of this process, including mapped pages of the state's files."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize() >> 20
 
 
 def run(keys: int, updates: int, folder: Path) -> dict[str, list[dict[str, object]]]:
-    """Load, update, close and open; returns the tables of what it took."""
+    """Load, update, close and reopen the state; return tables of the figures."""
     random = np.random.default_rng(1)
     store = Store(folder)
     rows = [
@@ -96,11 +96,11 @@ def run(keys: int, updates: int, folder: Path) -> dict[str, list[dict[str, objec
     closed_s = time.monotonic() - began_s
     size = sum(path.stat().st_size for path in folder.iterdir())
     began_s = time.monotonic()
-    again = Store(folder)
+    reopened = Store(folder)
     opened_s = time.monotonic() - began_s
-    found = again.known(records_of(np.arange(keys - 1_000, keys), 0))
+    found = reopened.known(records_of(np.arange(keys - 1_000, keys), 0))
     assert len(found) == 1_000
-    again.close()
+    reopened.close()
     disk: dict[str, object] = {
         "close s": round(closed_s, 2),
         "open s": round(opened_s, 3),
@@ -110,13 +110,15 @@ def run(keys: int, updates: int, folder: Path) -> dict[str, list[dict[str, objec
 
 
 def main() -> None:
-    """Run it, print a table and write JSON."""
+    """Run the benchmark, print tables and write JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--keys", type=int, default=10_000_000)
-    parser.add_argument("--updates", type=int, default=1_000_000, help="rows of each size of batch")
-    parser.add_argument("--folder", type=Path, help="for the state; emptied; default: a temporary one")
+    parser.add_argument("--updates", type=int, default=1_000_000, help="rows for each batch size")
+    parser.add_argument(
+        "--folder", type=Path, help="where to make the folder state, anew; default: temporary"
+    )
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/upsert_state.json"))
     arguments = parser.parse_args()
     with ExitStack() as at_end:

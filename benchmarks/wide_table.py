@@ -1,7 +1,7 @@
-"""A table of 105 columns in the shape of ClickBench's hits: flags, small codes, hashes, times and texts.
+"""A table with 105 columns like ClickBench's hits: flags, small codes, hashes, times and texts.
 
-The shares are those of web traffic: most columns have few values, some a value for each row, and texts are as
-often empty as not. The same seed gives the same rows.
+The distributions resemble web traffic: most columns have few distinct values, some have one per row, and half
+of the texts are empty. The same seed gives the same rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WORDS = ["buy", "car", "flat", "news", "weather", "film", "song", "книга",
 
 
 def wide_table(rows: int, seed: int = 1) -> pa.Table:
-    """Return that many rows: 20 columns of texts, 14 of 64-bit numbers, the others of 32-bit numbers."""
+    """Return this number of rows: 23 columns of texts, 10 of 64-bit numbers, the others of 32-bit numbers."""
     random = np.random.default_rng(seed)
     columns: dict[str, pa.Array] = {}
     for number in range(_FLAGS):
@@ -44,12 +44,12 @@ def wide_table(rows: int, seed: int = 1) -> pa.Table:
 
 
 def _skewed(random: np.random.Generator, rows: int, values: int) -> npt.NDArray[np.int32]:
-    """Numbers below a limit, small ones more often."""
+    """Return numbers below a limit; small ones are more frequent."""
     return (values * random.random(rows) ** 4).astype(np.int32)
 
 
 def _texts(random: np.random.Generator, rows: int, values: int, words: int) -> pa.Array:
-    """Texts of some words and a number, half of them empty."""
+    """Return texts of a few words and a number; half of them are empty."""
     picked = random.integers(0, len(_WORDS), (values, words))
     among = ["/".join(_WORDS[word] for word in row) + f"-{number}" for number, row in enumerate(picked)]
     codes = np.where(random.random(rows) < 0.5, 0, _skewed(random, rows, values) + 1)

@@ -1,20 +1,21 @@
-"""How many requests a second the pause hooks of many servers and the scheduler make of a real ZooKeeper.
+"""Requests per second that the pause hooks of many servers and the scheduler send to a real ZooKeeper.
 
     python -m benchmarks.zookeeper_load --servers 500 --tables 50
 
-What the hooks read by is the product's own (``FollowedTables``), one for each simulated server, which has all
-tables; their ticks come once a second as in a server, and each begins a segment now and then. The scheduler's
-``Schedules`` looks every 30 s. No server and no Pinot belongs to it: the tables' ideal states and configs are
-written here, into a cluster of a name of its own. Requests are counted where they are sent.
+The hooks read with the product's own code (``FollowedTables``), one instance per simulated server; each
+server has all tables. They tick once a second as in a server, and segments start from time to time. The
+scheduler's ``Schedules`` reads every 30 s. No server and no Pinot takes part: the benchmark writes the
+tables' ideal states and configs itself, into a cluster with a name of its own. Requests are counted where
+they are sent.
 
 =======  ==============================================================================================
 phase    what happens
 =======  ==============================================================================================
-start    all look for the first time
+start    all read for the first time
 idle     nothing changes
-held     some tables have paused partitions, and nothing else changes
+paused   some tables have paused partitions, and nothing else changes
 busy     the same, and each second a segment of each paused table is committed, and a table config changes
-after    the partitions are released
+after    the partitions are resumed
 =======  ==============================================================================================
 """
 
@@ -56,11 +57,11 @@ _PARTITIONS = 16
 
 
 class CountedConnection(ZooKeeperConnection):
-    """Counts the requests that it sends, by kind.
+    """A connection that counts the requests that it sends, by kind.
 
     Args:
-        address: Of ZooKeeper.
-        requests: Where they are counted, for many connections.
+        address: The address of ZooKeeper.
+        requests: The counter, shared by many connections.
     """
 
     def __init__(self, address: str, requests: Counter[str]) -> None:
@@ -68,39 +69,39 @@ class CountedConnection(ZooKeeperConnection):
         self._requests = requests
 
     def read(self, path: str, changed: Callable[[Any], None] | None = None) -> Znode | None:
-        """As the base class; what it sends to watch a znode that is not there is counted by `watch`."""
+        """See the base class; `watch` counts the request that watches a missing znode."""
         self._requests["reads"] += 1
         return super().read(path, changed)
 
     def read_children(self, path: str, changed: Callable[[Any], None] | None = None) -> Children:
-        """As the base class, and see `read`."""
+        """See the base class and `read`."""
         self._requests["lists"] += 1
         return super().read_children(path, changed)
 
     def watch(self, path: str, changed: Callable[[Any], None]) -> int | None:
-        """As the base class."""
+        """See the base class."""
         self._requests["watches"] += 1
         return super().watch(path, changed)
 
     def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
-        """As the base class."""
+        """See the base class."""
         self._requests["reads"] += len(paths)
         return super().get_many(paths)
 
     def commit(self, writes: Sequence[Write]) -> None:
-        """As the base class."""
+        """See the base class."""
         self._requests["writes"] += 1
         super().commit(writes)
 
 
 class World:
-    """The tables of the simulated cluster, written by a connection that is not counted.
+    """The tables of the simulated cluster, written through a connection that is not counted.
 
     Args:
-        store: Of the cluster.
-        tables: How many.
-        servers: How many servers, each of which has all tables.
-        segments: Committed segments of each table.
+        store: The property store of the cluster.
+        tables: The number of tables.
+        servers: The number of servers, each of which has all tables.
+        segments: The number of committed segments of each table.
     """
 
     def __init__(self, store: PropertyStore, tables: int, servers: int, segments: int) -> None:
@@ -112,7 +113,7 @@ class World:
         self._commits = 0
 
     def fill(self) -> None:
-        """Write all that is read."""
+        """Write everything that the hooks and the scheduler read."""
         connection, cluster = self.store.connection, self.store.cluster_name
         for server in self.servers:
             live = ZNRecord(server, {"SESSION_ID": uuid.uuid4().hex})
@@ -126,7 +127,7 @@ class World:
             self.store.create(table_config_path(table), _config(table, "0 0 * * * ?"))
 
     def pause(self, tables: Sequence[TableName], partitions: frozenset[int]) -> None:
-        """Have these partitions of tables paused, and no others."""
+        """Pause these partitions of the tables, and no others."""
         for table in tables:
             set_paused_partitions(self.store, table, lambda _paused: partitions)
 
@@ -156,26 +157,26 @@ def _config(table: TableName, schedule: str) -> ZNRecord:
 
 @dataclass(frozen=True)
 class Reader:
-    """The pause hook of one server, as far as it reads."""
+    """The part of one server's pause hook that reads."""
 
     store: PropertyStore
     followed: FollowedTables
 
     def tick(self, tables: frozenset[TableName]) -> int:
-        """Look as the hook does each second; returns how many of the tables are paused."""
+        """Read as the hook does each second; return how many of the tables are paused."""
         self.followed.session()
-        return len(self.followed.look(tables).states)
+        return len(self.followed.read(tables).states)
 
 
 class Fleet:
-    """All servers' hooks, and one scheduler.
+    """The hooks of all servers, and one scheduler.
 
     Args:
-        world: What they read.
-        stores: One or more for them to share; each is a session with ZooKeeper.
-        requests: What these count.
-        begun_per_s: Segments that begin each second, in the whole cluster.
-        clock: Time.
+        world: The tables that they read.
+        stores: The property stores that they share; each is a session with ZooKeeper.
+        requests: Returns the counts of these stores.
+        begun_per_s: Segments that start each second, in the whole cluster.
+        clock: The clock.
     """
 
     def __init__(
@@ -202,12 +203,12 @@ class Fleet:
     def measure(
         self, phase: str, seconds: int, each_second: Callable[[], None] = lambda: None
     ) -> dict[str, object]:
-        """Tick so many times, a second apart; returns a row of the table.
+        """Tick once a second; return a row of the table.
 
         Args:
-            phase: Its name.
-            seconds: How many ticks.
-            each_second: What changes before each of them.
+            phase: The name of the phase.
+            seconds: The number of ticks.
+            each_second: Makes changes before each tick.
         """
         before, began_s = self._requests(), self._clock.monotonic()
         paused = 0
@@ -236,14 +237,14 @@ class Fleet:
 
 
 def row(phase: str, requests: Counter[str], ticks: int, seconds: float, paused: int) -> dict[str, object]:
-    """Return what is shown of a phase.
+    """Return the row of the table for a phase.
 
     Args:
-        phase: Its name.
-        requests: What was sent in it, by kind.
-        ticks: How often all have looked, once a second on machines of their own.
-        seconds: How long it took here, where one process does the work of all of them.
-        paused: Tables that servers saw paused at its end, summed over the servers.
+        phase: The name of the phase.
+        requests: The requests sent during the phase, by kind.
+        ticks: The number of ticks, which take a second each on real servers.
+        seconds: How long the phase took here, where one process does the work of all servers.
+        paused: Tables that servers saw paused at the end, summed over the servers.
     """
     return {
         "phase": phase,
@@ -259,18 +260,18 @@ def _cycled(stores: Sequence[PropertyStore], count: int) -> list[PropertyStore]:
 
 
 def run(fleet: Fleet, world: World, *, paused: int, seconds: int) -> list[dict[str, object]]:
-    """Go through all phases; see the module.
+    """Run all phases; see the module.
 
     Args:
-        fleet: Who reads.
-        world: What is read.
-        paused: How many tables get paused partitions.
-        seconds: Of each phase but the first and the last.
+        fleet: The hooks and the scheduler.
+        world: The tables that they read.
+        paused: The number of tables with paused partitions.
+        seconds: The duration of each phase except the first and the last.
     """
     tables = world.tables[:paused]
     rows = [fleet.measure("start", 2), fleet.measure("idle", seconds)]
     world.pause(tables, frozenset({0, 1}))
-    rows.append(fleet.measure("held", seconds))
+    rows.append(fleet.measure("paused", seconds))
     rows.append(fleet.measure("busy", seconds, lambda: world.commit_segments(tables)))
     world.pause(tables, frozenset())
     rows.append(fleet.measure("after", 5))
@@ -292,18 +293,22 @@ def _zookeeper(address: str | None, port_base: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Run it, print a table and write JSON."""
+    """Run the benchmark, print a table and write JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--servers", type=int, default=500)
     parser.add_argument("--tables", type=int, default=50)
-    parser.add_argument("--segments", type=int, default=1000, help="of each table")
-    parser.add_argument("--paused", type=int, default=5, help="tables with paused partitions")
-    parser.add_argument("--begun", type=int, default=10, help="segments that begin each second, in all")
-    parser.add_argument("--seconds", type=int, default=60, help="of each phase")
-    parser.add_argument("--sessions", type=int, default=40, help="with ZooKeeper, which allows 60 a client")
-    parser.add_argument("--zookeeper", help="host:port; default: that of a local cluster, started for this")
+    parser.add_argument("--segments", type=int, default=1000, help="committed segments of each table")
+    parser.add_argument("--paused", type=int, default=5, help="number of tables with paused partitions")
+    parser.add_argument(
+        "--begun", type=int, default=10, help="segments that start each second, in the whole cluster"
+    )
+    parser.add_argument("--seconds", type=int, default=60, help="duration of each phase")
+    parser.add_argument(
+        "--sessions", type=int, default=40, help="ZooKeeper sessions; it allows 60 per client"
+    )
+    parser.add_argument("--zookeeper", help="host:port; default: a local cluster's, started for the run")
     parser.add_argument("--port-base", type=int, default=21000)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/zookeeper_load.json"))
     arguments = parser.parse_args()

@@ -1,1 +1,1 @@
-"""The bridge to Pinot's Java classes: jars, JVM, segment builder, hosted roles, local cluster."""
+"""The bridge to Pinot's Java classes: jars, the JVM, segment builder, hosted roles, local cluster."""

@@ -1,11 +1,11 @@
-"""The classes of a builder's JVM, kept on disk in the form that a JVM maps (class data sharing).
+"""The class archive of a builder's JVM, stored in the form that a JVM maps (class data sharing).
 
 ::
 
-    <cache>/classes/jvm-<digest>.jsa    of one Java and one set of jars
+    <cache>/classes/jvm-<digest>.jsa    for one Java and one set of jars
 
-A JVM that finds its archive there needs about a third less processor time until it has built its first
-segment. One that does not fit is passed over by the JVM itself.
+A JVM that finds its archive needs about a third less processor time until it has built its first segment. The
+JVM ignores an archive that does not match.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["MINIMUM_JAVA_OF_ARCHIVES", "archive_options", "archive_path", "writi
 
 MINIMUM_JAVA_OF_ARCHIVES = 13
 _DIGITS = 16
-# What the JVM has to say of classes that it leaves out, or of an archive that does not fit, goes to stdout.
+# Otherwise the JVM writes messages about excluded classes and mismatched archives to stdout.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def archive_path(java: Java, jars: JarSet) -> Path:
-    """Where the archive of this Java and these jars is, or will be.
+    """Return the path of the archive for a Java and jars, whether it exists or not.
 
     Raises:
         OSError: A jar cannot be read.
@@ -39,11 +39,11 @@ def archive_path(java: Java, jars: JarSet) -> Path:
 
 
 def archive_options(java: Java, jars: JarSet) -> Sequence[str]:
-    """The options by which a JVM takes its archive; none where there is none."""
+    """Return the options that make a JVM use its archive; empty if there is none."""
     path = archive_path(java, jars)
     return (f"-XX:SharedArchiveFile={path}", *_QUIET) if path.is_file() else ()
 
 
 def writing_options(path: Path) -> Sequence[str]:
-    """The options by which a JVM writes an archive when it ends."""
+    """Return the options that make a JVM write an archive when it ends."""
     return (f"-XX:ArchiveClassesAtExit={path}", *_QUIET)

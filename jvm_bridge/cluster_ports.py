@@ -1,4 +1,4 @@
-"""Which port each role of a local cluster listens on."""
+"""The ports of each role of a local cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from controller_client.errors import ConfigError
 __all__ = ["HOST", "ClusterPorts", "KafkaPorts", "ServerPorts"]
 
 HOST = "127.0.0.1"
-"""Everything is advertised here; what stands in ZooKeeper is reachable from this machine alone."""
+"""The advertised host of all roles; addresses in ZooKeeper are reachable only from this machine."""
 
 _LARGEST_PORT = 65535
 _BASE_SERVER_OFFSET, _PORTS_PER_SERVER = 10, 3
@@ -29,7 +29,7 @@ class ServerPorts:
 
 @dataclass(frozen=True)
 class KafkaPorts:
-    """Ports of the Kafka node: for clients, and the one by which it is its own controller."""
+    """Ports of the Kafka node: for clients, and for its own controller."""
 
     client: int
     controller: int
@@ -41,13 +41,13 @@ class KafkaPorts:
 
     @classmethod
     def from_base(cls, base: int) -> KafkaPorts:
-        """Those behind the minion's in :meth:`ClusterPorts.from_base`."""
+        """The ports after the minion's in :meth:`ClusterPorts.from_base`."""
         return cls(base + 4, base + 5)
 
 
 @dataclass(frozen=True)
 class ClusterPorts:
-    """Ports of a whole cluster; without Kafka where ``kafka`` is None."""
+    """Ports of a whole cluster; without Kafka if ``kafka`` is None."""
 
     zookeeper: int
     controller: int
@@ -63,7 +63,7 @@ class ClusterPorts:
             if not 0 < port <= _LARGEST_PORT:
                 raise ConfigError(f"The port of {name} would be {port}", expected=f"1 to {_LARGEST_PORT}")
             if port in by_port:
-                raise ConfigError(f"{name} and {by_port[port]} would both have port {port}")
+                raise ConfigError(f"{name} and {by_port[port]} would both use port {port}")
             by_port[port] = name
 
     @classmethod
@@ -81,7 +81,7 @@ class ClusterPorts:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> ClusterPorts:
-        """Read what `dataclasses.asdict` wrote."""
+        """Parse the result of `dataclasses.asdict`."""
         servers = tuple(ServerPorts(**only_known(ServerPorts, ports)) for ports in document["servers"])
         kafka = document.get("kafka")
         return cls(
@@ -93,7 +93,7 @@ class ClusterPorts:
         )
 
     def named(self) -> dict[str, int]:
-        """All ports by role and use."""
+        """Return all ports by role and use."""
         ports = {
             "zookeeper": self.zookeeper,
             "controller": self.controller,

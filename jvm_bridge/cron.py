@@ -1,4 +1,4 @@
-"""Quartz' cron expressions, read by Quartz' own class, so that they mean what they mean in Pinot."""
+"""Quartz cron expressions, parsed by Quartz itself, so that they mean the same as in Pinot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CronSchedule:
         expression: E.g. ``0 */10 * * * ?``: every ten minutes.
 
     Raises:
-        ConfigError: It is wrong; the message has Quartz' reason.
+        ConfigError: It is invalid; the message has Quartz's reason.
     """
 
     def __init__(self, expression: str) -> None:
@@ -28,12 +28,12 @@ class CronSchedule:
         except jpype.JException as error:
             raise ConfigError(
                 f"{expression!r} is not a cron expression: {error.getMessage()}",
-                expected="Quartz' form: seconds minutes hours day-of-month month day-of-week [year], "
+                expected="Quartz format: seconds minutes hours day-of-month month day-of-week [year], "
                 "e.g. '0 */10 * * * ?'",
             ) from error
 
     def next_after(self, epoch_s: float) -> float | None:
-        """The next time it fires after `epoch_s` (seconds since the epoch); None if never again."""
+        """Return the next time it fires after `epoch_s` (seconds since the epoch), or None if never again."""
         import jpype
 
         after = jpype.JClass("java.util.Date")(jpype.JLong(int(epoch_s * 1000)))

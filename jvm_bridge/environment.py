@@ -1,7 +1,7 @@
-"""Which of this process' variables the Java of a Pinot role does not see: those that may hold a secret.
+"""Hides environment variables that may have a secret from the Java of a Pinot role.
 
-A role of Pinot answers ``GET /appconfigs`` with its environment, to anybody, and since 1.x writes it into its
-log. It masks those alone whose names end in PASSWORD, TOKEN or SECRET.
+A Pinot role returns its environment to anybody in ``GET /appconfigs``, and since 1.x writes it to its log. It
+masks only variables whose names end in PASSWORD, TOKEN or SECRET.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from controller_client.common.operator_secrets import DEFAULT_PREFIX
 __all__ = ["keep_from_java"]
 
 _ADDRESSES = frozenset({"PINOT_CONTROLLER_URL", "PINOT_BROKER_URL"})
-"""They may have a user and a password in them."""
+"""URLs that may contain a user and a password."""
 
 
 def keep_from_java() -> None:
-    """Hide them from the JVM, which must not run yet, and from child processes; ``os.environ`` keeps them."""
+    """Hide the variables from the JVM, before it starts, and child processes; ``os.environ`` keeps them."""
     for name in list(os.environ):
         if name.startswith(DEFAULT_PREFIX) or name in _ADDRESSES:
-            os.unsetenv(name)  # which os.environ, a copy, does not notice
+            os.unsetenv(name)  # does not change os.environ, which is a copy

@@ -1,4 +1,4 @@
-"""Whether ports are free, asked before anything is started that needs them. The standard library alone."""
+"""Checks that ports are free before a process that needs them starts; uses only the standard library."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LISTENS = "0A"
 
 
 def check_free(ports: Mapping[str, int], *, option: str) -> None:
-    """Check that nobody listens on these ports.
+    """Check that no process listens on these ports.
 
     Args:
-        ports: Port by what it is for.
-        option: The command line's option that chooses other ports.
+        ports: Ports by their use.
+        option: The command-line option to choose other ports.
 
     Raises:
-        SetupError: Some are taken; the message names all of them and who has them, as far as it can be seen.
+        SetupError: Some are in use; the message lists them, with the processes if they are visible.
     """
     taken = [f"{port} ({name}): {_holder(port)}" for name, port in ports.items() if not _is_free(port)]
     if taken:
@@ -34,8 +34,7 @@ def check_free(ports: Mapping[str, int], *, option: str) -> None:
 
 
 def _is_free(port: int) -> bool:
-    # Both addresses: a listener on one of them does not hinder a bind to the other, but would get our
-    # clients.
+    # Both addresses: a listener on one does not prevent a bind to the other, but would get our clients.
     for address in ("127.0.0.1", "0.0.0.0"):  # noqa: S104  # bound for a moment, never listened on
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -51,17 +50,17 @@ def _is_free(port: int) -> bool:
 def _holder(port: int) -> str:
     sockets = {f"socket:[{inode}]" for inode in _listening(port)}
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is another user's
+        with suppress(OSError):  # it has ended, or belongs to another user
             for file in (process / "fd").iterdir():
                 with suppress(OSError):
                     if str(file.readlink()) in sockets:
                         name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
                         return f"pid {process.name}, {name}"
-    return "another user's process, or one in a container"
+    return "a process of another user or in a container"
 
 
 def _listening(port: int) -> Iterator[str]:
-    """The inodes of the sockets that listen on a port, as /proc/net/tcp lists them."""
+    """Yield the inodes of the sockets that listen on a port, from /proc/net/tcp."""
     for table in ("tcp", "tcp6"):
         with suppress(OSError):
             for line in Path("/proc/net", table).read_text(encoding="ascii").splitlines()[1:]:

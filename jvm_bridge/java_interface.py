@@ -1,4 +1,4 @@
-"""What every Python class that implements a Java interface needs."""
+"""A decorator for Python classes that implement a Java interface."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def overrides(method: _Method) -> _Method:
-    """JPype's JOverride, which has no types: this method implements one of the interface."""
+    """Mark a method that implements one of the interface: JPype's JOverride, with types."""
     return cast("_Method", jpype.JOverride(method))

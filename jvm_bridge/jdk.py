@@ -1,4 +1,4 @@
-"""Find the Java of this machine and the flags that Pinot needs on it."""
+"""Finds the Java of this machine and the flags that Pinot needs with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["MINIMUM_JAVA", "Java", "find_java", "module_flags", "parse_java_vers
 
 MINIMUM_JAVA = 11
 
-# From 17 on the JDK closes its internals; Pinot's off-heap buffers and its libraries reach into these.
+# Since 17 the JDK encapsulates its internals, which Pinot's off-heap buffers and its libraries use.
 _STRONG_ENCAPSULATION = 17
 _OPENED = (
     "java.nio",
@@ -28,13 +28,13 @@ _OPENED = (
     "java.lang.reflect",
     "jdk.internal.misc",
 )
-# 24 warns about sun.misc.Unsafe and about JNI; both are in Pinot's libraries, not in the user's hands.
+# 24 warns about sun.misc.Unsafe and about JNI, both used in Pinot's libraries; users cannot change that.
 _UNSAFE_WARNINGS = 24
 _VERSION_TIMEOUT_S = 30
 _VERSION = re.compile(r'version "(?P<version>[^"]+)"')
 _RELEASE = re.compile(r'^JAVA_VERSION="(?P<version>[^"]+)"', re.MULTILINE)
 _REMEDY = (
-    f"Install a JDK or JRE of version {MINIMUM_JAVA} or newer (17 is well tried) and set JAVA_HOME to it."
+    f"Install a JDK or JRE of version {MINIMUM_JAVA} or newer (17 is well tested) and set JAVA_HOME to it."
 )
 
 
@@ -44,10 +44,10 @@ class Java:
 
     Attributes:
         home: Its folder.
-        executable: The ``java`` in it.
+        executable: The ``java`` program in it.
         version: The feature version: 11, 17, 21 ...
         version_text: The full version, e.g. ``17.0.15``.
-        found_by: What led to it: ``JAVA_HOME`` or ``PATH``.
+        found_by: How it was found: ``JAVA_HOME`` or ``PATH``.
     """
 
     home: Path
@@ -67,7 +67,7 @@ class Java:
         found = next((self.home / name for name in names if (self.home / name).is_file()), None)
         if found is None:
             raise SetupError(
-                f"The Java {self.version_text} that {self.found_by} names has no libjvm",
+                f"The Java {self.version_text} found by {self.found_by} has no libjvm",
                 expected=f"one of {', '.join(names)}",
                 where=str(self.home),
                 remedy=_REMEDY,
@@ -79,10 +79,10 @@ def find_java(env: Mapping[str, str] | None = None) -> Java:
     """Find Java: JAVA_HOME if it is set, else the ``java`` on the PATH.
 
     Args:
-        env: The environment to read; the process' own by default.
+        env: The environment to read; default: that of the process.
 
     Raises:
-        SetupError: There is none, JAVA_HOME holds none, or it is too old.
+        SetupError: There is none, JAVA_HOME is not a Java installation, or it is too old.
     """
     env = os.environ if env is None else env
     found_by, executable = _executable(env)
@@ -91,7 +91,7 @@ def find_java(env: Mapping[str, str] | None = None) -> Java:
     version = parse_java_version(text)
     if version < MINIMUM_JAVA:
         raise SetupError(
-            f"The Java that {found_by} names is {text}",
+            f"The Java found by {found_by} is {text}",
             expected=f"Java {MINIMUM_JAVA} or newer",
             where=str(executable),
             remedy=_REMEDY,
@@ -100,7 +100,7 @@ def find_java(env: Mapping[str, str] | None = None) -> Java:
 
 
 def parse_java_version(text: str) -> int:
-    """Return the feature version of a version text: 8 of ``1.8.0_402``, 17 of ``17.0.15`` or ``17-ea``.
+    """Return the feature version of a version text: 8 for ``1.8.0_402``, 17 for ``17.0.15`` or ``17-ea``.
 
     Raises:
         SetupError: It is not a Java version.
@@ -112,7 +112,7 @@ def parse_java_version(text: str) -> int:
 
 
 def module_flags(version: int) -> list[str]:
-    """The command-line flags that let Pinot reach into the JDK of that feature version."""
+    """Return the command-line flags that give Pinot access to JDK internals in a feature version."""
     if version < _STRONG_ENCAPSULATION:
         return []
     flags = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
@@ -150,12 +150,12 @@ def _version_text(home: Path, executable: Path, found_by: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(
-            f"The java that {found_by} names cannot be run: {error}", where=str(executable), remedy=_REMEDY
+            f"The java found by {found_by} cannot be run: {error}", where=str(executable), remedy=_REMEDY
         ) from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
         raise SetupError(
-            f"The java that {found_by} names does not report its version (exit code {answer.returncode})",
+            f"The java found by {found_by} does not report its version (exit code {answer.returncode})",
             where=str(executable),
             remedy=_REMEDY,
         )

@@ -1,4 +1,4 @@
-"""The one JVM of a Python process, started by JPype with Pinot's jars."""
+"""The JVM of a Python process, started by JPype with Pinot's jars."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_HEAP_MB = 1024
 OPTIONS_VARIABLE = "PINOT_PLUGINS_JAVA_OPTS"
-"""The environment variable with further options of Java."""
+"""The environment variable with further Java options."""
 _MIB = 1024 * 1024
 
 _lock = threading.Lock()
@@ -57,28 +57,28 @@ def start_jvm(
     is_short_lived: bool = False,
     is_role: bool = False,
 ) -> None:
-    """Start this process' JVM; does nothing where it runs already (its flags cannot be changed any more).
+    """Start the JVM of this process; does nothing if it is already running, as its flags cannot change.
 
-    Options in the environment variable ``PINOT_PLUGINS_JAVA_OPTS`` come last, hence win. Where
-    ``pinotctl jars warm`` has left an archive of classes, the JVM takes it.
+    Options in the environment variable ``PINOT_PLUGINS_JAVA_OPTS`` come last and take precedence. If
+    ``pinotctl jars warm`` has created a class archive, the JVM uses it.
 
-    Ctrl-C and SIGTERM stay with Python: the JVM installs no signal handlers. Call it from the main thread or
-    any other, but never at import and never before a fork.
+    Python handles Ctrl-C and SIGTERM: the JVM installs no signal handlers. Call it from any thread, but never
+    at import and never before a fork.
 
     Args:
-        max_heap_mb: Largest heap, MiB; 1024 by default.
+        max_heap_mb: Maximum heap, MiB; default: 1024.
         system_properties: Java system properties.
-        log_dir: Folder for the JVM's log file ``jvm.log``; without it the log goes to stderr, warnings only.
-        options: Further options; one that is above too, as the heap, wins.
-        is_short_lived: Whether this process ends soon. It then takes only the quicker of Java's two
-            compilers: some two seconds less at the start, up to half as much time again for what is compiled.
-            That pays below some 75 million rows.
-        is_role: Whether a Pinot role, which shows its environment to anybody, is to run in it. Variables that
-            may hold secrets are then hidden from Java, and from child processes that inherit the environment.
+        log_dir: Folder for the JVM's log file ``jvm.log``; default: warnings go to stderr.
+        options: Further options, which take precedence over the arguments above, such as the heap.
+        is_short_lived: Whether this process ends soon. The JVM then uses only the faster of Java's two
+            compilers, which saves some two seconds at the start, but makes compiled code up to 50 % slower.
+            This pays off below some 75 million rows.
+        is_role: Whether the JVM runs a Pinot role, which shows its environment to anybody. Variables that may
+            have secrets are then hidden from Java, and from child processes that inherit the environment.
 
     Raises:
-        SetupError: No fitting Java, no jars, or the JVM refuses to start.
-        ConfigError: The quotes in ``PINOT_PLUGINS_JAVA_OPTS`` do not match.
+        SetupError: There is no suitable Java, there are no jars, or the JVM does not start.
+        ConfigError: ``PINOT_PLUGINS_JAVA_OPTS`` has unbalanced quotes.
     """
     heap_mb = max_heap_mb or DEFAULT_MAX_HEAP_MB
 
@@ -101,17 +101,17 @@ def start_jvm(
 
 
 def start_jvm_with(options: Sequence[str]) -> None:
-    """Start this process' JVM with the options that a stock Pinot role would get; else as :func:`start_jvm`.
+    """Start the JVM of this process with the options of a stock Pinot role; otherwise like :func:`start_jvm`.
 
-    Nothing is added but the modules that Pinot needs opened, and an empty folder before the jars, for
-    :func:`class_folder`. Signals are the JVM's: SIGQUIT prints its
-    threads, SIGTERM, SIGINT and SIGHUP run its shutdown hooks and end the process, and jcmd can attach, as
-    with a stock role. Variables that may hold secrets are hidden from Java. Call it in the main thread.
+    It only adds flags to open the modules that Pinot needs, and an empty folder before the jars, for
+    :func:`class_folder`. The JVM handles signals as in a stock role: SIGQUIT prints its threads, SIGTERM,
+    SIGINT and SIGHUP run its shutdown hooks and end the process, and jcmd can attach. Variables that may have
+    secrets are hidden from Java. Call it in the main thread.
 
     Raises:
-        SetupError: No fitting Java, no jars, or the JVM refuses to start.
+        SetupError: There is no suitable Java, there are no jars, or the JVM does not start.
     """
-    # With -Xrs the JVM leaves signals alone: then Ctrl-C is to end the process, as it ends java.
+    # With -Xrs the JVM ignores signals: then Ctrl-C has to end the process, as it ends java.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     _start(lambda _java, _jars: list(options), like_stock=True, hide_secrets=True)
@@ -120,7 +120,7 @@ def start_jvm_with(options: Sequence[str]) -> None:
 def _start(
     make_flags: Callable[[Java, JarSet], list[str]], *, like_stock: bool = False, hide_secrets: bool
 ) -> None:
-    global _started, _class_folder  # the JVM is one a process, so is what we know of it
+    global _started, _class_folder  # there is one JVM per process
     import jpype
 
     with _lock:
@@ -129,7 +129,7 @@ def _start(
             return
         java, jars = find_java(), pinot_jars()
         flags = make_flags(java, jars)
-        # The JVM forgets a folder of its class path that is not there when it starts.
+        # The JVM drops folders from its class path that do not exist when it starts.
         folders = [_make_class_folder()] if like_stock else []
         if hide_secrets:
             keep_from_java()
@@ -146,52 +146,51 @@ def _start(
             raise SetupError(
                 f"Java {java.version_text} does not start in this process: {error}",
                 where=str(java.home),
-                remedy="Look at the lines that the JVM wrote to stderr; a heap larger than the free memory, "
-                "or a wrong option, is the usual cause.",
+                remedy="Check the JVM's output on stderr; usual causes are a heap larger than the free "
+                "memory and an invalid option.",
             ) from error
-        _part_collectors()
+        _separate_collectors()
         _started, _class_folder = jars, next(iter(folders), None)
-        with suppress(PinotPluginError):  # a build of one's own may have any version
+        with suppress(PinotPluginError):  # a custom build may have any version
             warn_if_untested(PinotVersion.parse(jars.version))
         logger.info("JVM started: Java %s, Pinot %s (%s)", java.version_text, jars.version, jars.origin)
 
 
-def _part_collectors() -> None:
-    """Leave each garbage collector to itself.
+def _separate_collectors() -> None:
+    """Let each garbage collector run on its own.
 
-    JPype has Python collect all it has after each of Java's collections (a twentieth of the time of a server
-    that ingests), and Java, by ``System.gc()``, after Python's where the process has grown, as one does that
-    maps segments.
+    JPype makes Python run a full collection after each of Java's (5 % of the time of an ingesting server),
+    and Java run ``System.gc()`` after Python's if the process has grown, as one that maps segments does.
     """
     import jpype
 
-    # Without it JPype takes Python for one that collects from the first time on, and asks no more for it.
+    # Without this callback JPype assumes that Python is always collecting, and never triggers it.
     with suppress(ValueError):
-        gc.callbacks.remove(jpype._jpype._collect)  # noqa: SLF001  # it has no other switch
+        gc.callbacks.remove(jpype._jpype._collect)  # noqa: SLF001  # there is no public option
 
 
 def running_jars() -> JarSet | None:
-    """The jars of the JVM that :func:`start_jvm` started here; None before that."""
+    """Return the jars of the JVM that :func:`start_jvm` started here; None before that."""
     return _started
 
 
 def class_folder() -> Path | None:
-    """The folder that stands before the jars of a role's JVM: classes that are put there can be loaded."""
+    """Return the folder before the jars in the class path of a role's JVM: classes in it can be loaded."""
     return _class_folder
 
 
 def _make_class_folder() -> Path:
     stack = ExitStack()
-    atexit.register(stack.close)  # what a process leaves that ends otherwise, the next one sweeps
+    atexit.register(stack.close)  # after another kind of exit the next process deletes the folder
     return stack.enter_context(scratch_folder("pinot-classes-"))
 
 
 def logging_options(log_file: Path | None = None, *, level: str | None = None) -> list[str]:
-    """Options by which a JVM takes this project's log4j2 configuration; a later ``-D`` of the same name wins.
+    """Return options for this project's log4j2 configuration; a later ``-D`` with the same name wins.
 
     Args:
-        log_file: Where the log goes; stderr by default.
-        level: The root level; ``info`` with a file, ``warn`` on stderr by default.
+        log_file: The log file; default: stderr.
+        level: The root level; default: ``info`` for a file, ``warn`` for stderr.
     """
     properties = {
         "log4j2.configurationFile": str(files("jvm_bridge") / "log4j2.xml"),
@@ -206,8 +205,8 @@ def logging_options(log_file: Path | None = None, *, level: str | None = None) -
 def check_jars_fit(jars_version: str, cluster_version: str) -> None:
     """Compare the jars' version with the cluster's, by major.minor.
 
-    Newer jars may write segments that the cluster's servers cannot read, so that is an error; older jars
-    write an older format, which newer servers read, so that is a warning in the log.
+    Newer jars may write segments that the cluster's servers cannot read, which is an error. Older jars write
+    an older format, which newer servers can read, so the log only gets a warning.
 
     Raises:
         SetupError: The jars are newer than the cluster.
@@ -238,32 +237,32 @@ def _major_minor(version: str) -> tuple[int, int] | None:
 
 
 def options_of_environment() -> list[str]:
-    """The options of Java in ``PINOT_PLUGINS_JAVA_OPTS``.
+    """Return the Java options in ``PINOT_PLUGINS_JAVA_OPTS``.
 
     Raises:
-        ConfigError: Its quotes do not match.
+        ConfigError: It has unbalanced quotes.
     """
     try:
         return shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
     except ValueError as error:
         raise ConfigError(
-            f"{OPTIONS_VARIABLE} cannot be read: {error}", expected="options of Java, quoted as in a shell"
+            f"{OPTIONS_VARIABLE} cannot be parsed: {error}", expected="Java options, quoted as in a shell"
         ) from error
 
 
 def _check_heap(heap_mb: int) -> None:
-    """Refuse what the JVM would refuse by ending this whole process."""
+    """Reject a heap for which the JVM would end the whole process."""
     memory_mb = psutil.virtual_memory().total // _MIB
     if heap_mb > memory_mb:
         raise SetupError(
             f"A heap of {heap_mb} MiB is more than this machine's memory",
             expected=f"at most {memory_mb} MiB",
-            remedy="Ask for a smaller heap.",
+            remedy="Configure a smaller heap.",
         )
 
 
 def _check_foreign_jvm() -> None:
-    """Accept a JVM that somebody else started in this process only if Pinot is in it."""
+    """Accept a JVM that other code started in this process only if it has Pinot's classes."""
     if _started is not None:
         return
     import jpype
@@ -272,7 +271,7 @@ def _check_foreign_jvm() -> None:
         jpype.JClass("org.apache.pinot.spi.data.Schema")
     except TypeError as error:
         raise SetupError(
-            "A JVM without Pinot's jars runs in this process already, and there can be only one",
-            remedy="Call jvm_bridge.jvm.start_jvm() before anything else starts a JVM here, or use another "
+            "This process already has a JVM, without Pinot's jars, and there can be only one",
+            remedy="Call jvm_bridge.jvm.start_jvm() before other code starts a JVM here, or use another "
             "process.",
         ) from error

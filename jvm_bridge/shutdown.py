@@ -1,4 +1,4 @@
-"""Python code in the shutdown of the JVM, and the end of the process by it."""
+"""Runs Python code during the shutdown of the JVM, and ends the process through it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["at_shutdown", "exit_process"]
 
 
 def at_shutdown(action: Callable[[], None]) -> None:
-    """Have something done when the JVM ends: by a signal, ``System.exit``, or the end of Python.
+    """Run a function when the JVM ends: by a signal, ``System.exit``, or the end of Python.
 
     Args:
-        action: Called in a thread of the JVM's shutdown, before Java loses its way into Python.
+        action: Called in a shutdown thread of the JVM, while Java can still call Python.
     """
-    # JPype keeps such threads itself, and starts them before it closes that way.
+    # JPype manages such threads itself, and starts them before it disables calls to Python.
     jpype.JClass("java.lang.Runtime").getRuntime().addShutdownHook(
         jpype.JClass("java.lang.Thread")(_Runnable(action), "role-stop")
     )
 
 
 def exit_process(code: int) -> None:
-    """End as Java does: its shutdown hooks run, and threads that Pinot left behind are not waited for."""
+    """End the process as Java does: run shutdown hooks, and do not wait for threads that Pinot left."""
     sys.stdout.flush()
     sys.stderr.flush()
     jpype.JClass("java.lang.System").exit(code)
@@ -38,7 +38,7 @@ class _Runnable:
 
     @overrides
     def run(self) -> None:
-        """Called in a thread of the JVM's shutdown."""
+        """Called in a shutdown thread of the JVM."""
         self._action()
         sys.stdout.flush()
         sys.stderr.flush()

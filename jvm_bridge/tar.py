@@ -1,7 +1,7 @@
-"""Segment tars, written fast (ISA-L deflate).
+"""Writes segment tars with the fast compression of ISA-L.
 
-Pinot's controller and servers take any gzip stream whose first entry is the folder of the segment; the time
-of a build that Java's deflater takes (up to 40 %) is saved by compressing here.
+Pinot's controller and servers accept any gzip stream whose first entry is the segment's folder. Compressing
+in Python saves the time that Java's deflater needs (up to 40 % of a build).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from controller_client.segment_tar.writer import write_files, write_tar
 __all__ = ["METADATA_FILES", "create_metadata_tar", "create_tar"]
 
 METADATA_FILES = ("creation.meta", "metadata.properties")
-"""What a metadata push sends: enough for the controller to make the segment's znode."""
+"""The files of a metadata push, from which the controller creates the segment's znode."""
 
 _COMPRESSION_LEVEL = 1
 _GzipFile: Callable[..., AbstractContextManager[Any]] = (
@@ -32,7 +32,7 @@ def create_tar(folder: Path, tar_path: Path) -> int:
 
     Args:
         folder: The segment's folder; its name is the segment's name.
-        tar_path: Ends in ``.tar.gz``; appears only when it is complete.
+        tar_path: Path that ends in ``.tar.gz``; the file appears only when it is complete.
 
     Returns:
         The size of the tar in bytes.
@@ -41,11 +41,11 @@ def create_tar(folder: Path, tar_path: Path) -> int:
 
 
 def create_metadata_tar(folder: Path, tar_path: Path) -> int:
-    """Write the tar.gz of a metadata push: the segment's folder, and in it only :data:`METADATA_FILES`.
+    """Write the tar.gz of a metadata push: the segment's folder with only :data:`METADATA_FILES`.
 
     Args:
         folder: The segment's folder (version 1 or 3).
-        tar_path: Ends in ``.tar.gz``; appears only when it is complete.
+        tar_path: Path that ends in ``.tar.gz``; the file appears only when it is complete.
 
     Returns:
         The size of the tar in bytes.
@@ -59,11 +59,11 @@ def create_metadata_tar(folder: Path, tar_path: Path) -> int:
 
 
 def _isal(file: IO[bytes]) -> AbstractContextManager[Any]:
-    # Neither name nor time in the gzip header: the same segment gives the same tar.
+    # No name and no time in the gzip header, so that the same segment gives the same tar.
     return _GzipFile("", "wb", compresslevel=_COMPRESSION_LEVEL, fileobj=file, mtime=0)
 
 
 def _checked(tar_path: Path) -> Path:
     if not tar_path.name.endswith(".tar.gz"):
-        raise ValueError(f"Pinot wants the name to end in .tar.gz: {tar_path}")
+        raise ValueError(f"the name must end in .tar.gz for Pinot: {tar_path}")
     return tar_path

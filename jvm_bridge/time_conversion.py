@@ -1,7 +1,7 @@
-"""Points in time of a source in the unit that the table's column counts in.
+"""Converts points in time from a source to the unit of the table's column.
 
-Pinot's own readers hand on the number that a Parquet or Avro file stores, whatever unit the file declares
-in. A column that is declared as a time gets what the file means instead, from both of our readers.
+Pinot's own readers return the number that a Parquet or Avro file stores, regardless of the unit that the file
+declares. Both of our readers convert it for columns that are declared as times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ARROW_NS = {
 
 @dataclass(frozen=True)
 class TimeConversion:
-    """From numbers that count steps since 1970 to numbers that count others, rounded towards the past.
+    """Converts numbers from one unit since 1970 to another, rounded towards the past.
 
     Attributes:
         from_ns: Nanoseconds in a step of the source.
@@ -43,12 +43,12 @@ class TimeConversion:
 
     @property
     def multiplier(self) -> int:
-        """What a number is multiplied by first; it has no divisor in common with `divisor`."""
+        """The factor for a number; it has no common divisor with `divisor`."""
         return self.from_ns // math.gcd(self.from_ns, self.to_ns)
 
     @property
     def divisor(self) -> int:
-        """What the product is divided by."""
+        """The divisor for the product."""
         return self.to_ns // math.gcd(self.from_ns, self.to_ns)
 
     def applied(self, numbers: Any) -> Any:
@@ -62,7 +62,7 @@ class TimeConversion:
             numbers = pc.multiply_checked(numbers, pa.scalar(self.multiplier, pa.int64()))
         if self.divisor == 1:
             return numbers
-        # Arrow's own division cuts towards zero, which is wrong before 1970.
+        # Arrow's own division truncates towards zero, which is wrong before 1970.
         nulls = numbers.is_null().to_numpy(zero_copy_only=False) if numbers.null_count else None
         values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
         return pa.array(np.floor_divide(values, self.divisor), mask=nulls)
@@ -87,7 +87,7 @@ def time_steps(schema: Mapping[str, Any]) -> dict[str, int]:
     is EPOCH or, of type LONG, TIMESTAMP.
 
     Args:
-        schema: As Pinot's REST API gives it.
+        schema: The schema as returned by Pinot's REST API.
     """
     steps: dict[str, int] = {}
     for kind in ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs"):

@@ -1,4 +1,4 @@
-"""A quick check that ZooKeeper can be reached: Helix would try for a minute and then report little."""
+"""Checks quickly that ZooKeeper can be reached: Helix would try for a minute and then report little."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def check_reachable(address: str) -> None:
     raise UnreachableError(
         f"ZooKeeper does not accept connections: {'; '.join(reasons)}",
         where=address,
-        remedy="Check that it runs and that the address is right.",
+        remedy="Check that ZooKeeper is running and that the address is correct.",
     )

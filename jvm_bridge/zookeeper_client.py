@@ -1,7 +1,7 @@
-"""Has Java's clients of ZooKeeper, those of Pinot's own role, come in as Python's do.
+"""Configures Java's ZooKeeper clients, those of Pinot's own role, with the same access as Python's.
 
-Java takes its settings from system properties and files. What is set already, by ``JAVA_OPTS`` for instance,
-stays as it is.
+Java reads its settings from system properties and files. Settings that already exist, e.g. from
+``JAVA_OPTS``, are not changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from controller_client.common.folders import scratch_folder
 from controller_client.errors import ConfigError
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 
-__all__ = ["java_properties", "tell_java"]
+__all__ = ["configure_java", "java_properties"]
 
 logger = logging.getLogger(__name__)
 
@@ -25,10 +25,11 @@ _JAAS_FILE = "java.security.auth.login.config"
 _OTHER_KEYS = re.compile(r"-----BEGIN (RSA|EC|DSA|ENCRYPTED) PRIVATE KEY-----")
 
 
-def tell_java(access: ZooKeeperAccess) -> None:
-    """Set Java's system properties; the JVM must run, and have no client of ZooKeeper yet.
+def configure_java(access: ZooKeeperAccess) -> None:
+    """Set Java's system properties; the JVM must be running, and have no ZooKeeper client yet.
 
-    The files that they name hold secrets. They are this user's alone, and go with the process.
+    The properties refer to files with secrets. Only this user can read them, and they are deleted when the
+    process ends.
 
     Raises:
         ConfigError: A file cannot be read, or Java cannot use it.
@@ -40,7 +41,7 @@ def tell_java(access: ZooKeeperAccess) -> None:
     if access.tls is None and access.auth is None:
         return
     files = ExitStack()
-    # A role is ended by Java, which passes by what Python does at its end.
+    # Java ends the process of a role, without Python's exit handlers.
     for at_end in (atexit.register, at_shutdown):
         at_end(files.close)
     system = jpype.JClass("java.lang.System")
@@ -50,8 +51,8 @@ def tell_java(access: ZooKeeperAccess) -> None:
             system.setProperty(name, value)
     if access.auth is AuthKind.DIGEST:
         logger.warning(
-            "Pinot's own clients of ZooKeeper know no scheme digest: they come in without a name, and may do"
-            " there what anybody may; use sasl-digest where that is not enough"
+            "Pinot's own ZooKeeper clients do not support the scheme digest: they connect without"
+            " authentication, with the permissions of everybody. Use sasl-digest if that is not enough"
         )
 
 
@@ -60,7 +61,7 @@ def java_properties(access: ZooKeeperAccess, folder: Path) -> Mapping[str, str]:
 
     Args:
         access: The access.
-        folder: Where files are made that they name; nobody else may read it.
+        folder: Folder for the files to which they refer; nobody else may read it.
 
     Raises:
         ConfigError: A file cannot be read, or Java cannot use it.
@@ -75,8 +76,8 @@ def _of_tls(access: ZooKeeperAccess, folder: Path) -> Mapping[str, str]:
     tls.check()
     if not tls.verify:
         raise ConfigError(
-            "Java's client of ZooKeeper checks certificates whatever is said",
-            expected="certificates of the authorities that sign ZooKeeper's (PINOT_ZOOKEEPER_CA_FILE)",
+            "Java's ZooKeeper client always verifies certificates",
+            expected="the CA certificates for ZooKeeper's certificate (PINOT_ZOOKEEPER_CA_FILE)",
             where="PINOT_ZOOKEEPER_TLS_VERIFY",
         )
     found = {
@@ -89,12 +90,12 @@ def _of_tls(access: ZooKeeperAccess, folder: Path) -> Mapping[str, str]:
             "zookeeper.ssl.trustStore.type": "PEM",
         }
     if tls.client_cert_file:
-        # Java wants both in one file.
+        # Java requires both in one file.
         parts = [tls.client_key_file, tls.client_cert_file]
         text = "\n".join(Path(part).read_text(encoding="utf-8").strip() for part in parts if part)
         if _OTHER_KEYS.search(text):
             raise ConfigError(
-                "Java's client of ZooKeeper cannot read this form of a private key",
+                "Java's ZooKeeper client cannot read this format of a private key",
                 expected="PKCS #8 without a password (BEGIN PRIVATE KEY)",
                 where=str(tls.client_key_file or tls.client_cert_file),
                 remedy="openssl pkcs8 -topk8 -nocrypt -in KEY -out NEW_KEY",
@@ -118,7 +119,7 @@ def _of_sasl(access: ZooKeeperAccess, folder: Path) -> Mapping[str, str]:
         return {}
     return {
         _JAAS_FILE: _secret_file(folder / "jaas.conf", f"Client {{ {module}; }};\n"),
-        # ZooKeeper 3.9 refuses MD5 otherwise, and 3.5 does not know it.
+        # Otherwise ZooKeeper 3.9 rejects MD5; 3.5 ignores the property.
         **({"zookeeper.fips-mode": "false"} if access.auth is AuthKind.SASL_DIGEST else {}),
         "zookeeper.sasl.client.username": access.service,
     }

@@ -1,6 +1,7 @@
-"""Checks the quickstart's ports before anything is installed: the standard library is enough for it.
+"""Checks the quickstart's ports before anything is installed; needs only the standard library.
 
-Takes the quickstart's arguments. A cluster that is there already has its own ports, and may run.
+It accepts the quickstart's arguments. An existing cluster is not checked: it keeps its ports, and may be
+running.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from jvm_bridge.free_ports import check_free
 
 
 def main() -> None:
-    """Exit with 1 and the reason if a port is taken."""
+    """Exit with 1 and an error message if a port is in use."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--dir", type=Path, default=Path(".work/quickstart"))
     parser.add_argument("--port-base", type=int)

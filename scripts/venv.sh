@@ -1,4 +1,4 @@
-# Sourced by quickstart.sh and test.sh: makes .venv in the present folder, with this project and what an extra adds.
+# Sourced by quickstart.sh and test.sh: creates .venv in the current folder, with this project and an extra.
 
 fail() {
     printf '%s: %s\n' "${0##*/}" "$1" >&2
@@ -17,7 +17,7 @@ find_python() {
     fail "no Python 3.11 or newer was found; install it with its venv module, or set PYTHON to it"
 }
 
-# ensure_venv EXTRA: installs again only when pyproject.toml has changed.
+# ensure_venv EXTRA: installs again only if pyproject.toml has changed.
 ensure_venv() {
     local extra=$1 stamp python
     stamp=$(cksum <pyproject.toml)

@@ -1,7 +1,7 @@
-"""Hooks that run inside or beside a Pinot server or broker.
+"""Hooks that run inside a Python-hosted Pinot server or broker.
 
 ``pause``: pauses the consumption of single partitions.
-``commit_upload``: a commit does not wait for the deep store.
-``upsert``, ``upsert_query``: the versions of upsert tables' rows, and queries at one version.
-``java``: what runs inside Pinot for them, a Java package for each and each range of Pinot's versions.
+``commit_upload``: lets a commit finish without waiting for the deep store.
+``upsert``, ``upsert_query``: track the versions of rows in upsert tables, and answer a query at one version.
+``java``: the Java code of the hooks, one package for each hook and range of Pinot versions.
 """

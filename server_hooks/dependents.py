@@ -1,4 +1,4 @@
-"""Which tables depend on the hooks of one server or of a broker; asked where a hook cannot do its work."""
+"""Finds the tables that depend on a hook of a server or broker; used when a hook cannot start."""
 
 from __future__ import annotations
 
@@ -15,35 +15,33 @@ from controller_client.upsert.settings import is_upsert
 from controller_client.upsert.tables import TABLES_PATH
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["held_partitions", "upsert_tables"]
+__all__ = ["paused_partitions", "upsert_tables"]
 
 
-def held_partitions(store: PropertyStore, instance: str) -> tuple[str, ...]:
-    """Return the paused partitions of tables that a server has segments of, in words.
+def paused_partitions(store: PropertyStore, instance: str) -> tuple[str, ...]:
+    """Describe the paused partitions of the tables of which a server has segments.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
-        DataError: A table's ideal state is no such thing.
+        DataError: A table's ideal state is invalid.
     """
     found = []
     for table in sorted(read_paused_tables(store).names):
-        with suppress(NotFoundError):  # it was dropped while it was paused
+        with suppress(NotFoundError):  # the table was dropped while it was paused
             state = read_ideal_state(store, table)
             paused = sorted(state.flags.paused_partitions)
             if paused and any(instance in replicas for replicas in state.segments.values()):
                 many = "s" if len(paused) > 1 else ""
-                found.append(
-                    f"the paused partition{many} {', '.join(map(str, paused))} of the table {table.raw}"
-                )
+                found.append(f"the paused partition{many} {', '.join(map(str, paused))} of table {table.raw}")
     return tuple(found)
 
 
 def upsert_tables(store: PropertyStore, instance: str | None = None) -> tuple[str, ...]:
-    """Return the upsert tables of a server, which has segments of them or may get some, or all; in words.
+    """Describe the upsert tables of which a server has segments or may get some.
 
     Args:
         store: The cluster's property store.
-        instance: The server; None: of any.
+        instance: The server; None for all upsert tables.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -64,7 +62,7 @@ def _tags(store: PropertyStore, instance: str) -> set[str]:
     try:
         return set(store.instance_tags(instance))
     except NotFoundError:
-        return {f"DefaultTenant_{TableType.REALTIME}"}  # where Pinot puts a server that joins anew
+        return {f"DefaultTenant_{TableType.REALTIME}"}  # the tag that Pinot gives to a new server
 
 
 def _serves(store: PropertyStore, table: TableName, instance: str) -> bool:

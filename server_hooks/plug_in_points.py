@@ -1,4 +1,4 @@
-"""Pinot's own plug-in points: which there are, and the Java of ours that stands at them."""
+"""Pinot's own plug-in points: finds which of them exist, and loads our Java classes for them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = ["has_class", "load_classes"]
 
 
 def has_class(name: str) -> bool:
-    """Whether this Pinot has a class; loads none."""
+    """Return whether this Pinot has a class, without loading it."""
     file = name.replace(".", "/") + ".class"
     return jpype.JClass("java.lang.ClassLoader").getSystemResource(file) is not None
 
 
 def load_classes(package: str, *used: str, otherwise: str, expected: str, remedy: str) -> None:
-    """Load the Java of ours for a plug-in point.
+    """Load our Java classes for a plug-in point.
 
     Args:
-        package: Its package.
-        used: Packages that it uses.
-        otherwise: Said where it does not fit this Pinot: what that does in another way.
-        expected: The versions that it fits.
-        remedy: What to do then.
+        package: Their package.
+        used: Packages that they use.
+        otherwise: The error message if they do not compile or load in this Pinot.
+        expected: The versions that they support.
+        remedy: What to do about the error.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise.
+        UnsupportedError: The classes do not support this version of Pinot.
         SetupError: This Java has no compiler.
     """
     try:

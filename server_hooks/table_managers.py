@@ -1,7 +1,7 @@
-"""Ours in place of a server's table managers, by Pinot's own plug-in point; in ``java``: ``v1_5.tables``.
+"""Replaces a server's table managers with ours, through Pinot's own plug-in point; Java: ``v1_5.tables``.
 
-Pinot 1.4 and 1.5 ask for a table's manager by other arguments each, so the class that is asked is one of two,
-``v1_4.provider`` or ``v1_5.provider``; the tables that they make are the same.
+Pinot 1.4 and 1.5 pass different arguments when they create a table's manager, so there are two providers,
+``v1_4.provider`` and ``v1_5.provider``; both create the same tables.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ _SHARED = "io.pinotplugins.upsert"
 _PROPERTY = "pinot.server.instance.table.data.manager.provider.class"
 _STOCK = "org.apache.pinot.core.data.manager.provider.DefaultTableDataManagerProvider"
 _THROTTLERS = "org.apache.pinot.segment.local.utils.SegmentOperationsThrottlerSet"
-"""What Pinot 1.5 makes table managers with, and earlier versions do not have."""
+"""A class that Pinot 1.5 creates table managers with, and that earlier versions do not have."""
 
 
 def have_plug_in_point() -> bool:
-    """Whether this Pinot makes its table managers by a class that the configuration names; loads none."""
+    """Return whether this Pinot can be configured to use other table managers; loads no class."""
     return has_class(_STOCK)
 
 
 def install(role: HostedServerView) -> None:
-    """Have the server make our table managers; before it starts, any number of times.
+    """Make the server use our table managers; call it before the server starts, any number of times.
 
     Args:
         role: The server.
 
     Raises:
-        ConfigError: The configuration names somebody else's class.
-        UnsupportedError: This Pinot is built otherwise.
+        ConfigError: The configuration sets another class.
+        UnsupportedError: This Pinot is built differently.
         SetupError: This Java has no compiler.
     """
     name_class(role, _PROPERTY, _STOCK, load())
 
 
 def load() -> str:
-    """Load the Java of the tables; errors as of :func:`install`.
+    """Load the Java classes of the tables; errors as for :func:`install`.
 
     Returns:
-        The class that makes their managers.
+        The class that creates their managers.
     """
     provider = f"io.pinotplugins.{'v1_5' if has_class(_THROTTLERS) else 'v1_4'}.provider"
     load_classes(
         provider,
         PACKAGE,
         _SHARED,
-        otherwise="this version of Pinot makes its table managers otherwise",
+        otherwise="the hooks do not support the table managers of this version of Pinot",
         expected="Pinot 1.4 or 1.5",
         remedy="run the server without the hooks",
     )
@@ -59,23 +59,23 @@ def load() -> str:
 
 
 def name_class(role: HostedServerView, key: str, stock: str, ours: str) -> None:
-    """Have the server make an object of our class in place of Pinot's; before it starts.
+    """Make the server use our class instead of Pinot's; call it before the server starts.
 
     Args:
         role: The server.
-        key: The property that names the class.
+        key: The property that sets the class.
         stock: Pinot's class.
-        ours: Ours.
+        ours: Our class.
 
     Raises:
-        ConfigError: The configuration names somebody else's class.
+        ConfigError: The configuration sets another class.
     """
     named = role.configuration.get(key, stock)
     if named not in (stock, ours):
         raise ConfigError(
-            f"the server's configuration names a class of somebody else, {named}",
+            f"the server's configuration sets {key} to {named}, which conflicts with the hooks",
             where=key,
-            expected="nothing: hooks name ours",
-            remedy="take the property out, or run the server without the hooks",
+            expected="no value: the hooks set this property themselves",
+            remedy="remove the property from the configuration, or run the server without the hooks",
         )
     role.starter.getConfig().setProperty(key, ours)

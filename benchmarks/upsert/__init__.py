@@ -1,1 +1,1 @@
-"""Upsert of this project beside Pinot's own and beside none; see :mod:`benchmarks.upsert.__main__`."""
+"""This project's upsert against Pinot's own and against none; see :mod:`benchmarks.upsert.__main__`."""

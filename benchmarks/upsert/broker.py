@@ -1,4 +1,4 @@
-"""A broker hosted in Python, beside the stock one of the cluster, with the options of that one's JVM."""
+"""A broker hosted in Python, next to the cluster's stock broker and with the same JVM options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import requests
 
-from benchmarks.place import Place
+from benchmarks.local_cluster import BenchmarkCluster
 from controller_client.broker.client import BrokerClient
 from jvm_bridge.local_cluster import HOST
 from jvm_bridge.local_cluster.roles import CLUSTER_NAME
@@ -23,20 +23,22 @@ _POLL_S = 0.1
 
 
 @contextmanager
-def hosted_broker(place: Place, folder: Path, port: int, java_opts: str) -> Iterator[BrokerClient]:
-    """Start one, with the hook ``upsert``, and yield a client of it; it ends in the end.
+def hosted_broker(
+    cluster: BenchmarkCluster, folder: Path, port: int, java_opts: str
+) -> Iterator[BrokerClient]:
+    """Start a broker with the hook ``upsert`` and yield a client of it; stop the broker at the end.
 
     Args:
-        place: The cluster.
-        folder: Its own; made here.
-        port: The first of two.
-        java_opts: Options of its JVM, beside those that the cluster's roles have.
+        cluster: The cluster that it joins.
+        folder: Its folder, created here.
+        port: The first of two ports.
+        java_opts: Options of its JVM, in addition to those of the cluster's roles.
     """
     folder.mkdir()
     listener = "pinot.broker.client.access.protocols"
     properties = {
         "pinot.cluster.name": CLUSTER_NAME,
-        "pinot.zk.server": place.cluster.zookeeper_address,
+        "pinot.zk.server": cluster.local.zookeeper_address,
         "pinot.broker.hostname": HOST,
         listener: "http",
         f"{listener}.http.host": HOST,
@@ -57,8 +59,8 @@ def hosted_broker(place: Place, folder: Path, port: int, java_opts: str) -> Iter
     try:
         deadline = time.monotonic() + _TIMEOUT_S
         while not _is_healthy(url):
-            assert process.poll() is None, f"look at {folder / 'output.log'}"
-            assert time.monotonic() < deadline, "the broker does not get healthy"
+            assert process.poll() is None, f"the broker exited: see {folder / 'output.log'}"
+            assert time.monotonic() < deadline, f"the broker is not healthy yet: see {folder / 'output.log'}"
             time.sleep(_POLL_S)
         with BrokerClient([url]) as broker:
             yield broker

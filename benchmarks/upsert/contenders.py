@@ -1,4 +1,4 @@
-"""The tables that :mod:`benchmarks.upsert` compares, each alone on its server, with its topic."""
+"""The tables that :mod:`benchmarks.upsert` compares, each with a server and a topic of its own."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _SPARK = {**LOCAL_SPARK, "spark.driver.memory": "1500m"}
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a query saw.
+class Observation:
+    """The rows that a query saw.
 
     Attributes:
-        at_s: When its answer was there, seconds since 1970.
-        ends: By partition the offset after the newest row that it saw, which a version may leave behind.
-        version: That it was answered at.
+        at_s: When its result arrived, in seconds since 1970.
+        ends: By partition, the offset after the newest row that it saw; a version may end later.
+        version: The version of the result.
     """
 
     at_s: float
@@ -57,11 +57,11 @@ class Contender:
     """A table without upsert (``plain``), or with Pinot's own (``pinot``).
 
     Args:
-        server: Its own.
-        kafka: The Kafka.
-        keys: How many keys there are.
-        rows_per_segment: A partition's segment is sealed when it has this many.
-        pauseless: Whether the next segment consumes while one is built (Pinot 1.4 and later).
+        server: The table's server.
+        kafka: The Kafka broker.
+        keys: The number of keys.
+        rows_per_segment: The number of rows at which a partition's segment is sealed.
+        pauseless: Whether the next segment consumes while the last one is built (Pinot 1.4 and later).
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class Contender:
         self._rows_per_segment, self._pauseless = rows_per_segment, pauseless
 
     def create(self) -> None:
-        """Make the table: it reads its topic from the beginning."""
-        client, schema, table = self.server.place.client, self._schema(), self._table()
+        """Create the table, which reads its topic from the beginning."""
+        client, schema, table = self.server.cluster.client, self._schema(), self._table()
         if self.name == "pinot":
             schema["primaryKeyColumns"] = ["id"]
             table["upsertConfig"] = {"mode": "FULL"}
@@ -83,36 +83,37 @@ class Contender:
         client.tables.create(TableConfig.from_json(table))
 
     def query(self, sql: str) -> QueryResult:
-        """Ask as a user does; ``{table}`` is its name."""
-        return self.server.place.broker.query(sql.format(table=self.name))
+        """Query as a user does; ``{table}`` stands for the table's name."""
+        return self.server.cluster.broker.query(sql.format(table=self.name))
 
-    def look(self, since_ms: int) -> Look:
-        """Ask how far the table is seen, among rows from a time on."""
+    def observe(self, since_ms: int) -> Observation:
+        """Query the newest visible row of each partition, among the rows from a time on."""
         try:
-            result = self.query(_how_far(since_ms))
+            result = self.query(_newest_rows_sql(since_ms))
         except PinotPluginError:  # nothing is served yet
-            return Look(time.time(), (0,) * PARTITIONS)
-        return Look(time.time(), _ends(result))
+            return Observation(time.time(), (0,) * PARTITIONS)
+        return Observation(time.time(), _ends(result))
 
-    def has_all(self, look: Look) -> bool:
-        """Whether all rows were seen that were written."""
-        return list(look.ends) == self.feed.ends
+    def has_all(self, observation: Observation) -> bool:
+        """Return whether the observation saw all rows that were written."""
+        return list(observation.ends) == self.feed.ends
 
-    def ends(self, looks: Sequence[Look]) -> NDArray[np.int64]:
-        """Return by look and partition how far it saw."""
-        return np.maximum.accumulate(np.array([look.ends for look in looks], dtype=np.int64))
+    def ends(self, observations: Sequence[Observation]) -> NDArray[np.int64]:
+        """Return the end of the visible rows, by observation and partition."""
+        ends = [observation.ends for observation in observations]
+        return np.maximum.accumulate(np.array(ends, dtype=np.int64))
 
     def sealed(self) -> int:
-        """How many of its segments are sealed."""
-        return len(self.server.place.client.segments.list(f"{self.name}_REALTIME")) - PARTITIONS
+        """Return the number of its sealed segments."""
+        return len(self.server.cluster.client.segments.list(f"{self.name}_REALTIME")) - PARTITIONS
 
     def cpu_s(self) -> dict[str, float]:
-        """Return the time of the processor that its processes have had, by what they are, in seconds."""
+        """Return the CPU time of its processes so far, by role, in seconds."""
         assert self.server.process is not None
         return {"server": tree_cpu_s(self.server.process.pid)}
 
     def memory(self) -> tuple[float, float]:
-        """Return the heap that is used after a collection, and the resident memory of the server, in MiB."""
+        """Return the server's used heap after a garbage collection, and its resident memory, in MiB."""
         for _ in range(2):
             self._jcmd("GC.run")
         found = re.search(r"used (\d+)K", self._jcmd("GC.heap_info"))
@@ -120,7 +121,7 @@ class Contender:
         return int(found[1]) / 1024, float(self.server.rss_mib())
 
     def close(self) -> None:
-        """End what it has beside its server: its clients of Kafka complain when that ends before them."""
+        """Close its Kafka clients, which would log errors if Kafka stopped before them."""
         del self.topic, self.feed
 
     def _jcmd(self, word: str) -> str:
@@ -136,7 +137,7 @@ class Contender:
         config = realtime_table(
             self.name,
             self.kafka,
-            # Pinot divides it by the partitions of a server.
+            # Pinot divides it by the server's number of partitions.
             rows_per_segment=self._rows_per_segment * PARTITIONS,
             tenant=self.name,
             keeps_all=True,
@@ -147,18 +148,18 @@ class Contender:
 
 
 class Versioned(Contender):
-    """A table with the upsert of this project (``ours_local``, ``ours_spark``).
+    """A table with this project's upsert (``ours_local``, ``ours_spark``).
 
     Args:
-        server: Hosted in Python.
-        kafka: The Kafka.
-        keys: How many keys there are.
-        rows_per_segment: A partition's segment is sealed when it has this many.
-        pauseless: As of any table.
+        server: The table's server, hosted in Python.
+        kafka: The Kafka broker.
+        keys: The number of keys.
+        rows_per_segment: The number of rows at which a partition's segment is sealed.
+        pauseless: Whether the next segment consumes while the last one is built (Pinot 1.4 and later).
         store: The cluster's property store.
-        broker: One with the hook ``upsert``; None: the stock one is asked, by ``UpsertQueries``.
-        engine: Of the key coordinator.
-        options: Of it.
+        broker: A broker with the hook ``upsert``; None: the stock broker, through ``UpsertQueries``.
+        engine: The engine of the key coordinator.
+        options: More arguments of the key coordinator.
     """
 
     def __init__(
@@ -175,32 +176,32 @@ class Versioned(Contender):
     ) -> None:
         super().__init__(server, kafka, keys, rows_per_segment, pauseless)
         self._store, self._broker, self._engine, self._options = store, broker, engine, options
-        self._queries = UpsertQueries(server.place.broker, store)
+        self._queries = UpsertQueries(server.cluster.broker, store)
         self._coordinator: subprocess.Popen[bytes] | None = None
         self._updates = f"{self.name}_REALTIME.updates"
 
     def create(self) -> None:
-        """Make the table and start the key coordinator."""
+        """Create the table and start the key coordinator."""
         planned = planned_upsert(self._schema(), self._table(), ["id"])
-        create_upsert_table(self.server.place.client, planned)
+        create_upsert_table(self.server.cluster.client, planned)
         self.start_coordinator()
 
     def start_coordinator(self) -> None:
-        """Start the key coordinator, or start it again."""
+        """Start or restart the key coordinator."""
         self._coordinator = start_coordinator(
             self.name,
             self.server.folder,
-            self.server.place.cluster.controller_url,
+            self.server.cluster.local.controller_url,
             *self._options,
             spark=_SPARK if self._engine == "spark" else None,
         )
 
     def query(self, sql: str) -> QueryResult:
-        """Ask at the table's mark."""
-        return self._ask(sql)[0]
+        """Query at the table's low-water mark."""
+        return self._query(sql)[0]
 
-    def _ask(self, sql: str) -> tuple[QueryResult, int]:
-        """Return the answer, and the version that it is of."""
+    def _query(self, sql: str) -> tuple[QueryResult, int]:
+        """Return the result and its version."""
         text = sql.format(table=self.name)
         if self._broker is None:
             answer = self._queries.query(text)
@@ -210,44 +211,46 @@ class Versioned(Contender):
             versions = result.versions
         return result, next(iter(versions.values()))
 
-    def look(self, since_ms: int) -> Look:
-        """Ask the same as of the others, and keep the version of the answer."""
+    def observe(self, since_ms: int) -> Observation:
+        """Run the same query as for other tables, and keep the version of the result."""
         assert self._coordinator is not None
-        assert self._coordinator.poll() is None, f"look at {self.server.folder / 'coordinator.log'}"
+        log = self.server.folder / "coordinator.log"
+        assert self._coordinator.poll() is None, f"the coordinator exited: see {log}"
         try:
-            result, version = self._ask(_how_far(since_ms))
+            result, version = self._query(_newest_rows_sql(since_ms))
         except PinotPluginError:  # no version is complete yet
-            return Look(time.time(), (0,) * PARTITIONS)
-        return Look(time.time(), _ends(result), version)
+            return Observation(time.time(), (0,) * PARTITIONS)
+        return Observation(time.time(), _ends(result), version)
 
-    def has_all(self, look: Look) -> bool:
-        """Whether the version of the answer covers all rows that were written."""
-        far = any(end - seen > _NEAR for seen, end in zip(look.ends, self.feed.ends, strict=True))
-        if look.version is None or far:
-            return False  # without a look into Kafka, of which others have none
-        newest = [each.newest_up_to(look.version) for each in self._ends]
+    def has_all(self, observation: Observation) -> bool:
+        """Return whether the observed version covers all rows that were written."""
+        far = any(end - seen > _NEAR for seen, end in zip(observation.ends, self.feed.ends, strict=True))
+        if observation.version is None or far:
+            return False  # saves the read from Kafka below, which other tables do not need
+        newest = [each.newest_up_to(observation.version) for each in self._ends]
         return [end.end if end else 0 for end in newest] == self.feed.ends
 
-    def ends(self, looks: Sequence[Look]) -> NDArray[np.int64]:
-        """Return by look and partition where its version ends."""
-        known = read_ends(self.kafka.bootstrap, self._updates, PARTITIONS)
+    def ends(self, observations: Sequence[Observation]) -> NDArray[np.int64]:
+        """Return the end of the observed version, by observation and partition."""
+        by_version = read_ends(self.kafka.bootstrap, self._updates, PARTITIONS)
         nothing = (0,) * PARTITIONS
-        ends = [nothing if look.version is None else known.get(look.version, nothing) for look in looks]
+        versions = [observation.version for observation in observations]
+        ends = [nothing if each is None else by_version.get(each, nothing) for each in versions]
         return np.maximum.accumulate(np.array(ends, dtype=np.int64))
 
     def coordinator_mib(self) -> float:
-        """Resident memory of the key coordinator, with its JVM and workers where it is Spark."""
+        """Return the resident memory of the key coordinator, including Spark's JVM and workers."""
         assert self._coordinator is not None
         root = psutil.Process(self._coordinator.pid)
         return sum(each.memory_info().rss for each in [root, *root.children(recursive=True)]) / _MIB
 
     def cpu_s(self) -> dict[str, float]:
-        """As of any table, and of the key coordinator."""
+        """Return the CPU time of the server and of the key coordinator."""
         assert self._coordinator is not None
         return {**super().cpu_s(), "coordinator": tree_cpu_s(self._coordinator.pid)}
 
     def stop_coordinator(self) -> None:
-        """End the key coordinator, by force where it does not in order."""
+        """Terminate the key coordinator; kill it if that takes too long."""
         if self._coordinator is not None:
             self._coordinator.terminate()
             try:
@@ -257,7 +260,7 @@ class Versioned(Contender):
                 self._coordinator.wait()
 
     def close(self) -> None:
-        """End the key coordinator and the clients."""
+        """Stop the key coordinator and close the clients."""
         self.stop_coordinator()
         if "_ends" in self.__dict__:
             for each in self._ends:
@@ -277,14 +280,14 @@ def _ends(result: QueryResult) -> tuple[int, ...]:
     return tuple(seen.get(part, 0) for part in range(PARTITIONS))
 
 
-def _how_far(since_ms: int) -> str:
+def _newest_rows_sql(since_ms: int) -> str:
     return f"select part, max(seq) from {{table}} where ts >= {since_ms} group by part limit 100"
 
 
 def tree_cpu_s(pid: int) -> float:
-    """Return the time of the processor that a process and its children have had, in seconds.
+    """Return the CPU time of a process and its children so far, in seconds.
 
-    Of children that have ended, too: Spark's workers come and go.
+    Children that have ended count too: Spark's workers come and go.
     """
     root = psutil.Process(pid)
     times = [each.cpu_times() for each in [root, *root.children(recursive=True)]]

@@ -1,4 +1,4 @@
-"""The rows of a table that :mod:`benchmarks.upsert` compares, written to its topic."""
+"""Writes the rows of a table that :mod:`benchmarks.upsert` compares to its topic."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _TIMEOUT_S = 120.0
 
 
 class Feed:
-    """Rows of a topic: one of each key, in random order, then of random keys.
+    """Writes rows to a topic: one for each key, in random order, then rows with random keys.
 
-    Two feeds that are asked for the same counts write the same rows, apart from their places.
+    Two feeds with the same counts write the same rows, apart from their partitions.
 
     Args:
         topic: The topic.
-        keys: How many there are.
-        by_key: Whether a row's partition follows from its key; else it is random.
+        keys: The number of keys.
+        by_key: Whether a row's partition depends on its key; otherwise it is random.
     """
 
     def __init__(self, topic: Topic, keys: int, *, by_key: bool) -> None:
         self._topic = topic
         self._keys = keys
         self._by_key = by_key
-        self._rows, self._places = np.random.default_rng(1), np.random.default_rng(2)
+        self._rows, self._partitions = np.random.default_rng(1), np.random.default_rng(2)
         self._order = self._rows.permutation(keys)
         self._producer = Producer(
             {"bootstrap.servers": topic.bootstrap, "linger.ms": 20, "enable.idempotence": True}
@@ -45,11 +45,11 @@ class Feed:
         self.ends = [0] * PARTITIONS
 
     def now_ms(self) -> int:
-        """The time in the next row: each has one more than the one before."""
+        """Return the time in the next row; it grows by 1 per row."""
         return self._first_ms + self.sent
 
     def write(self, count: int, delivered: Callable[[object, Message], None] | None = None) -> None:
-        """Hand rows to the producer, at most 10,000 at once."""
+        """Pass rows to the producer, in chunks of at most 10,000."""
         for first in range(0, count, _CHUNK):
             self._write(min(_CHUNK, count - first), delivered)
 
@@ -57,35 +57,35 @@ class Feed:
         keys = self._order[self.sent : self.sent + count]
         keys = np.append(keys, self._rows.integers(0, self._keys, count - len(keys)))
         values = self._rows.integers(0, _VALUES, count)
-        places = keys % PARTITIONS if self._by_key else self._places.integers(0, PARTITIONS, count)
-        for key, value, place in zip(keys.tolist(), values.tolist(), places.tolist(), strict=True):
-            row = (key, value, key % _GROUPS, self.now_ms(), place, self.ends[place])
+        partitions = keys % PARTITIONS if self._by_key else self._partitions.integers(0, PARTITIONS, count)
+        for key, value, partition in zip(keys.tolist(), values.tolist(), partitions.tolist(), strict=True):
+            row = (key, value, key % _GROUPS, self.now_ms(), partition, self.ends[partition])
             text = b'{"id":%d,"value":%d,"team":"team%d","ts":%d,"part":%d,"seq":%d}' % row
             while True:
                 try:
-                    self._send(text, place, delivered)
+                    self._send(text, partition, delivered)
                     break
                 except BufferError:
                     self._producer.poll(0.1)
-            self.ends[place] += 1
+            self.ends[partition] += 1
             self.sent += 1
         self._producer.poll(0)
 
-    def _send(self, text: bytes, place: int, delivered: Callable[[object, Message], None] | None) -> None:
+    def _send(self, text: bytes, partition: int, delivered: Callable[[object, Message], None] | None) -> None:
         if delivered is None:
-            self._producer.produce(self._topic.name, text, partition=place)
+            self._producer.produce(self._topic.name, text, partition=partition)
         else:
-            self._producer.produce(self._topic.name, text, partition=place, on_delivery=delivered)
+            self._producer.produce(self._topic.name, text, partition=partition, on_delivery=delivered)
 
     def flush(self) -> None:
-        """Wait until Kafka has all of them."""
+        """Wait until Kafka has all rows."""
         left = self._producer.flush(_TIMEOUT_S)
-        assert not left, f"{left} rows were not taken by Kafka"
+        assert not left, f"Kafka did not accept {left} rows within {_TIMEOUT_S:.0f} s"
 
     def steady(
         self, rate: int, seconds: float, delivered: Callable[[object, Message], None] | None = None
     ) -> None:
-        """Write rows at a steady rate, in steps of 10 ms, until Kafka has all of them."""
+        """Write rows at a steady rate, in steps of 10 ms, and wait until Kafka has all of them."""
         began_s = time.monotonic()
         for tick in range(round(seconds / _TICK_S)):
             time.sleep(max(0.0, began_s + tick * _TICK_S - time.monotonic()))
@@ -95,7 +95,7 @@ class Feed:
 
 @contextmanager
 def running(work: Callable[[], None]) -> Iterator[threading.Event]:
-    """Do something in a thread; yields what is set when it ends, and waits for that."""
+    """Run a function in a thread; yield the event that its end sets, and wait for it at the end."""
     done = threading.Event()
 
     def run() -> None:

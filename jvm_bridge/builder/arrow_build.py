@@ -1,4 +1,4 @@
-"""The arrow path: columns by Arrow, the segment of them by Pinot's driver."""
+"""The arrow path: Arrow reads columns, and Pinot's driver builds the segment from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BATCH_BYTES = 64 << 20
 
 
 class EmptySource(Exception):  # noqa: N818 - a case, not a failure
-    """The sources have no rows: there is nothing to build of."""
+    """The sources have no rows: there is nothing to build a segment from."""
 
 
 def build_with_arrow(
@@ -36,17 +36,16 @@ def build_with_arrow(
 
     Args:
         table: The table.
-        sources: The rows; each source is opened when the one before has been read.
+        sources: The rows; each source is opened after the previous one has been read.
         targets: Where the segments go.
-        max_rows: Most rows of a segment, which may have fewer where they are large; None for all rows in one
-            segment.
+        max_rows: Maximum rows per segment; a segment of large rows may have fewer. None for one segment.
 
     Yields:
-        Each segment's folder and target. Java exceptions pass through.
+        Each segment's folder and target. Java exceptions are not caught.
 
     Raises:
-        Unsuitable: A value that Pinot's reader must decide on; columns cannot be handed to this Pinot.
-        EmptySource: No rows in any source.
+        Unsuitable: Pinot's reader must decide on a value, or columns cannot be passed to this Pinot.
+        EmptySource: No source has rows.
     """
     columns: _SegmentColumns | None = None
     has_built = False
@@ -76,7 +75,7 @@ def build_with_arrow(
 def _planned_batches(
     expressions: Expressions, sources: Iterable[Source]
 ) -> Iterator[tuple[Sequence[ColumnPlan], Batch]]:
-    """Give each batch with its source's plans, in the order and the stored forms of the first source."""
+    """Yield each batch with its source's plans, in the order and the stored forms of the first source."""
     first: Sequence[ColumnPlan] | None = None
     for source in map(expressions.applied, sources):
         if first is None:
@@ -89,7 +88,7 @@ def _planned_batches(
 
 
 def _small_parts(batch: Batch) -> Iterator[Batch]:
-    """Cut a batch of long texts: on its way into the file it is in memory more than once."""
+    """Split a batch of long texts, which is in memory more than once while it is written to the file."""
     size_bytes = sum(column.nbytes for column in batch.columns.values())
     rows = max(1, batch.rows * _BATCH_BYTES // max(1, size_bytes))
     for start in range(0, batch.rows, rows):
@@ -101,11 +100,11 @@ def _stored_like(first: ColumnPlan, plan: ColumnPlan) -> ColumnPlan:
         return plan
     if plan.conversion is Conversion.MISSING:
         return replace(plan, conversion=Conversion.LATE)
-    raise Unsuitable(f"column {plan.field.name} is stored in another form than that of the first file")
+    raise Unsuitable(f"column {plan.field.name} is stored in another form than in the first file")
 
 
 class _SegmentColumns:
-    """The rows of one segment on their way into a file of columns."""
+    """Writes the rows of one segment to a file of columns."""
 
     def __init__(self, table: PinotTable, plans: Sequence[ColumnPlan], target: SegmentTarget) -> None:
         self.target = target
@@ -140,7 +139,7 @@ class _SegmentColumns:
         return without_negative_zeros(store(plan, source, batch.rows, self._defaults[name]))
 
     def build(self) -> Path:
-        """Build the segment and return its folder; the file of columns is gone then."""
+        """Build the segment and return its folder; deletes the file of columns."""
         config = generator_config(self._table.config, self._table.schema, self.target)
         config.setInputFilePath(str(self._path))
         folder = build_columns(config, self._plans, self._writer, self._path)

@@ -1,4 +1,4 @@
-"""Finds the row that made Pinot's driver fail, and reports what is wrong with it."""
+"""Finds the row on which Pinot's driver failed, and describes the problem."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SCAN_LIMIT_S = 60.0
 _COLUMN = re.compile(r"for column: ?([^\s,;]+)")
 _VALUE_CHARACTERS = 80
 _OTHER_DATES = (
-    "dates in another form need a transform in the table config, such as fromDateTime({}_text, 'dd.MM.yyyy'),"
-    " and a column of that other name in the file"
+    "dates in another format need a transform in the table config, such as"
+    " fromDateTime({}_text, 'dd.MM.yyyy'), and a column with that name in the file"
 )
 _PIPELINE = "org.apache.pinot.segment.local.segment.creator.TransformPipeline"
 _ROW_CLASSES = ("RecordReader", "RecordReaderFactory", "RecordExtractor", "TransformPipeline", "Transformer")
@@ -32,15 +32,14 @@ def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None 
     """Read the file again row by row, with Pinot's reader and transforms, up to the row that fails.
 
     Args:
-        file: The file that the build failed on.
+        file: The file on which the build failed.
         config: The ``SegmentGeneratorConfig`` of the failed build.
         error: The Java exception that the driver threw.
-        clock: Time, which bounds the scan.
+        clock: The clock, which limits the scan.
 
     Returns:
-        An error with file, row (1-based; left out where the rows as such are fine or the scan takes too
-        long), field,
-        value and Pinot's reason; an :class:`UnreadableFileError` where the reader cannot even be opened.
+        An error with file, row (1-based; missing if the rows themselves are fine or the scan takes too long),
+        field, value and Pinot's reason; an :class:`UnreadableFileError` if the reader cannot be opened.
     """
     cause = root_causes(error)
     failure = DataError(f"No segment could be built from {file.name}: {cause}", where=file.where)
@@ -51,7 +50,7 @@ def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None 
     except jpype.JException as open_error:
         return UnreadableFileError(
             f"{file.name} cannot be read as {file.file_format}: {root_causes(open_error)}",
-            expected=f"a whole file in the format {file.file_format}",
+            expected=f"a complete file in format {file.file_format}",
             where=file.where,
         )
     try:
@@ -61,7 +60,7 @@ def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None 
 
 
 def _is_of_a_row(error: Any) -> bool:
-    """Return whether Java was reading or transforming rows; else a scan of all rows would find nothing."""
+    """Return whether Java was reading or transforming rows; if not, a scan of all rows finds nothing."""
     while error is not None:
         names = (str(element.getClassName()) for element in error.getStackTrace())
         if any(name.endswith(_ROW_CLASSES) for name in names):
@@ -85,7 +84,7 @@ def _scan(file: SourceFile, config: Any, reader: Any, clock: Clock) -> DataError
         except jpype.JException as error:
             return DataError(
                 f"{file.name}, row {row}: cannot be read as {file.file_format}: {root_causes(error)}",
-                expected=f"a whole file in the format {file.file_format}",
+                expected=f"a complete file in format {file.file_format}",
                 where=f"{file.where}, row {row}",
             )
         before = record.copy()
@@ -97,7 +96,7 @@ def _scan(file: SourceFile, config: Any, reader: Any, clock: Clock) -> DataError
 
 
 def _transform(config: Any) -> Callable[[Any], object]:
-    """Return what transforms a ``GenericRow`` as the driver does."""
+    """Return a function that transforms a ``GenericRow`` as the driver does."""
     pipeline_class = java_class(_PIPELINE)
     pipeline = pipeline_class(config.getTableConfig(), config.getSchema())
     if has_method(
@@ -133,7 +132,7 @@ def _expected(spec: Any, *, is_time: bool) -> str:
 
 
 def shortened(value: Any) -> str:
-    """Return the value as text, at most 80 characters of it."""
+    """Return the value as text, at most 80 characters."""
     if isinstance(value, jpype.JArray):
         text = "[" + ", ".join(str(each) for each in value[:10]) + "]"
     else:

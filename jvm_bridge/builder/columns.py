@@ -1,4 +1,4 @@
-"""The columns of a file against those that its table reads."""
+"""Compares the columns of a file with those that its table reads."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _DELIMITERS = {",": ",", ";": ";", "\t": r"\t", "|": "|", ":": ":"}
 
 @dataclass(frozen=True)
 class SourceColumns:
-    """What a table takes from its files.
+    """The columns that a table reads from its files.
 
     Attributes:
-        read: Names that are looked for, arguments of transforms and filters among them.
-        expected: Those of them that nothing else fills.
+        read: Names of the columns, including arguments of transforms and filters.
+        expected: Those among them that are not filled in another way.
     """
 
     read: frozenset[str]
@@ -34,7 +34,7 @@ class SourceColumns:
 
 
 def derived_columns(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> frozenset[str]:
-    """Return the columns that transforms fill, so that a file need not have them."""
+    """Return the columns that transforms fill, so that files do not need them."""
     ingestion = table_config.get("ingestionConfig") or {}
     configs = [*(ingestion.get("transformConfigs") or ()), *(ingestion.get("aggregationConfigs") or ())]
     names = {str(config.get("columnName")) for config in configs}
@@ -51,10 +51,10 @@ def derived_columns(table_config: Mapping[str, Any], schema: Mapping[str, Any]) 
 
 
 def mismatch_of(columns: SourceColumns, names: Sequence[str]) -> ColumnMismatch:
-    """Compare a file whose columns are all known."""
-    there = set(names)
+    """Compare the columns of a file whose column names are all known."""
+    present = set(names)
     return ColumnMismatch(
-        tuple(sorted(columns.expected - there)),
+        tuple(sorted(columns.expected - present)),
         tuple(name for name in dict.fromkeys(names) if name not in columns.read),
     )
 
@@ -66,17 +66,17 @@ def check_columns(
     mismatch: ColumnMismatch,
     rules: InputRules,
 ) -> None:
-    """Refuse columns that are not those of the table.
+    """Reject a file whose columns differ too much from the table's.
 
     Args:
-        columns: What the table takes.
+        columns: The columns that the table reads.
         file: The file.
         names: Its columns, as far as they are known.
         mismatch: How they differ.
-        rules: How far they may.
+        rules: How far they may differ.
 
     Raises:
-        UnreadableFileError: They differ further.
+        UnreadableFileError: They differ too much.
     """
     expected, missing = len(columns.expected), len(mismatch.missing)
     fields = _listed(sorted(columns.expected))
@@ -84,7 +84,7 @@ def check_columns(
         raise _refused(
             file,
             f"has none of the table's columns; it has {_listed(names)}",
-            f"columns of {fields}",
+            f"some of the columns {fields}",
             _hint(columns, file, names),
         )
     limit = rules.max_missing or (None if file.file_format is FileFormat.JSON else _HALF)
@@ -93,7 +93,7 @@ def check_columns(
             file,
             f"lacks {missing} of the table's {expected} columns: {_listed(mismatch.missing)};"
             f" it has {_listed(names)}",
-            f"at most {limit} missing, as maxMissingColumns sets it (50% by default)",
+            f"at most {limit} missing, as set by maxMissingColumns (default: 50%)",
             _hint(columns, file, names),
         )
     if file.file_format is FileFormat.CSV:
@@ -102,16 +102,16 @@ def check_columns(
             if padded is not None and padded.strip() == name:
                 raise _refused(
                     file,
-                    f"has spaces around a name in its header: {padded!r}, where the table has {name!r}",
+                    f"has spaces around a name in its header: {padded!r}, but the table's column is {name!r}",
                     None,
-                    "set recordReader.prop.delimiter: with any property set, spaces around names and values"
+                    "set recordReader.prop.delimiter: if any property is set, spaces around names and values"
                     " are dropped",
                 )
     if rules.refuse_unknown and mismatch.extra:
         raise _refused(
             file,
             f"has columns that the table does not read: {_listed(mismatch.extra)}",
-            f"none but {fields}, as failOnUnknownColumns demands",
+            f"no columns except {fields}, because failOnUnknownColumns is set",
             _hint(columns, file, names),
         )
 
@@ -137,8 +137,8 @@ def _hint(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str
     for other, written in _DELIMITERS.items():
         parts = {part.strip(' "') for part in header.split(other)}
         if other != delimiter and len(parts & columns.read) > len(columns.read.intersection(names)):
-            return f"its columns seem to be separated by {written!r}: set recordReader.prop.delimiter to that"
+            return f"its columns seem to be separated by {written!r}: set recordReader.prop.delimiter to it"
     return (
-        "if its first line is a row already, set recordReader.prop.header to the names of its columns,"
-        f" in their order, separated by {delimiter!r}"
+        "if its first line is data, set recordReader.prop.header to the names of its columns,"
+        f" in order, separated by {delimiter!r}"
     )

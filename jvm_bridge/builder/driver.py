@@ -1,6 +1,6 @@
-"""Runs Pinot's ``SegmentIndexCreationDriverImpl`` over a source of rows and packs what it wrote.
+"""Runs Pinot's ``SegmentIndexCreationDriverImpl`` over a source of rows, and packs the segment.
 
-JPype releases the GIL while Java runs, so builds in several threads of one process run side by side.
+JPype releases the GIL while Java runs, so builds in several threads of one process run in parallel.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class PinotTable:
     Attributes:
         config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
-        planned: What the arrow path must know of both, or why it cannot be taken.
-        columns: What it takes from its files; None where their columns do not show it.
+        planned: The plan of the arrow path, or why it cannot be used.
+        columns: The columns that it reads from its files; None if they are nested and cannot be compared.
         time_steps: Its time columns, each with the nanoseconds of a step.
     """
 
@@ -53,7 +53,7 @@ class PinotTable:
         """Return the plan.
 
         Raises:
-            Unsuitable: Arrow cannot read for this table.
+            Unsuitable: Arrow cannot read files for this table.
         """
         if isinstance(self.planned, Unsuitable):
             raise self.planned
@@ -62,7 +62,7 @@ class PinotTable:
 
 @dataclass(frozen=True)
 class SegmentTarget:
-    """Where a segment goes: its name, the folder its files are written in, the folder its tars end in."""
+    """Where a segment goes: its name, the folder of its files, and the folder of its tars."""
 
     segment_name: str
     build_dir: Path
@@ -74,21 +74,21 @@ def generator_config(table_config: Any, schema: Any, target: SegmentTarget) -> A
     """Return a ``SegmentGeneratorConfig``; its constructor takes all indexing from the table config.
 
     Raises:
-        ConfigError: Pinot refuses the table config or the schema.
+        ConfigError: Pinot rejects the table config or the schema.
     """
     generator = java_class("org.apache.pinot.segment.spi.creator.SegmentGeneratorConfig")
     try:
         config = generator(table_config, schema)
     except jpype.JException as error:
         raise ConfigError(
-            f"Pinot builds no segments with this table config and schema: {root_causes(error)}"
+            f"Pinot cannot build segments with this table config and schema: {root_causes(error)}"
         ) from error
     config.setTableName(table_config.getTableName())
     config.setOutDir(str(target.build_dir))
     config.setSegmentName(target.segment_name)
     if target.custom_metadata:
-        # The driver writes custom properties as they are; the reader takes those below "custom" for the
-        # custom map.
+        # The driver writes custom properties unchanged; the reader puts those below "custom" into the custom
+        # map.
         custom = java_class("java.util.HashMap")()
         for key, value in target.custom_metadata.items():
             custom.put(_CUSTOM_PREFIX + key, value)
@@ -97,12 +97,12 @@ def generator_config(table_config: Any, schema: Any, target: SegmentTarget) -> A
 
 
 def run_driver(config: Any, *source: Any, before_build: Callable[[Any], object] | None = None) -> Path:
-    """Build one segment; Java exceptions pass through.
+    """Build one segment; Java exceptions are not caught.
 
     Args:
         config: A ``SegmentGeneratorConfig``.
-        source: What the driver's ``init`` takes after the config: nothing, a reader, or a data source and a
-            pipeline.
+        source: The arguments of the driver's ``init`` after the config: none, a reader, or a data source and
+            a pipeline.
         before_build: Called with the driver once it is initialised, in this thread.
 
     Returns:
@@ -110,7 +110,7 @@ def run_driver(config: Any, *source: Any, before_build: Callable[[Any], object] 
     """
     driver_class = java_class(f"{_CREATOR}.impl.SegmentIndexCreationDriverImpl")
     driver = driver_class()
-    # Since 1.5, rows of a data source are told to be of no role: a minion's would be counted as one's.
+    # Since 1.5 the role is an argument: none, as otherwise Pinot would count the rows as a minion's.
     of_no_role = [None] if len(source) > 1 and has_method(driver_class, "init", *_INIT_OF_ROLE) else []
     driver.init(config, *source, *of_no_role)
     if before_build is not None:
@@ -120,7 +120,7 @@ def run_driver(config: Any, *source: Any, before_build: Callable[[Any], object] 
 
 
 def pack(folder: Path, target: SegmentTarget, reader: Reader, fallback_reason: str | None) -> BuiltSegment:
-    """Write both tars of a built segment; its numbers are what Pinot's ``SegmentMetadataImpl`` reads."""
+    """Write both tars of a built segment; its figures are those of Pinot's ``SegmentMetadataImpl``."""
     metadata = java_class("org.apache.pinot.segment.spi.index.metadata.SegmentMetadataImpl")(
         java_class("java.io.File")(str(folder))
     )

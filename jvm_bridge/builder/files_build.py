@@ -1,7 +1,7 @@
-"""Many files into segments of limited numbers of rows; a bad file is left out, the others are not.
+"""Builds segments with a limited number of rows from many files; a bad file does not affect the others.
 
-An attempt reads all files, by Arrow or by Pinot's mapper, and packs each segment where nobody sees it. When
-it fails, the files that fail by themselves are found and left out, and a new attempt is made.
+An attempt reads all files, with Arrow or with Pinot's mapper, and packs each segment in a temporary folder.
+If it fails, it finds the files that fail on their own, and makes a new attempt without them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _DATA_SOURCE = "org.apache.pinot.segment.local.segment.creator.RecordReaderSegme
 
 @dataclass(frozen=True)
 class FilesOrder:
-    """What :meth:`SegmentBuilder.from_files` was asked for."""
+    """The arguments of :meth:`SegmentBuilder.from_files`."""
 
     files: Sequence[SourceFile]
     segment_name: Callable[[int], str]
@@ -69,7 +69,7 @@ class _AttemptError(Exception):
     """The files cannot be built together.
 
     Attributes:
-        suspects: Indexes of the files that may be to blame; the others were read.
+        suspects: Indexes of the files that may be the cause; the others were read.
     """
 
     def __init__(self, suspects: Sequence[int]) -> None:
@@ -81,9 +81,9 @@ def build_files(table: PinotTable, order: FilesOrder) -> FilesBuilt:
     """Build the segments, see :meth:`SegmentBuilder.from_files`.
 
     Raises:
-        DiskFullError: No room is left for the segments: no file is to blame.
-        HeapFullError: Nor is one where Java's heap is full.
-        ConfigError: A wrong segment name, custom metadata or reader property.
+        DiskFullError: The disk is full; no file is the cause.
+        HeapFullError: Java's heap is full; no file is the cause.
+        ConfigError: A segment name, custom metadata or a reader property is invalid.
     """
     for file in order.files[:1]:
         reader_config(file)
@@ -121,7 +121,7 @@ class _FilesBuild:
         self._files = files
 
     def of_good_ones(self, failures: dict[int, DataError]) -> tuple[BuiltSegment, ...]:
-        """Build the segments of all good files; what is wrong with the others is added to the failures."""
+        """Build the segments of all good files; the errors of the others are added to the failures."""
         while good := [index for index in self._files if index not in failures]:
             try:
                 return self.together(good)
@@ -141,13 +141,13 @@ class _FilesBuild:
         """Build the segments of these files.
 
         Raises:
-            _AttemptError: Not with all of these files.
+            _AttemptError: They cannot be built together.
         """
         choice, reason = self._order.choice, None
         if choice != "pinot":
             try:
                 return self._packed(indexes, self._by_arrow)
-            except DataError as error:  # of one file, for which Pinot's reader would do no better
+            except DataError as error:  # an error of one file, which Pinot's reader would not read either
                 raise _AttemptError(indexes) from error
             except (Unsuitable, jpype.JException) as refusal:
                 if full := heap_full(refusal):
@@ -167,11 +167,11 @@ class _FilesBuild:
                 raise _AttemptError(indexes) from error
 
     def one_by_one(self, indexes: Sequence[int]) -> tuple[BuiltSegment, ...]:
-        """Build one segment of each file: the last resort for files that fail together, but not alone."""
+        """Build one segment per file: the last resort for files that fail together, but not alone."""
         return self._packed(indexes, self._each_alone)
 
     def failures_of(self, indexes: Sequence[int]) -> dict[int, DataError]:
-        """Return what is wrong with each of these files alone, of those with which something is wrong."""
+        """Return the errors of those files that fail on their own."""
         failures = {}
         for index in indexes:
             with build_dir(self._order.work_dir) as folder:
@@ -187,7 +187,7 @@ class _FilesBuild:
         indexes: Sequence[int],
         built_by: Callable[[Sequence[int], Iterator[SegmentTarget]], _BuiltSegments],
     ) -> tuple[BuiltSegment, ...]:
-        """Pack each segment while the next is built; the tars appear in the work folder in the end."""
+        """Pack each segment while the next is built; the tars appear in the work folder at the end."""
         work_dir = self._order.work_dir
         with (
             build_dir(work_dir) as folder,
@@ -199,7 +199,7 @@ class _FilesBuild:
             with closing(built_by(indexes, self._targets(indexes, folder, tar_dir))) as all_built:
                 for built in all_built:
                     if packing is not None:
-                        segments.append(packing.result())  # so that one segment at most waits on the disk
+                        segments.append(packing.result())  # so that at most one segment waits on the disk
                     packing = packer.submit(_pack, built)
             if packing is not None:
                 segments.append(packing.result())
@@ -213,7 +213,7 @@ class _FilesBuild:
             name = self._order.segment_name(number)
             check_segment_name(name)
             if name in names:
-                raise ConfigError(f"Two segments of one call are named {name}")
+                raise ConfigError(f"Two segments have the same name {name}")
             names.add(name)
             yield SegmentTarget(name, folder, tar_dir, custom)
 

@@ -1,6 +1,6 @@
-"""A full Java heap: recognised in whatever error it ends in, and reported as such.
+"""Recognizes a full Java heap in any error that it caused, and reports it as such.
 
-What the heap was full of is free again when the build has ended with the error: the JVM goes on.
+The memory is free again once the build has ended with the error; the JVM continues to run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _MIB = 1 << 20
 
 
 def heap_full(error: BaseException) -> HeapFullError | None:
-    """Return the error to raise in the place of one that a full heap has caused; None where none did.
+    """Return the error to raise instead of one that a full heap caused, or None for another cause.
 
     Args:
-        error: What was caught; its causes count, those in Java too.
+        error: The error; its causes count too, also those in Java.
     """
     seen: set[int] = set()
     cause: BaseException | None = error
@@ -34,19 +34,18 @@ def heap_full(error: BaseException) -> HeapFullError | None:
             return HeapFullError(
                 f"Java's heap of {max_heap_mib()} MiB was full while a segment was built: {text}",
                 expected="room for the distinct values of all segments that are built at the same time",
-                remedy="give it a larger heap (a minion: --max-heap-mb; else max_heap_mb of start_jvm), build"
-                " fewer segments at once (a minion: --concurrency), or smaller ones"
-                " (maxNumRecordsPerSegment); the files are not at fault",
+                remedy="use a larger heap (minion: --max-heap-mb; otherwise max_heap_mb of start_jvm), build"
+                " fewer segments at once (minion: --concurrency), or smaller ones"
+                " (maxNumRecordsPerSegment); the files are not the cause",
             )
         cause = cause.__cause__ or cause.__context__
     return None
 
 
 def heap_full_by_rows(error: BaseException, file_format: FileFormat) -> HeapFullError | None:
-    """As :func:`heap_full`, where Pinot's reader has read the rows; always None of Avro.
+    """Return the same as :func:`heap_full`, for rows that Pinot's reader read; always None for Avro.
 
-    An Avro file can name any size for a value or a block: a heap that is full while Pinot reads one says
-    nothing of the heap.
+    An Avro file can declare any size for a value or a block, so the heap may be full for that reason alone.
     """
     return None if file_format is FileFormat.AVRO else heap_full(error)
 
@@ -57,11 +56,11 @@ def max_heap_mib() -> int:
 
 
 def of_full_heap(error: Any) -> str | None:
-    """Return what Java says of its full heap, where that is the cause of an exception of Java."""
+    """Return Java's message about its full heap if that caused a Java exception, or None."""
     full = java_class("java.lang.OutOfMemoryError")
     seen = 0
     cause: Any = error
-    while cause is not None and seen < 20:  # a cause may be its own
+    while cause is not None and seen < 20:  # an exception may be its own cause
         if isinstance(cause, full):
             return str(cause.getMessage())
         cause = cause.getCause()

@@ -1,4 +1,4 @@
-"""The builder's own Java classes, compiled against the Pinot at hand."""
+"""The builder's own Java classes, compiled against the Pinot version in use."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def classes_of(what: str, package: str, *used: str) -> Mapping[str, Any]:
     """Return the classes of Java packages by name; the first call in a process loads them.
 
     Args:
-        what: What cannot be done with this Pinot without them, e.g. "columns cannot be handed to".
+        what: Start of the error message, e.g. "columns cannot be passed to"; "this Pinot" follows.
         package: The package.
         used: Further packages.
 
     Raises:
-        Unsuitable: They do not fit this Pinot, or this Java has no compiler.
+        Unsuitable: They do not support this Pinot, or this Java has no compiler.
     """
     with _lock:  # subtasks of a minion are threads
         classes = _load(what, package, used)

@@ -1,10 +1,10 @@
-"""Many files into one GenericRow file, read and transformed by Pinot's own classes, all in Java.
+"""Maps many files to one GenericRow file, read and transformed by Pinot's own classes, all in Java.
 
-Pinot's ``SegmentMapper`` (what its minion tasks merge segments with) reads one record reader after the
-other, applies the table's transforms and filters, and writes the rows in the form that the driver takes,
-nulls included. It has no form for BIG_DECIMAL and multi-value BYTES, and in 0.11.0 it does not unnest. Tables
-with these get a plain segment of each file first, which Pinot's driver builds as ever; the mapper then reads
-those, a BIG_DECIMAL as the bytes in which Pinot stores it, and multi-value BYTES as hexadecimal digits.
+Pinot's ``SegmentMapper`` (which its minion tasks use to merge segments) reads one record reader after the
+other, applies the table's transforms and filters, and writes the rows in the form that the driver reads,
+including nulls. It does not support BIG_DECIMAL and multi-value BYTES, and in 0.11.0 it does not unnest. For
+tables that need these, Pinot's driver first builds a plain segment of each file, and the mapper reads those:
+a BIG_DECIMAL as the bytes in which Pinot stores it, and multi-value BYTES as hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ __all__ = ["FULL_BYTES", "MAX_BYTES", "MappedRows", "Mapper", "MappingError", "R
 
 _PROCESSING = "org.apache.pinot.core.segment.processing."
 MAX_BYTES = 2**31 - 1
-"""What one ByteBuffer maps; beyond it Pinot maps in a way that newer JDKs do not allow."""
+"""The maximum size of one ByteBuffer; beyond it Pinot maps files in a way that newer JDKs do not allow."""
 FULL_BYTES = 1 << 30
-"""No further file is begun after this many bytes of rows; what the last one adds must fit below MAX_BYTES."""
+"""No further file is started after this many bytes of rows; the last file must fit below MAX_BYTES."""
 
 
 class MappingError(Exception):
     """Pinot could not read or transform a file; the cause has the reason.
 
     Attributes:
-        position: Which of the files it is, from 0.
+        position: Index of the file, from 0.
     """
 
     def __init__(self, position: int) -> None:
@@ -56,7 +56,7 @@ class MappingError(Exception):
 
 
 class RowsTooLargeError(Exception):
-    """The rows of a file take more than what Pinot maps."""
+    """The rows of a file take more bytes than Pinot can map."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class MappedRows:
     """Rows in a file.
 
     Attributes:
-        count: How many.
+        count: Number of rows.
         path: The file.
-        late: Columns that Pinot's ``DataTypeTransformer`` must still turn into their stored form.
-        reader: From the first row and the one after the last to a Java ``RecordReader``.
+        late: Columns that Pinot's ``DataTypeTransformer`` still has to convert to their stored form.
+        reader: Returns a Java ``RecordReader``, given the first row and the row after the last.
     """
 
     count: int
@@ -81,7 +81,7 @@ class Mapper:
 
     Args:
         table: The table.
-        folder: An existing folder for what is in between.
+        folder: An existing folder for intermediate files.
     """
 
     def __init__(self, table: PinotTable, folder: Path) -> None:
@@ -106,13 +106,13 @@ class Mapper:
         self._config = builder.setTableConfig(mapped_config).setSchema(mapped_schema).build()
 
     def map(self, files: Sequence[SourceFile]) -> Iterator[MappedRows]:
-        """Map the files in their order; more than one result comes only where rows take gigabytes.
+        """Map the files in their order; yields more than one result only if rows take gigabytes.
 
-        Each result lives until the next one is asked for.
+        Each result is valid until the next one is requested.
 
         Raises:
-            MappingError: A file that Pinot cannot read or transform.
-            RowsTooLargeError: The rows of a file take more than what Pinot maps.
+            MappingError: Pinot cannot read or transform a file.
+            RowsTooLargeError: The rows of a file take more bytes than Pinot can map.
         """
         begun = 0
         while begun < len(files):
@@ -121,7 +121,7 @@ class Mapper:
             try:
                 managers, taken = self._mapped(files[begun:], begun, output)
                 begun += taken
-                for manager in managers:  # none without rows, else one: nothing partitions them
+                for manager in managers:  # none without rows, else one, as rows are not partitioned
                     file = manager.getFileReader()
                     try:
                         ranges = file.getRecordReader().getRecordReaderForRange
@@ -132,7 +132,7 @@ class Mapper:
                 shutil.rmtree(output)
 
     def can_map(self, file: SourceFile) -> bool:
-        """Return whether Pinot can read and transform the file, whatever room its rows take."""
+        """Return whether Pinot can read and transform the file, regardless of the size of its rows."""
         try:
             for _ in self.map([file]):
                 pass
@@ -143,7 +143,7 @@ class Mapper:
         return True
 
     def _mapped(self, files: Sequence[SourceFile], begun: int, output: Path) -> tuple[list[Any], int]:
-        """Return the managers of the rows and how many of the files were read into them."""
+        """Return the managers of the rows, and the number of files that were read into them."""
         with _Readers(files, self._opened, lambda: _size_bytes(output) >= FULL_BYTES) as readers:
             try:
                 managers = list(_segment_mapper(readers, self._config, output).map().values())
@@ -185,7 +185,7 @@ def _segment_mapper(readers: _Readers, config: Any, output: Path) -> Any:
         [str(each.getTypeName()) for each in constructor.getGenericParameterTypes()]
         for constructor in mapper.class_.getConstructors()
     ]
-    # 1.0 has each reader in a RecordReaderFileConfig, 1.1 takes a list of further transformers too.
+    # 1.0 wraps each reader in a RecordReaderFileConfig, 1.1 also has a list of further transformers.
     wrapped = any("RecordReaderFileConfig" in types[0] for types in signatures)
     further = any("RecordTransformer>" in types[1] for types in signatures)
     arguments = [readers.as_java(wrapped=wrapped)]
@@ -195,12 +195,12 @@ def _segment_mapper(readers: _Readers, config: Any, output: Path) -> Any:
 
 
 class _Readers:
-    """Record readers for Java, each opened when its turn comes and closed before the next one.
+    """Record readers for Java, each opened when it is needed and closed before the next one.
 
-    The mapper's loop over its list calls back once or twice a file, in the thread of the build.
+    The mapper's loop over its list calls back once or twice per file, in the thread of the build.
 
     Attributes:
-        position: The file that was opened last, from 0.
+        position: Index of the file that was opened last, from 0.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ class _Readers:
         """Return a ``java.util.List`` of the readers.
 
         Args:
-            wrapped: Each in a ``RecordReaderFileConfig``.
+            wrapped: Whether each is in a ``RecordReaderFileConfig``.
         """
 
         def following() -> Any:

@@ -1,6 +1,6 @@
-"""The table configs and schemas that rows are mapped with, on their way into segments of the real table.
+"""The table configs and schemas for mapping rows, before they go into segments of the real table.
 
-All of it as JSON, in Pinot's own layout; no JVM.
+All of them are JSON, in Pinot's own layout; without a JVM.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ def needs_plain_segments(table_config: Mapping[str, Any], schema: Mapping[str, A
 
 
 def late_columns(schema: Mapping[str, Any]) -> Sequence[str]:
-    """Return the names of the columns that mapped rows cannot hold in their stored form."""
+    """Return the names of the columns that mapped rows cannot store in their final form."""
     specs = [spec for kind in _SPECS for spec in schema.get(kind) or ()]
     return [spec["name"] for spec in specs if _mapped_type(spec) != spec.get("dataType")]
 
 
 def _mapped_type(spec: Mapping[str, Any]) -> Any:
-    """Return the type as which a stored value passes through the mapper, unchanged."""
+    """Return the type with which a stored value passes through the mapper unchanged."""
     data_type = spec.get("dataType")
     if data_type == "BIG_DECIMAL":
         return "BYTES"
@@ -36,18 +36,18 @@ def _mapped_type(spec: Mapping[str, Any]) -> Any:
 
 
 def unsorted(table_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the table config without sorted columns, by which the mapper would change the order of rows."""
+    """Return the table config without sorted columns, which would make the mapper reorder rows."""
     indexing = {**(table_config.get("tableIndexConfig") or {})}
     indexing.pop("sortedColumn", None)
     return {**table_config, "tableIndexConfig": indexing}
 
 
 def plain_config(table_config: Mapping[str, Any], single_value: Sequence[str]) -> dict[str, Any]:
-    """Return the table config with all that decides on rows and without indexes.
+    """Return the table config with everything that affects rows, but without indexes.
 
     Args:
         table_config: The table's config.
-        single_value: Names of the single-value columns: their values are stored as they are.
+        single_value: Names of the single-value columns: their values are stored without a dictionary.
     """
     indexing = table_config.get("tableIndexConfig") or {}
     plain = {key: value for key, value in table_config.items() if key != "fieldConfigList"}
@@ -60,7 +60,7 @@ def plain_config(table_config: Mapping[str, Any], single_value: Sequence[str]) -
 
 
 def stored_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of rows read from a segment: nothing is left to derive, late columns are others."""
+    """Return the schema of rows read from a segment: no derived columns, and other types for late columns."""
     return {**schema, **{kind: [_stored(spec) for spec in schema.get(kind) or ()] for kind in _SPECS}}
 
 

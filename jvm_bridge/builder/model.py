@@ -1,4 +1,4 @@
-"""What goes into a build and what comes out of it."""
+"""The input and the result of a build."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FileFormat(StrEnum):
 
     @classmethod
     def parse(cls, text: str) -> FileFormat:
-        """Return the format of that name, in any case.
+        """Return the format with a name, ignoring case.
 
         Raises:
             ConfigError: There is no such format.
@@ -62,20 +62,20 @@ class BuiltSegment:
     """A segment on disk, ready to be pushed.
 
     Attributes:
-        name: The segment's name, also the folder inside both tars.
+        name: Name of the segment, also of the folder inside both tars.
         rows: Rows in the segment (after filters and unnesting).
         tar_path: The segment as ``<name>.tar.gz``.
         tar_size_bytes: Size of that file.
         metadata_tar_path: ``<name>.metadata.tar.gz`` with ``creation.meta`` and ``metadata.properties``,
             for a metadata push.
-        segment_size_bytes: Size of the segment unpacked.
-        crc: Pinot's check sum of the segment (an Adler-32), as in its ``creation.meta``.
-        start_time: Least value of the time column in ``time_unit``; None without a time column.
-        end_time: Greatest value of the time column in ``time_unit``; None without a time column.
+        segment_size_bytes: Size of the unpacked segment.
+        crc: Pinot's checksum of the segment (an Adler-32), as in its ``creation.meta``.
+        start_time: Minimum of the time column in ``time_unit``; None without a time column.
+        end_time: Maximum of the time column in ``time_unit``; None without a time column.
         time_unit: A ``java.util.concurrent.TimeUnit``, e.g. ``MILLISECONDS``; None without a time column.
-        reader: Which path read the source.
-        fallback_reason: Why reader "auto" did not take the arrow path; None if it did or if the caller chose.
-        mismatch: Of a segment of one file: how its columns differ from the table's.
+        reader: The path that read the source.
+        fallback_reason: Why reader "auto" did not use the arrow path; None if it did or if the caller chose.
+        mismatch: For a segment of one file: how its columns differ from the table's.
     """
 
     name: str
@@ -95,13 +95,12 @@ class BuiltSegment:
 
 @dataclass(frozen=True)
 class FilesBuilt:
-    """What became of many files.
+    """The result of a build from many files.
 
     Attributes:
-        segments: In the order of their rows; empty when every file failed.
+        segments: The segments in the order of their rows; empty if every file failed.
         failures: Index into the paths -> why no row of that file is in the segments.
-        mismatches: Index into the paths -> how the columns of a file that is in the segments differ from the
-            table's.
+        mismatches: Index into the paths -> how the columns of a file in the segments differ from the table's.
     """
 
     segments: tuple[BuiltSegment, ...]
@@ -110,38 +109,40 @@ class FilesBuilt:
 
 
 class UnreadableFileError(DataError):
-    """The file as a whole cannot be read, so that no row of it can be blamed.
+    """The file as a whole cannot be read, so the problem is not in one row.
 
-    There is no such file, it is not of the format, its head or end is cut off, it has no header line or not
-    the table's columns. A row that does not fit is a plain :class:`~controller_client.errors.DataError`.
+    The file does not exist, has another format, is truncated, or has no header line or not the table's
+    columns. An invalid row is a plain :class:`~controller_client.errors.DataError`.
     """
 
 
 def check_segment_name(name: str) -> None:
-    """Refuse a name that cannot be a folder, a URL's last part and a znode.
+    """Reject a name that is not valid for a folder, for the last part of a URL, and for a znode.
 
     Raises:
-        ConfigError: The name is empty, too long, or has a character that one of the three cannot hold.
+        ConfigError: The name is empty, too long, or has a character that is not valid in one of the three.
     """
     if not _SEGMENT_NAME.fullmatch(name) or name in {".", ".."}:
         raise ConfigError(
-            f"Not a segment name: {name!r}",
+            f"{name!r} is not a valid segment name",
             expected='1 to 255 characters without white space and without / \\ : * ? " < > | , %',
         )
 
 
 def check_custom_metadata(custom: Mapping[str, str]) -> None:
-    """Refuse custom metadata that would not be read back as it was written.
+    """Reject custom metadata that would be read back differently.
 
     Raises:
-        ConfigError: A key or value holds characters that the properties file of a segment changes.
+        ConfigError: A key or value has characters that change in the properties file of a segment.
     """
     for key, value in custom.items():
         if not _CUSTOM_KEY.fullmatch(key):
-            raise ConfigError(f"Not a key of custom metadata: {key!r}", expected="letters, digits and _ . -")
+            raise ConfigError(
+                f"{key!r} is not a valid key of custom metadata", expected="letters, digits and _ . -"
+            )
         if not _CUSTOM_VALUE.fullmatch(value):
             raise ConfigError(
-                f"The value of custom metadata {key!r} would not survive: {value[:60]!r}",
-                expected="visible ASCII without comma, backslash and $, no spaces at the ends",
+                f"The value of custom metadata {key!r} cannot be stored unchanged: {value[:60]!r}",
+                expected="visible ASCII without comma, backslash and $, without leading or trailing spaces",
                 remedy="encode it, for example as base64",
             )

@@ -1,4 +1,4 @@
-"""One file into one segment, with the choice of who reads it."""
+"""Builds one segment from one file, and chooses the reader."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ReaderChoice = Literal["auto", "arrow", "pinot"]
 
 @dataclass(frozen=True)
 class BuiltFolder:
-    """A segment's folder, who read its source, and why it was not Arrow."""
+    """A segment's folder, the reader of its source, and why that was not Arrow."""
 
     path: Path
     reader: Reader
@@ -50,7 +50,7 @@ class BuiltFolder:
 
 @contextmanager
 def build_dir(work_dir: Path) -> Iterator[Path]:
-    """Make a folder below ``work_dir`` that is gone when the context ends."""
+    """Create a folder below ``work_dir`` that is deleted when the context ends."""
     folder = Path(tempfile.mkdtemp(prefix=".build-", dir=work_dir))
     try:
         yield folder
@@ -61,10 +61,10 @@ def build_dir(work_dir: Path) -> Iterator[Path]:
 def build_file(
     table: PinotTable, file: SourceFile, target: SegmentTarget, choice: ReaderChoice
 ) -> BuiltFolder:
-    """Build a segment of a file that was made ready.
+    """Build a segment from a prepared file.
 
     Raises:
-        DataError: The file is unreadable, a row does not fit, or (choice "arrow") Arrow must not read it.
+        DataError: The file is unreadable, a row is invalid, or (choice "arrow") Arrow must not read it.
         HeapFullError: Java's heap is full.
     """
     reason = None
@@ -78,7 +78,7 @@ def build_file(
         except (Unsuitable, jpype.JException) as refusal:
             if full := heap_full(refusal):
                 raise full from refusal
-            # Pinot's reader has the last word, on the result as on the error.
+            # Pinot's reader decides on the result and on the error.
             reason = refusal_reason(refusal)
     if choice == "arrow":
         raise refused_by_arrow(file, reason)
@@ -86,14 +86,14 @@ def build_file(
 
 
 def refusal_reason(refusal: Exception) -> str:
-    """Return why Arrow's result was not taken, of what the arrow path raised."""
+    """Return why Arrow's result was not used, from the exception of the arrow path."""
     return str(refusal) if isinstance(refusal, Unsuitable) else pinot_classes.root_causes(refusal)
 
 
 def refused_by_arrow(file: SourceFile, reason: str | None) -> DataError:
-    """Return the error of a file that only Arrow was allowed to read."""
+    """Return the error for a file that only Arrow was allowed to read."""
     return DataError(
-        f"{file.name} cannot be read by Arrow with Pinot's result: {reason}",
+        f"{file.name} cannot be read by Arrow with the same result as Pinot: {reason}",
         where=file.where,
         remedy='use reader="auto" or "pinot"',
     )
@@ -101,7 +101,7 @@ def refused_by_arrow(file: SourceFile, reason: str | None) -> DataError:
 
 def build_without_rows(table: PinotTable, target: SegmentTarget) -> Path:
     """Build a segment without rows and return its folder."""
-    # A row file without rows cannot be mapped.
+    # Pinot cannot map an empty row file.
     no_rows = JProxy(
         "org.apache.pinot.spi.data.readers.RecordReader",
         dict={"hasNext": lambda: False, "rewind": lambda: None, "close": lambda: None},
@@ -110,15 +110,15 @@ def build_without_rows(table: PinotTable, target: SegmentTarget) -> Path:
 
 
 def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget) -> Path:
-    """Let Pinot's driver read the file itself.
+    """Let Pinot's driver read the file.
 
     Returns:
         The segment's folder.
 
     Raises:
-        DataError: The file is unreadable or a row does not fit.
+        DataError: The file is unreadable, or a row is invalid.
         HeapFullError: Java's heap is full.
-        ConfigError: Pinot's reader does not know a property of the reader config.
+        ConfigError: Pinot's reader does not support a property of the reader config.
     """
     config = generator_config(table.config, table.schema, target)
     config.setInputFilePath(str(file.path))

@@ -1,7 +1,6 @@
-"""Pinot's own classes that a build uses, one function per concern.
+"""The classes of Pinot that a build uses, one function per concern.
 
-What differs between Pinot's versions is determined by what the class has (its constructors and methods),
-never by trial.
+Differences between versions of Pinot are detected by a class's constructors and methods, never by trial.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _registries = threading.Lock()
 
 
 def java_class(name: str) -> Any:
-    """Return a Java class, in a JVM that is started if there is none in this process."""
+    """Return a Java class; starts the JVM if there is none in this process."""
     if not jpype.isJVMStarted():
         from jvm_bridge.jvm import start_jvm
 
@@ -46,21 +45,21 @@ def java_class(name: str) -> Any:
 
 
 def has_class(name: str) -> bool:
-    """Return whether this Pinot has a class of that name."""
+    """Return whether this Pinot has a class."""
     try:
         java_class(name)
-    except TypeError:  # JPype's, of a class that is not found
+    except TypeError:  # raised by JPype if the class is not found
         return False
     return True
 
 
 def is_pinot_1() -> bool:
-    """Return whether this Pinot has its indexes behind one interface, as all since 1.0."""
+    """Return whether this Pinot has one interface for all indexes, as every version since 1.0."""
     return has_class("org.apache.pinot.segment.spi.index.IndexService")
 
 
 def has_method(cls: Any, name: str, *first_parameters: str) -> bool:
-    """Return whether a Java class has a public method of that name with these classes as first parameters."""
+    """Return whether a Java class has a public method with a name and these classes as first parameters."""
     return any(
         str(method.getName()) == name and _begins_with(method, first_parameters)
         for method in cls.class_.getMethods()
@@ -80,21 +79,19 @@ def _begins_with(executable: Any, names: tuple[str, ...]) -> bool:
 def fill_registries() -> None:
     """Let Pinot find its own segment loaders and functions, in one thread.
 
-    It scans the class path in static initialisers. Two of these at the same time close each other's jars,
-    and a registry stays empty for the life of the JVM: then no segment can be built.
+    Pinot scans the class path in static initializers. Two of these at the same time close each other's jars,
+    and a registry stays empty for the lifetime of the JVM: then no segment can be built.
     """
     with _registries:
         java_class("org.apache.pinot.common.function.FunctionRegistry")
         loaders = java_class("org.apache.pinot.segment.spi.loader.SegmentDirectoryLoaderRegistry")
-        if (
-            loaders.getDefaultSegmentDirectoryLoader() is None
-        ):  # another part of this process was scanning too
+        if loaders.getDefaultSegmentDirectoryLoader() is None:  # another thread was scanning too
             loader = java_class("org.apache.pinot.segment.local.loader.DefaultSegmentDirectoryLoader")()
             loaders.setSegmentDirectoryLoader(loaders.DEFAULT_SEGMENT_DIRECTORY_LOADER_NAME, loader)
 
 
 def parse_table_config(table_config: Mapping[str, Any]) -> Any:
-    """Parse with Pinot's own ``TableConfig``.
+    """Parse a table config with Pinot's own ``TableConfig``.
 
     Raises:
         ConfigError: Pinot cannot read it.
@@ -103,7 +100,7 @@ def parse_table_config(table_config: Mapping[str, Any]) -> Any:
 
 
 def parse_schema(schema: Mapping[str, Any]) -> Any:
-    """Parse with Pinot's own ``Schema``.
+    """Parse a schema with Pinot's own ``Schema``.
 
     Raises:
         ConfigError: Pinot cannot read it.
@@ -125,7 +122,7 @@ def java_file_format(file_format: FileFormat) -> Any:
 
 
 def source_fields(table_config: Any, schema: Any) -> Any:
-    """Return the names of the fields that a record reader must read (a Java set)."""
+    """Return the names of the fields that a record reader has to read (a Java set)."""
     utils = java_class("org.apache.pinot.segment.local.utils.IngestionUtils")
     if has_method(utils, "getFieldsForRecordExtractor", "org.apache.pinot.spi.config.table.TableConfig"):
         return utils.getFieldsForRecordExtractor(table_config, schema)  # since 1.3
@@ -135,12 +132,12 @@ def source_fields(table_config: Any, schema: Any) -> Any:
 def source_columns(
     table_config: Any, schema: Any, documents: tuple[Mapping[str, Any], Mapping[str, Any]]
 ) -> SourceColumns | None:
-    """Return the columns that a table takes from its files; None where these are nested and taken apart.
+    """Return the columns that a table reads from its files; None if Pinot unnests them.
 
     Args:
         table_config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
-        documents: Both as Pinot's REST API gives them.
+        documents: Both as returned by Pinot's REST API.
 
     Raises:
         ConfigError: Pinot cannot read a transform or a filter.
@@ -162,9 +159,9 @@ def root_causes(error: Any) -> str:
         message = cause.getMessage()
         text = str(message).strip().splitlines()[0] if message is not None and str(message).strip() else ""
         name = str(cause.getClass().getSimpleName())
-        # An exception that wraps another repeats it as its own message.
+        # An exception that wraps another often repeats its message.
         if not any(text and text in earlier for earlier in texts):
-            # Jackson quotes what it cannot read, a table config with its secrets too.
+            # Jackson quotes input that it cannot read, including secrets in a table config.
             texts.append(f"{name}: {mask_text(text)[:300]}" if text else name)
         cause = cause.getCause()
     return "; ".join(texts)

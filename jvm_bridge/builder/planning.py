@@ -1,8 +1,8 @@
 """Decides, without a JVM and without IO, whether Arrow gives the same segment as Pinot's own reader, and how.
 
-What is decided here was read in Pinot 0.11.0 and 1.5.1 (``CompositeTransformer``, ``RecordTransformerUtils``,
-``DataTypeTransformer``, ``PinotDataType``, the record readers and extractors) and is held by
-``tests/contract``. Whatever is not known to be the same is :class:`Unsuitable`: the caller falls back to
+The decisions follow the code of Pinot 0.11.0 and 1.5.1 (``CompositeTransformer``, ``RecordTransformerUtils``,
+``DataTypeTransformer``, ``PinotDataType``, the record readers and extractors), and ``tests/contract``
+verifies them. Anything that is not known to be the same is :class:`Unsuitable`: the caller falls back to
 Pinot's reader, whose result or error is authoritative.
 """
 
@@ -41,19 +41,19 @@ FIXED_WIDTH: Mapping[str, str] = {
     "BOOLEAN": "<i4",
     "TIMESTAMP": "<i8",
 }
-"""Data types that Pinot stores in a fixed width, with their layout in memory."""
+"""Data types that Pinot stores with a fixed width, with their memory layout."""
 
 _DEFAULT_MAX_LENGTH = 512
 _KNOWN_TYPES = frozenset([*FIXED_WIDTH, "STRING", "BYTES", "JSON", "BIG_DECIMAL"])
 _SINGLE_VALUE_ONLY = frozenset(["JSON", "BIG_DECIMAL"])
 _MULTI_VALUE_SINCE_1 = frozenset(["BOOLEAN", "TIMESTAMP", "BYTES"])
-# JSON is parsed and written anew by Pinot, and decimals are its own to parse.
+# Pinot parses JSON and writes it again, and it parses decimals in its own way.
 _ALWAYS_LATE = frozenset(["JSON", "BIG_DECIMAL"])
-# Keys of an ingestionConfig that do not affect the rows of a batch build. Pinot 1.x writes those that have a
+# Keys of an ingestionConfig that do not affect the rows of a batch build. Pinot 1.x writes keys with a
 # default into every ingestionConfig.
 _HARMLESS_INGESTION_KEYS = frozenset(
     [
-        "transformConfigs",  # taken by columns, as the filter is
+        "transformConfigs",  # evaluated over columns, as is the filter
         "filterConfig",
         "batchIngestionConfig",
         "streamIngestionConfig",
@@ -66,7 +66,7 @@ _HARMLESS_INGESTION_KEYS = frozenset(
 
 
 class Unsuitable(Exception):  # noqa: N818 - a decision, not a failure; it stays inside the package
-    """Arrow would not certainly give what Pinot's reader gives; the text has the reason."""
+    """Arrow is not certain to give the same result as Pinot's reader; the text has the reason."""
 
 
 class Conversion(StrEnum):
@@ -74,13 +74,13 @@ class Conversion(StrEnum):
 
     MISSING = "the source has no such column: null in every row"
     SAME = "the stored form is the source's own"
-    NUMBER = "a number of another width that must fit"
+    NUMBER = "a number with another width, which must fit"
     NUMBER_TO_BOOLEAN = "zero is false"
     TO_TEXT = "integers and booleans as Java writes them"
     TEXT_TO_NUMBER = "parsed as Java parses"
     TEXT_TO_BOOLEAN = "'true' in any case, or '1'"
-    HEX_TO_BYTES = "two hexadecimal digits a byte"
-    TO_STEPS = "a point in time in the unit that the column counts since the epoch"
+    HEX_TO_BYTES = "two hexadecimal digits per byte"
+    TO_STEPS = "a point in time in the column's unit since the epoch"
     LATE = "text that Pinot's own DataTypeTransformer converts"
 
 
@@ -89,7 +89,7 @@ class Field:
     """A column of the schema.
 
     Attributes:
-        step_ns: What a time column counts, in nanoseconds; None of a column that is none.
+        step_ns: The unit of a time column in nanoseconds; None for other columns.
     """
 
     name: str
@@ -109,17 +109,17 @@ class Transform:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What the table asks of every source.
+    """The requirements of a table for every source.
 
     Attributes:
-        fields: What is filled from the source's columns.
+        fields: The fields that are filled from the source's columns.
         time_column: The table's time column.
-        with_nulls: Whether the table keeps which values are null.
-        derived: What transforms fill.
-        transforms: What is computed; columns that are no field of the table are for other transforms.
-        filter_function: True of the rows that are left out.
-        arguments: Columns that a source gives as Pinot's reader would, where it has them: those that
-            functions read, and those that transforms fill where nothing is.
+        with_nulls: Whether the table stores which values are null.
+        derived: The fields that transforms fill.
+        transforms: The transforms; columns that are not fields of the table are inputs of other transforms.
+        filter_function: The filter, which is true for rows to be dropped.
+        arguments: Columns that a source returns with the values of Pinot's reader, if it has them: those that
+            functions read, and those that transforms fill if they have no value.
     """
 
     fields: tuple[Field, ...]
@@ -132,17 +132,17 @@ class TablePlan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is read of a source: the columns of the fields and the arguments."""
+        """The columns to read from a source: those of the fields, and the arguments."""
         return tuple(dict.fromkeys([*(field.name for field in self.fields), *sorted(self.arguments)]))
 
     @property
     def int_columns(self) -> frozenset[str]:
-        """The table's columns of type INT, whatever fills them."""
+        """The table's columns of type INT, however they are filled."""
         return frozenset(field.name for field in (*self.fields, *self.derived) if field.data_type == "INT")
 
     @property
     def has_expressions(self) -> bool:
-        """Whether rows are computed or left out on their way in."""
+        """Whether there are transforms or a filter."""
         return bool(self.transforms) or self.filter_function is not None
 
 
@@ -155,7 +155,7 @@ class ColumnPlan:
 
     @property
     def is_late(self) -> bool:
-        """Whether it is written as text that Pinot's DataTypeTransformer turns into the stored form."""
+        """Whether it is written as text that Pinot's DataTypeTransformer converts to the stored form."""
         return self.conversion is Conversion.LATE or self.field.data_type in _ALWAYS_LATE
 
     @property
@@ -169,10 +169,10 @@ class CsvPlan:
     """Arrow's options for a CSV file.
 
     Attributes:
-        delimiter: Between fields; one ASCII character.
-        multi_value_delimiter: Between the values of a field, or None.
-        header: Column names when the file has none in its first line.
-        no_edge_spaces: Pinot's reader would drop white space around values, so there must be none.
+        delimiter: Separator of fields; one ASCII character.
+        multi_value_delimiter: Separator of the values of a field, or None.
+        header: Column names if they are not in the file's first line.
+        no_edge_spaces: Whether white space around values is not supported, as Pinot's reader would drop it.
     """
 
     delimiter: str = ","
@@ -184,15 +184,15 @@ class CsvPlan:
 def plan_table(
     table_config: Mapping[str, Any], schema: Mapping[str, Any], *, of_pinot_1: bool = True
 ) -> TablePlan:
-    """Read what matters out of the table config and the schema.
+    """Read the plan from the table config and the schema.
 
     Args:
-        table_config: The table's config, as Pinot's REST API gives it.
+        table_config: The table's config, as returned by Pinot's REST API.
         schema: Its schema, likewise.
         of_pinot_1: Whether Pinot is 1.0 or later: 0.11 cannot write some multi-values.
 
     Raises:
-        Unsuitable: Rows are unnested, or derived from maps, on their way in, or a type is not known.
+        Unsuitable: Rows are unnested or derived from maps, or a type is not supported.
     """
     ingestion = table_config.get("ingestionConfig") or {}
     for key, value in ingestion.items():
@@ -234,7 +234,7 @@ def _transforms(ingestion: Mapping[str, Any], schema: Mapping[str, Any]) -> tupl
         for spec in (spec for kind in kinds for spec in schema.get(kind) or ())
         if spec.get("transformFunction")
     ]
-    # The table config has the first word.
+    # The table config takes precedence.
     return (*found, *(transform for transform in of_fields if transform.column not in columns))
 
 
@@ -263,7 +263,7 @@ def _field(spec: Mapping[str, Any], steps: Mapping[str, int]) -> Field:
         raise Unsuitable(f"field {name} is derived from a map")
     if data_type not in _KNOWN_TYPES or (not single_value and data_type in _SINGLE_VALUE_ONLY):
         raise Unsuitable(f"field {name} is {'' if single_value else 'multi-value '}{data_type}")
-    # Texts are cut in any case; JSON and BYTES since 1.2 where this asks for it.
+    # Texts are always truncated; JSON and BYTES only since 1.2, with this strategy.
     strategy = spec.get("maxLengthExceedStrategy")
     if strategy is not None and (data_type, strategy) != ("STRING", "TRIM_LENGTH"):
         raise Unsuitable(f"field {name} has a maxLengthExceedStrategy")
@@ -272,10 +272,10 @@ def _field(spec: Mapping[str, Any], steps: Mapping[str, int]) -> Field:
 
 
 def plan_csv(reader_config: Mapping[str, str] | None) -> CsvPlan:
-    """Turn the properties of Pinot's ``CSVRecordReaderConfig`` into Arrow's options.
+    """Convert the properties of Pinot's ``CSVRecordReaderConfig`` to Arrow's options.
 
     Raises:
-        Unsuitable: A property (or its value) has no counterpart.
+        Unsuitable: A property (or its value) has no equivalent.
     """
     if reader_config is None:
         return CsvPlan()
@@ -287,7 +287,7 @@ def plan_csv(reader_config: Mapping[str, str] | None) -> CsvPlan:
     header = config.pop("header", None)
     names = None if header is None else tuple(part for part in header.split(delimiter) if part)
     if config:
-        raise Unsuitable(f"the reader property {min(config)} is known to Pinot's CSV reader only")
+        raise Unsuitable(f"only Pinot's CSV reader supports the reader property {min(config)}")
     return CsvPlan(delimiter, multi_value, names, no_edge_spaces=True)
 
 
@@ -298,14 +298,14 @@ def _one_character(value: str, name: str) -> str:
 
 
 def plan_column(field: Field, source: pa.DataType | None) -> ColumnPlan:
-    """Decide how a field is filled from a source column of that Arrow type.
+    """Decide how a field is filled from a source column of an Arrow type.
 
     Args:
         field: The field.
-        source: The source's type (lists only for a multi-value field); None when it has no such column.
+        source: The source's type (lists only for a multi-value field); None if it has no such column.
 
     Raises:
-        Unsuitable: Pinot would convert in a way that Arrow cannot be shown to follow.
+        Unsuitable: Arrow is not certain to convert the column as Pinot does.
     """
     if source is None or pa.types.is_null(source):
         return ColumnPlan(field, Conversion.MISSING)
@@ -361,11 +361,11 @@ def _integer_conversion(field: Field, source: pa.DataType) -> Conversion | None:
     if field.data_type in NUMBER_TYPES:
         return Conversion.SAME if NUMBER_TYPES[field.data_type] == source else Conversion.NUMBER
     if field.data_type == "TIMESTAMP":
-        # Pinot refuses a Java Integer here, which a narrower column and a small JSON number are.
+        # Pinot rejects a Java Integer here, as a narrower column or a small JSON number would be.
         return Conversion.SAME if source == pa.int64() else None
     return {"BOOLEAN": Conversion.NUMBER_TO_BOOLEAN, "STRING": Conversion.TO_TEXT}.get(field.data_type)
 
 
 def is_foreign(fields: Sequence[Field], names: Sequence[str]) -> bool:
-    """Return whether a source with these column names has none of the fields: some other table's file."""
+    """Return whether a source with these column names has none of the fields, so it is for another table."""
     return bool(names) and not {field.name for field in fields} & set(names)

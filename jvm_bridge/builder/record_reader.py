@@ -1,7 +1,7 @@
-"""Opens a file with Pinot's own record reader; its time columns come in the units of the table.
+"""Opens a file with Pinot's own record reader, and converts time columns to the units of the table.
 
-Pinot 0.11's readers hand on the number that the file stores, in the file's unit, and no transform of Pinot's
-can change a column in place. So a reader of ours stands before Pinot's: ``TimeConvertingRecordReader.java``.
+Pinot 0.11's readers return the number that the file stores, in the file's unit, and no transform in Pinot can
+change a column in place. So ``TimeConvertingRecordReader.java`` wraps Pinot's reader.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from jvm_bridge.builder.pinot_classes import (
 )
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.csv_source import check_widths
-from jvm_bridge.changed_classes import changing
 from jvm_bridge.java import JavaSources, load_java_apart
+from jvm_bridge.patched_classes import patching
 from jvm_bridge.time_conversion import MILLI_NS
 
 __all__ = ["open_reader", "reader_config"]
@@ -37,10 +37,10 @@ _lock = threading.Lock()
 
 
 def open_reader(file: SourceFile, table_config: Any, schema: Any) -> Any:
-    """Open a file; Java exceptions pass through.
+    """Open a file; Java exceptions are not caught.
 
     Args:
-        file: A file that was made ready.
+        file: A prepared file.
         table_config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
 
@@ -49,9 +49,9 @@ def open_reader(file: SourceFile, table_config: Any, schema: Any) -> Any:
 
     Raises:
         DataError: A row of a CSV file has more values than the header has names.
-        ConfigError: Pinot's reader does not know a property of the reader config.
-        UnsupportedError: Times are to be converted, and this Pinot is built otherwise.
-        SetupError: The same, and this Java has no compiler.
+        ConfigError: Pinot's reader does not support a property of the reader config.
+        UnsupportedError: Times have to be converted, but this Pinot is built differently.
+        SetupError: Times have to be converted, but this Java has no compiler.
     """
     if file.file_format is FileFormat.CSV:
         check_widths(file)
@@ -81,9 +81,9 @@ def _is_int(schema: Any, name: str) -> bool:
 
 @cache
 def _load_converting_class() -> Any:
-    with changing(
-        "times of Parquet and Avro files cannot be converted in this version of Pinot",
-        remedy="write them in the unit of the table's time columns",
+    with patching(
+        "times in Parquet and Avro files cannot be converted in this version of Pinot",
+        remedy="write the files with times in the unit of the table's time columns",
     ):
         classes = load_java_apart(JavaSources.of("jvm_bridge.builder", _PACKAGE))
         return classes[f"{_PACKAGE}.TimeConvertingRecordReader"]
@@ -95,7 +95,7 @@ def _converting_class() -> Any:
 
 
 def _spaces_kept() -> Any | None:
-    """Return a config that keeps spaces around values, where Pinot's own drops them (since 1.1)."""
+    """Return a config that keeps spaces around values, which Pinot's default drops (since 1.1)."""
     if not has_class(_CSV_CONFIG):
         return None
     config_class = java_class(_CSV_CONFIG)
@@ -109,11 +109,11 @@ def _spaces_kept() -> Any | None:
 def reader_config(file: SourceFile) -> Any | None:
     """Return Pinot's ``RecordReaderConfig`` for a file, or None for Pinot's defaults.
 
-    Without a property, spaces around the values of a CSV file are kept, with any they are dropped, as Pinot
-    0.11 does it.
+    As in Pinot 0.11, spaces around the values of a CSV file are kept if no property is set, and otherwise
+    dropped.
 
     Raises:
-        ConfigError: Pinot's reader of that format does not know a property.
+        ConfigError: Pinot's reader for the format does not support a property.
     """
     config = file.reader_config
     if file.has_int96:
@@ -128,6 +128,6 @@ def reader_config(file: SourceFile) -> Any | None:
         return factory.getRecordReaderConfig(java_file_format(file.file_format), properties)
     except jpype.JException as error:
         raise ConfigError(
-            f"Pinot's {file.file_format} reader does not take these properties: {root_causes(error)}",
+            f"Pinot's {file.file_format} reader rejects these properties: {root_causes(error)}",
             expected="the properties of Pinot's record reader config, e.g. delimiter, header",
         ) from error

@@ -1,4 +1,4 @@
-"""The builder's front: segments from a file, from many files or from Arrow."""
+"""The public interface of the builder: segments from a file, from many files or from Arrow."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from jvm_bridge.time_conversion import time_steps
 
 __all__ = ["SegmentBuilder"]
 
-# The contract tests compare both paths, byte for byte, on these versions: how a reader understands a file
-# cannot be asked of its class.
+# The contract tests compare both paths, byte for byte, on these versions: a class does not show how its
+# reader interprets a file.
 _PROVEN = ("0.11.", "1.3.", "1.4.", "1.5.")
 _RULES = InputRules()
 
@@ -53,16 +53,16 @@ _RULES = InputRules()
 class SegmentBuilder:
     """Builds segments of one table.
 
-    A builder may be used by several threads at once; each build has a folder of its own below ``work_dir``,
-    gone when the build ends. Only the two tars stay.
+    A builder is thread-safe; each build has its own folder below ``work_dir``, which is deleted when the
+    build ends. Only the two tars stay.
 
     Args:
-        table_config: The table's config, as a model or as Pinot's REST API gives it.
+        table_config: The table's config, as a model or as returned by Pinot's REST API.
         schema: The table's schema, likewise.
-        work_dir: An existing folder; tars appear in it, whole or not at all.
-        reader: ``"pinot"`` reads with Pinot's record readers, ``"arrow"`` with Arrow (and fails where it
-            would not give the same segment), ``"auto"`` takes Arrow where it gives the same and else Pinot's.
-        rules: What files may be like: their encoding, and how far their columns may differ from the table's.
+        work_dir: An existing folder; complete tars appear in it.
+        reader: ``"pinot"`` reads with Pinot's record readers, ``"arrow"`` with Arrow (and fails if it would
+            not give the same segment), ``"auto"`` uses Arrow if it gives the same and Pinot's otherwise.
+        rules: Requirements for files: their encoding, and how far their columns may differ from the table's.
 
     Raises:
         ConfigError: Pinot cannot read the table config or the schema, or there is no such encoding.
@@ -96,7 +96,9 @@ class SegmentBuilder:
         jars = running_jars()
         if reader == "auto" and jars is not None and not jars.version.startswith(_PROVEN):
             proven = ", ".join(f"{version}x" for version in _PROVEN)
-            planned = Unsuitable(f"Pinot {jars.version}: Arrow's equality is proven for {proven} only")
+            planned = Unsuitable(
+                f"Pinot {jars.version}: Arrow is tested to give equal results only for {proven}"
+            )
         java_config = pinot_classes.parse_table_config(table_config)
         java_schema = pinot_classes.parse_schema(schema)
         columns = pinot_classes.source_columns(java_config, java_schema, (table_config, schema))
@@ -104,7 +106,7 @@ class SegmentBuilder:
 
     @property
     def table(self) -> PinotTable:
-        """The table as Pinot parsed it."""
+        """The table, as parsed by Pinot."""
         return self._table
 
     def from_file(
@@ -121,20 +123,20 @@ class SegmentBuilder:
         Args:
             path: The file; CSV, JSON lines and Avro may be gzipped (``.gz``).
             file_format: Its format.
-            segment_name: The segment's name; the tars are named after it and replace older ones.
+            segment_name: Name of the segment; the tars are named after it and replace older ones.
             reader_config: Properties of Pinot's record reader config (CSV: ``delimiter``, ``header``,
-                ``multiValueDelimiter`` ...). None is not the same as empty: with any config Pinot's CSV
+                ``multiValueDelimiter`` ...). None is not the same as empty: if there is a config, Pinot's CSV
                 reader drops spaces around values.
-            custom_metadata: Goes into the segment's own ``metadata.properties`` (``custom.*``).
+            custom_metadata: Stored in the segment's own ``metadata.properties`` (``custom.*``).
 
         Raises:
-            UnreadableFileError: The file as a whole cannot be read: another format, its head or end cut off,
-                no header, not the table's columns.
-            DataError: Bytes are not of the encoding, a row cannot be read or does not fit the schema, or
-                (reader "arrow") Arrow would not certainly give what Pinot's reader gives.
-            DiskFullError: No room is left in the work folder.
+            UnreadableFileError: The file as a whole cannot be read: it has another format, is truncated, or
+                has no header or not the table's columns.
+            DataError: Bytes are not valid in the encoding, a row cannot be read or does not fit the schema,
+                or (reader "arrow") Arrow is not certain to give the same result as Pinot's reader.
+            DiskFullError: The disk of the work folder is full.
             HeapFullError: Java's heap is full.
-            ConfigError: A wrong segment name, custom metadata or reader property.
+            ConfigError: A segment name, custom metadata or a reader property is invalid.
         """
         given = SourceFile(path, file_format, reader_config)
         with self._target(segment_name, custom_metadata) as target, build_dir(self._work_dir) as folder:
@@ -153,28 +155,28 @@ class SegmentBuilder:
         reader_config: Mapping[str, str] | None = None,
         custom_metadata: Callable[[Sequence[int]], Mapping[str, str]],
     ) -> FilesBuilt:
-        """Build segments from many files: all rows in the order of the paths, cut at ``max_rows``.
+        """Build segments from many files: all rows in the order of the paths, split at ``max_rows``.
 
-        A bad file never affects the others: no row of it is in a segment. Tars appear only when all segments
-        are built. Cuts come earlier where rows would take more than 2 GiB.
+        A bad file never affects the others: none of its rows are in a segment. Tars appear only when all
+        segments are built. Segments are split earlier if rows would take more than 2 GiB.
 
         Args:
-            paths: The files, all of one format; CSV, JSON lines and Avro may be gzipped (``.gz``).
+            paths: The files, all in one format; CSV, JSON lines and Avro may be gzipped (``.gz``).
             file_format: Their format.
             segment_name: Number of the segment in this call, from 0 -> its name; the tars are named after it
                 and replace older ones.
-            max_rows: Most rows in a segment.
+            max_rows: Maximum rows per segment.
             reader_config: See :meth:`from_file`.
-            custom_metadata: Indexes of the files whose rows are in the segments -> what goes into the
-                ``metadata.properties`` of each of them. Called again when a file turns out to be bad.
+            custom_metadata: Indexes of the files whose rows are in the segments -> what to store in the
+                ``metadata.properties`` of each of them. Called again if a file turns out to be bad.
 
         Returns:
-            The segments (one without rows when no good file has any) and what is wrong with the other files.
+            The segments (one without rows if no good file has any), and the errors of the other files.
 
         Raises:
-            DiskFullError: No room is left in the work folder.
+            DiskFullError: The disk of the work folder is full.
             HeapFullError: Java's heap is full.
-            ConfigError: A wrong segment name, custom metadata, reader property or ``max_rows``.
+            ConfigError: A segment name, custom metadata, a reader property or ``max_rows`` is invalid.
         """
         if max_rows < 1:
             raise ConfigError(f"max_rows is {max_rows}", expected="at least 1")
@@ -194,21 +196,20 @@ class SegmentBuilder:
     ) -> BuiltSegment:
         """Build a segment from Arrow data.
 
-        Timestamps and dates are points in time: in a time column they come in its unit, in any other LONG
-        column as milliseconds since the epoch.
-        Where the table config transforms or filters rows, the data goes through a Parquet file: functions
-        are given what Pinot's reader gives of it.
+        Timestamps and dates are points in time: they are stored in the unit of a time column, and in any
+        other LONG column as milliseconds since the epoch. If the table config transforms or filters rows, the
+        data goes through a Parquet file, so that functions get the values of Pinot's reader.
 
         Args:
             table_or_batches: A table, a record batch, a reader or an iterable of batches (read once).
-            segment_name: The segment's name; the tars are named after it and replace older ones.
-            custom_metadata: Goes into the segment's own ``metadata.properties`` (``custom.*``).
+            segment_name: Name of the segment; the tars are named after it and replace older ones.
+            custom_metadata: Stored in the segment's own ``metadata.properties`` (``custom.*``).
 
         Raises:
             DataError: A column or a value does not fit the schema.
-            DiskFullError: No room is left in the work folder.
+            DiskFullError: The disk of the work folder is full.
             HeapFullError: Java's heap is full.
-            ConfigError: A wrong segment name or custom metadata.
+            ConfigError: The segment name or the custom metadata is invalid.
         """
         schema, batches = record_batches(table_or_batches)
         with self._target(segment_name, custom_metadata) as target:

@@ -1,4 +1,4 @@
-"""A source file with what must be known to read it."""
+"""A source file, with everything needed to read it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class SourceFile:
     """A file.
 
     Attributes:
-        path: What is read.
+        path: The file to read.
         file_format: Its format.
         reader_config: Properties of Pinot's record reader config; None is not the same as empty.
-        original: The file itself, where a copy or a link is read in its place.
-        times: Columns whose numbers are converted on their way in.
-        has_int96: Whether it is Parquet with INT96 columns, which only one of Pinot's two readers reads.
+        original: The original file, if a copy or a link is read instead.
+        times: Columns whose numbers are converted when they are read.
+        has_int96: Whether it is Parquet with INT96 columns, which only one of Pinot's two readers supports.
     """
 
     path: Path
@@ -35,10 +35,10 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """The file's name for people."""
+        """Name of the file for messages."""
         return visible((self.original or self.path).name)
 
     @property
     def where(self) -> str:
-        """The file's path for people."""
+        """Path of the file for messages."""
         return visible(str(self.original or self.path))

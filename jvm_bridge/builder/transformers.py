@@ -1,4 +1,4 @@
-"""Pinot's own transformers of rows: those that values still need, and what they put in place of nulls."""
+"""Pinot's own row transformers: those that values still need, and the defaults that they use for nulls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPECIAL_VALUES = _TRANSFORMERS + "SpecialValueTransformer"
 
 
 def _sub_schema(schema: Any, names: Sequence[str]) -> Any:
-    """Return a schema of those fields only."""
+    """Return a schema with only some fields."""
     part = java_class("org.apache.pinot.spi.data.Schema")()
     for name in names:
         part.addField(schema.getFieldSpecFor(name))
@@ -29,8 +29,8 @@ def pipeline_for(table_config: Any, schema: Any, late: Sequence[str], *, special
     Args:
         table_config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
-        late: Columns that hold a text, or another form, of what they are to store.
-        special_values: Whether special values are still to be replaced.
+        late: Columns with a text, or another form, that still has to be converted to the stored form.
+        special_values: Whether special values still have to be replaced.
     """
     transformers = java_class("java.util.ArrayList")()
     if late:
@@ -44,7 +44,7 @@ def pipeline_for(table_config: Any, schema: Any, late: Sequence[str], *, special
 
 
 def late_transformers(table_config: Any, schema: Any, late: Sequence[str]) -> list[Any]:
-    """Return Pinot's transformers that make of a late column's text what it stores.
+    """Return Pinot's transformers that convert the text of a late column to its stored form.
 
     Args:
         table_config: Pinot's ``TableConfig``.
@@ -61,24 +61,24 @@ def late_transformers(table_config: Any, schema: Any, late: Sequence[str]) -> li
 
 
 def replaces_special_values() -> bool:
-    """Return whether Pinot puts null for NaN and zero for negative zero.
+    """Return whether Pinot replaces NaN by null and negative zero by zero.
 
-    It does since 1.1, and since 1.4 it drops a BIG_DECIMAL's zeros at the end too.
+    It does so since 1.1, and since 1.4 it also drops trailing zeros of a BIG_DECIMAL.
     """
     return has_class(_SPECIAL_VALUES)
 
 
 def null_defaults(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -> Mapping[str, Any]:
-    """Return what Pinot's ``NullValueTransformer`` puts in place of nulls, as Python values by field name.
+    """Return the values that Pinot's ``NullValueTransformer`` stores for nulls, in Python, by field name.
 
-    For the time column that may be the present time. Of a multi-value field it is the one value, of a late
-    column the text that Pinot turns into the default.
+    For the time column this may be the current time. For a multi-value field it is the only value, for a late
+    column the text that Pinot converts to the default.
 
     Raises:
-        Unsuitable: The default of a late column is no such text.
+        Unsuitable: Pinot does not convert the text of a late column's default to the default.
     """
     row = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
-    # In place; since 1.4 it returns nothing.
+    # In place; since 1.4 it has no return value.
     java_class(_TRANSFORMERS + "NullValueTransformer")(table_config, schema).transform(row)
     defaults = {plan.field.name: _python_value(plan, row.getValue(plan.field.name)) for plan in plans}
     late = [plan.field.name for plan in plans if plan.is_late]
@@ -90,7 +90,7 @@ def null_defaults(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -
             transformer.transform(texts)
         for name in late:
             if not row.getValue(name).equals(texts.getValue(name)):
-                raise Unsuitable(f"the default of column {name} is not what Pinot makes of its text")
+                raise Unsuitable(f"Pinot converts the text of column {name}'s default to another value")
     return defaults
 
 
@@ -108,10 +108,12 @@ def _python_value(plan: ColumnPlan, value: Any) -> Any:
 
 
 def _sanitized(plan: ColumnPlan, default: str) -> str:
-    # Pinot's SanitizationTransformer comes after its NullValueTransformer: it cuts defaults too, at UTF-16
-    # units.
+    # Pinot's SanitizationTransformer runs after its NullValueTransformer, so it truncates defaults too, at
+    # UTF-16 units.
     units = default.split("\0")[0].encode("utf-16-le")[: 2 * plan.field.max_length]
     try:
         return units.decode("utf-16-le")
     except UnicodeDecodeError as error:
-        raise Unsuitable(f"the default of column {plan.field.name} is cut inside a character") from error
+        raise Unsuitable(
+            f"the default of column {plan.field.name} is truncated inside a character"
+        ) from error

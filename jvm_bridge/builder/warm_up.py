@@ -1,7 +1,7 @@
-"""What takes time once: the classes that a JVM loads until it has built its first segment.
+"""Prepares the classes that a JVM loads until it has built its first segment.
 
-A process that lives long loads them ahead of its work. For those that do not, :func:`warm_up` compiles the
-builder's classes and archives a JVM's; both are kept in the cache folder, for the Java and the jars in use.
+A long-running process loads them before its work. For short-lived processes :func:`warm_up` compiles the
+builder's classes and archives the JVM's; both are stored in the cache folder, for the Java and jars in use.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _SHOWN_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class WarmedUp:
-    """What is there now.
+    """The result of :func:`warm_up`.
 
     Attributes:
         archive: The JVM's archive.
         size_bytes: Its size.
-        was_there: Whether it had been made before.
+        was_there: Whether it already existed.
     """
 
     archive: Path
@@ -47,22 +47,22 @@ class WarmedUp:
 
 
 def warm_up() -> WarmedUp:
-    """Compile and archive what is not there yet, in a process of its own; takes some ten seconds.
+    """Compile and archive what is missing, in a separate process; takes some ten seconds.
 
     Raises:
-        SetupError: This Java writes no archives, or the process failed; its last words are in the error.
-        ConfigError: The quotes in ``PINOT_PLUGINS_JAVA_OPTS`` do not match.
+        SetupError: This Java cannot write archives, or the process failed; the error has its last output.
+        ConfigError: ``PINOT_PLUGINS_JAVA_OPTS`` has unbalanced quotes.
     """
     java, jars = find_java(), pinot_jars()
     if java.version < MINIMUM_JAVA_OF_ARCHIVES:
         raise SetupError(
-            f"Java {java.version_text} writes no archive of classes",
+            f"Java {java.version_text} cannot write a class archive",
             expected=f"Java {MINIMUM_JAVA_OF_ARCHIVES} or newer",
             where=str(java.home),
         )
     archive = archive_path(java, jars)
     if archive.is_file():
-        _build_elsewhere()  # the archive outlives this package's classes, which are compiled then
+        _build_elsewhere()  # compiles this package's classes, which may be newer than the archive
         return WarmedUp(archive, archive.stat().st_size, was_there=True)
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def warm_up() -> WarmedUp:
             _build_elsewhere(*writing_options(made))
             made.replace(archive)
     except OSError as error:
-        raise SetupError(f"The archive cannot be kept: {error}", where=str(archive)) from error
+        raise SetupError(f"The class archive cannot be stored: {error}", where=str(archive)) from error
     return WarmedUp(archive, archive.stat().st_size, was_there=False)
 
 
@@ -88,19 +88,18 @@ def _build_elsewhere(*further_options: str) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise SetupError(
-            f"The segments that show which classes to archive were not built within {_TIMEOUT_S} s.",
-            remedy="run it again when the machine is less busy; segments are built without the archive, too",
+            f"Building sample segments for the class archive took more than {_TIMEOUT_S} s",
+            remedy="run it again when the machine is less busy; the archive is optional",
         ) from error
     if done.returncode:
         raise SetupError(
-            "The segments that show which classes to archive could not be built:"
-            f" {done.stderr[-_SHOWN_CHARACTERS:]}",
-            remedy="see whether 'pinotctl jars fetch' works, and whether the disk is full",
+            f"Sample segments for the class archive could not be built: {done.stderr[-_SHOWN_CHARACTERS:]}",
+            remedy="check that 'pinotctl jars fetch' works and that the disk is not full",
         )
 
 
 def build_small_segments() -> None:
-    """Build what loads the classes that most builds need; the JVM is started where there is none.
+    """Build segments to load the classes that most builds need; starts the JVM if there is none.
 
     Raises:
         DataError: A segment could not be built.

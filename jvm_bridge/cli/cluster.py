@@ -22,7 +22,7 @@ dir_option = click.option(
     "--dir",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The cluster's folder; without it one in your data folder.",
+    help="Folder of the cluster; default: a folder in your data directory.",
 )
 
 
@@ -36,16 +36,18 @@ def cluster() -> None:
 @click.option(
     "--port-base",
     type=int,
-    help="Use ports from this one on: ZooKeeper, controller, broker, minion, Kafka (two); servers from +10,"
-    " three each.",
+    help="First of the ports to use, in this order: ZooKeeper, controller, broker, minion, Kafka (two);"
+    " servers use three each from +10 on.",
 )
 @click.option("--zookeeper-port", type=int)
 @click.option("--controller-port", type=int)
 @click.option("--broker-port", type=int)
 @click.option("--minion-port", type=int)
-@click.option("--servers", type=click.IntRange(min=1), help="Number of servers; 1 without it.")
-@click.option("--kafka", is_flag=True, help="With a Kafka node, also for a cluster that has none yet.")
-@click.option("--kafka-port", type=int, help="The same, with this port (9092 without it) and the next one.")
+@click.option("--servers", type=click.IntRange(min=1), help="Number of servers; default: 1.")
+@click.option("--kafka", is_flag=True, help="Add a Kafka node, also to an existing cluster without one.")
+@click.option(
+    "--kafka-port", type=int, help="Add a Kafka node that uses this port and the next one; default: 9092."
+)
 @click.option(
     "--timeout",
     "timeout_s",
@@ -69,10 +71,10 @@ def up(
     kafka_port: int | None,
     timeout_s: float,
 ) -> None:
-    """Start the cluster, or those of its roles that do not run, and wait until it is ready.
+    """Start the cluster, or its roles that are not running, and wait until it is ready.
 
-    Without port options it has Pinot's usual ports (ZooKeeper 2123). Data survive 'down' and 'up'. The table
-    configs of realtime tables reach Kafka at the address that is printed.
+    By default it uses Pinot's usual ports (ZooKeeper 2123). Its data is kept across 'down' and 'up'. Use the
+    printed Kafka address in the table configs of realtime tables.
     """
     single = {
         "zookeeper": zookeeper_port,
@@ -90,9 +92,9 @@ def up(
             on_step=cli.out.note,
         )
     if not result.started:
-        cli.out.note("The cluster runs already; nothing was started.")
+        cli.out.note("The cluster is already running; nothing was started.")
     elif result.found:
-        cli.out.note(f"Ran already: {', '.join(result.found)}")
+        cli.out.note(f"Already running: {', '.join(result.found)}")
     addresses = {
         "console": local.controller_url,
         "controller": local.controller_url,
@@ -109,7 +111,7 @@ def up(
 @output_option()
 @pass_cli
 def status(cli: CliContext, folder: Path | None) -> None:
-    """Show each role: process, port, memory, uptime, health. Exit code 1 unless all are healthy."""
+    """Show the process, port, memory, uptime and health of each role. Exit code 1 unless all are healthy."""
     roles = LocalCluster(folder or default_folder()).status()
     columns = ("role", "pid", "port", "rss_mib", "uptime_s", "health")
     rows = [
@@ -124,7 +126,7 @@ def status(cli: CliContext, folder: Path | None) -> None:
         for role in roles
     ]
     cli.out.table(columns, rows)
-    cli.out.note(f"{sum(role.rss_bytes for role in roles) / _MIB:.0f} MiB in all")
+    cli.out.note(f"{sum(role.rss_bytes for role in roles) / _MIB:.0f} MiB in total")
     if not all(role.healthy for role in roles):
         raise click.exceptions.Exit(1)
 
@@ -133,15 +135,15 @@ def status(cli: CliContext, folder: Path | None) -> None:
 @dir_option
 @click.argument("role", required=False)
 @click.option(
-    "--tail", "lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines a role."
+    "--tail", "lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines per role."
 )
-@click.option("-f", "--follow", "following", is_flag=True, help="Go on with new lines, until Ctrl-C.")
+@click.option("-f", "--follow", "following", is_flag=True, help="Follow new lines until Ctrl-C.")
 @output_option()
 @pass_cli
 def logs(cli: CliContext, folder: Path | None, role: str | None, lines: int, following: bool) -> None:
-    """Show the last lines of the roles' logs, or of ROLE's; as JSON, an object for each line."""
+    """Show the last lines of the logs of all roles, or of ROLE; as JSON, one object per line."""
     local = LocalCluster(folder or default_folder())
-    local.status()  # reports what is wrong where there is no cluster
+    local.status()  # raises an error if there is no cluster
     names = local.role_names()
     if role is not None and role not in names:
         raise ConfigError(f"There is no role {role}", expected=f"one of {', '.join(names)}")
@@ -169,7 +171,7 @@ def logs(cli: CliContext, folder: Path | None, role: str | None, lines: int, fol
 @output_option()
 @pass_cli
 def down(cli: CliContext, folder: Path | None, purge: bool, dry_run: bool, yes: bool) -> None:
-    """Stop the cluster; its data stay unless --purge is given."""
+    """Stop the cluster; its data is kept unless --purge is given."""
     local = LocalCluster(folder or default_folder())
     running = [role.role for role in local.status() if role.pid]
     record = {"folder": str(local.folder), "stopped": [], "purged": False, "dry_run": dry_run}
@@ -184,12 +186,12 @@ def down(cli: CliContext, folder: Path | None, purge: bool, dry_run: bool, yes: 
     stopped = local.down(purge=purge, on_step=cli.out.note)
     lines = ["The cluster is down." if stopped else "The cluster was not running."]
     if purge:
-        lines.append(f"Its data in {local.folder} are deleted.")
+        lines.append(f"Its data in {local.folder} was deleted.")
     cli.out.result("\n".join(lines), {**record, "stopped": list(stopped), "purged": purge})
 
 
 def _ports(base: int | None, single: dict[str, int | None], servers: int | None) -> ClusterPorts | None:
-    """The ports asked for; None when nothing was asked, so that an existing cluster keeps its own."""
+    """Return the requested ports; None if none were requested, so that a cluster keeps its own."""
     given = {name: port for name, port in single.items() if port is not None}
     if base is None and not given and servers is None:
         return None
@@ -204,13 +206,13 @@ def _ports(base: int | None, single: dict[str, int | None], servers: int | None)
 
 
 def _kafka_ports(
-    there: KafkaPorts | None, asked: bool, port: int | None, base: int | None
+    present: KafkaPorts | None, requested: bool, port: int | None, base: int | None
 ) -> KafkaPorts | None:
-    """The ports of a Kafka that was asked for; those of the one that is there unless a port is given."""
+    """Return the ports of a requested Kafka node; those of the present one unless a port is given."""
     if port is not None:
         return KafkaPorts(port, port + 1)
-    if not asked or there is not None:
-        return there
+    if not requested or present is not None:
+        return present
     return KafkaPorts.usual() if base is None else KafkaPorts.from_base(base)
 
 

@@ -1,14 +1,14 @@
-"""What a container of the image runs, with the arguments of the official image: those of ``pinot-admin.sh``.
+"""The entry point of the image, with the arguments of the official image: those of ``pinot-admin.sh``.
 
 =====================================  ===========================================================
 ``StartMinion``, ``StartServer``,      the role hosted in Python, with the same arguments
 ``StartBroker``
 ``StartStockMinion``, ...              the stock role
 ``pinotctl ...``                       any other command of this project
-all else, e.g. ``StartController``     ``pinot-admin.sh``, unchanged
+others, e.g. ``StartController``       ``pinot-admin.sh``, unchanged
 =====================================  ===========================================================
 
-The process is replaced or goes on as the role, so it is the one that signals reach.
+The process is replaced by the role or becomes it, so signals reach the role.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Pinotctl:
 
 @dataclass(frozen=True)
 class PinotAdmin:
-    """Pinot's own ``pinot-admin.sh``, in the place of this process."""
+    """Pinot's own ``pinot-admin.sh``, which replaces this process."""
 
     arguments: tuple[str, ...]
 
 
 def command_of(arguments: Sequence[str]) -> Pinotctl | PinotAdmin:
-    """Return what a container with these arguments runs."""
+    """Return the command that a container with these arguments runs."""
     first, rest = (arguments[0], tuple(arguments[1:])) if arguments else ("-help", ())
     if first == _PINOTCTL:
         return Pinotctl(rest)
@@ -56,7 +56,7 @@ def command_of(arguments: Sequence[str]) -> Pinotctl | PinotAdmin:
 
 
 def _log_level(start_command: str) -> tuple[str, ...]:
-    """A minion logs warnings alone where nobody asks for more; servers and brokers do as log4j says."""
+    """Return the option for a minion's log, which by default has warnings only; log4j sets that of others."""
     return ("-v",) if start_command == "StartMinion" else ()
 
 
@@ -65,7 +65,7 @@ def main() -> NoReturn:
     end_at_once_as_init(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     match command_of(sys.argv[1:]):
         case Pinotctl(arguments):
-            # Not before the signals are handled: it takes a second.
+            # After the signal handlers are installed, as the import takes a second.
             from controller_client.cli import cli
 
             cli.main(arguments, prog_name=_PINOTCTL)

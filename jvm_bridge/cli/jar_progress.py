@@ -1,4 +1,4 @@
-"""Progress of fetching jars, shown only when there is something to fetch."""
+"""A progress bar for fetching jars, shown only if there is something to fetch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch, show and warm up the jars that everything with a JVM runs on."""
+"""Fetch, show and warm up the jars of Pinot that run in the JVM."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jvm_bridge.jars import pinot_jars
 
 @click.group()
 def jars() -> None:
-    """Fetch, show and warm up the jars that everything with a JVM runs on."""
+    """Fetch, show and warm up the jars of Pinot that run in the JVM."""
 
 
 @jars.command()
 @output_option()
 @pass_cli
 def fetch(cli: CliContext) -> None:
-    """Fetch what is missing, so that everything works offline afterwards."""
+    """Fetch missing jars, so that everything works offline afterwards."""
     with jar_progress(cli.out) as progress:
         found = pinot_jars(progress)
     size_mb = sum(jar.stat().st_size for jar in found.class_path) / 1e6
@@ -37,9 +37,9 @@ def fetch(cli: CliContext) -> None:
 @output_option()
 @pass_cli
 def warm(cli: CliContext) -> None:
-    """Compile and archive what each JVM would load anew, so that it starts in less time.
+    """Compile and archive the classes that each JVM loads, so that it starts faster.
 
-    Worth it where segments are built by processes that come and go: Spark's executors.
+    This is useful if short-lived processes build segments, as Spark's executors do.
     """
     from jvm_bridge.builder.warm_up import warm_up
 
@@ -59,7 +59,7 @@ def warm(cli: CliContext) -> None:
 @output_option()
 @pass_cli
 def class_path(cli: CliContext) -> None:
-    """Write the class path, in its order, for Java's -cp option."""
+    """Print the class path, in order, for Java's -cp option."""
     with jar_progress(cli.out) as progress:
         found = [str(jar) for jar in pinot_jars(progress).class_path]
     if cli.out.is_json:

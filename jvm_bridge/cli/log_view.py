@@ -1,4 +1,4 @@
-"""The end of log files, and what is written to them from then on."""
+"""Shows the end of log files, and new lines in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POLL_INTERVAL_S = 0.3
 
 
 def tail(file: Path, lines: int) -> list[str]:
-    """The last lines of a file; none where it is missing."""
+    """Return the last lines of a file; empty if the file does not exist."""
     try:
         with file.open(errors="replace") as log:
             return [line.rstrip("\n") for line in deque(log, maxlen=lines)]
@@ -25,12 +25,12 @@ def tail(file: Path, lines: int) -> list[str]:
 def follow(files: Mapping[str, Path], clock: Clock) -> Iterator[tuple[str, str]]:
     """Yield (name, line) for every line that is written from now on; never ends.
 
-    A file that is replaced (a role was started again) is read from its beginning.
+    A file that is replaced, as when a role restarts, is read from its start.
     """
-    places = {name: _end(file) for name, file in files.items()}
+    positions = {name: _end(file) for name, file in files.items()}
     while True:
         for name, file in files.items():
-            inode, offset = places[name]
+            inode, offset = positions[name]
             now, size = _end(file)
             if now != inode or size < offset:
                 inode, offset = now, 0
@@ -42,7 +42,7 @@ def follow(files: Mapping[str, Path], clock: Clock) -> Iterator[tuple[str, str]]
                     offset += len(complete) + 1
                     for line in complete.decode(errors="replace").split("\n"):
                         yield name, line
-            places[name] = (inode, offset)
+            positions[name] = (inode, offset)
         clock.sleep(_POLL_INTERVAL_S)
 
 

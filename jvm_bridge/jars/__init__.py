@@ -1,9 +1,9 @@
-"""Pinot's jars: those of the distribution that PINOT_HOME names, else the pinned ones from Maven Central.
+"""Pinot's jars: those of the distribution in PINOT_HOME, or else the pinned ones from Maven Central.
 
 Environment:
     PINOT_HOME: A Pinot distribution, of any version.
-    PINOT_PLUGINS_CACHE: Where fetched jars are kept; ``~/.cache/pinot-plugins`` by default.
-    PINOT_PLUGINS_MAVEN_REPOSITORY: A mirror to fetch from: URL or folder; Maven Central by default.
+    PINOT_PLUGINS_CACHE: Folder for fetched jars; default: ``~/.cache/pinot-plugins``.
+    PINOT_PLUGINS_MAVEN_REPOSITORY: A mirror to fetch from, a URL or folder; default: Maven Central.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 DEFAULT_PINS = "pinot-0.11.0"
-"""The newest Pinot that is on Maven Central as a whole."""
+"""The newest Pinot that is completely on Maven Central."""
 
 _KAFKA_PINS = "kafka-3.9.1"
 
@@ -46,7 +46,7 @@ class JarSet:
 
     Attributes:
         version: Version of the software in it, e.g. ``0.11.0``.
-        class_path: The jars, in the order they must stand in the class path.
+        class_path: The jars, in the order of the class path.
         origin: Where they come from, for messages.
     """
 
@@ -56,11 +56,11 @@ class JarSet:
 
 
 def pinot_jars(progress: Progress | None = None, *, env: Mapping[str, str] | None = None) -> JarSet:
-    """Return Pinot's jars, fetching the pinned ones at the first call on a machine.
+    """Return Pinot's jars; the first call on a machine fetches the pinned ones.
 
     Args:
-        progress: Called in the calling thread with (jars done, jars in all) while jars are fetched.
-        env: The environment to read; the process' own by default.
+        progress: Called in the calling thread with (jars done, jars in total) while jars are fetched.
+        env: The environment to read; default: that of the process.
 
     Raises:
         SetupError: PINOT_HOME is not a distribution, or a jar cannot be fetched.
@@ -83,7 +83,7 @@ def pinned_jars(
 def kafka_jars(progress: Progress | None = None, *, env: Mapping[str, str] | None = None) -> JarSet:
     """Return the jars of a Kafka node, with a logger; see :func:`pinot_jars`."""
     kafka = load_pins(_KAFKA_PINS)
-    # Kafka's own dependencies name no logger: without one its log is empty.
+    # Kafka's dependencies do not include a logger; without one its log is empty.
     loggers = (pin for pin in load_pins(DEFAULT_PINS).pins if pin.artifact.startswith("log4j-"))
     return _ensure(PinSet(kafka.name, (*kafka.pins, *loggers)), progress, os.environ if env is None else env)
 
@@ -95,7 +95,7 @@ def _ensure(pins: PinSet, progress: Progress | None, env: Mapping[str, str]) -> 
 
 
 def cache_folder(env: Mapping[str, str] | None = None) -> Path:
-    """The folder that this project keeps what can be made again in."""
+    """Return the cache folder of this project."""
     env = os.environ if env is None else env
     given = env.get("PINOT_PLUGINS_CACHE")
     return Path(given).expanduser() if given else Path.home() / ".cache" / "pinot-plugins"

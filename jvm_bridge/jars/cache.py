@@ -3,14 +3,13 @@
 ::
 
     <cache>/repository/<group>/<artifact>/<version>/<jar>   the jars, in Maven's layout, shared by all sets
-    <cache>/sets/<name>-<fingerprint>.json                  a set that is complete: size and mtime of each jar
-    <cache>/incoming/                                       downloads under way
-    <cache>/lock                                            held by the process that fetches
+    <cache>/sets/<name>-<fingerprint>.json                  a complete set: size and mtime of each jar
+    <cache>/incoming/                                       running downloads
+    <cache>/lock                                            lock of the process that fetches
 
-A jar appears under ``repository`` by a rename after its sha256 was checked, so a process killed at any moment
-leaves nothing half-written there and the next one goes on where it stopped. A complete set costs one ``stat``
-a jar and no network; a jar whose size or mtime is not the recorded one is checked and, if need be, fetched
-again.
+A jar is moved to ``repository`` after its sha256 was verified, so a process that is killed at any time leaves
+no incomplete files there, and the next process continues. A complete set needs one ``stat`` per jar and no
+network; a jar whose size or mtime has changed is verified and, if necessary, fetched again.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ __all__ = ["JarCache", "Progress"]
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
-"""Called in the calling thread with (jars done, jars in all)."""
+"""Called in the calling thread with (jars done, jars in total)."""
 
 _DOWNLOADS_AT_ONCE = 8
 
@@ -45,8 +44,8 @@ class JarCache:
     """Pinned jars on disk.
 
     Args:
-        folder: The cache folder; made when it is missing.
-        repository: Where missing jars come from.
+        folder: The cache folder; created if missing.
+        repository: The repository of missing jars.
     """
 
     def __init__(self, folder: Path, repository: Repository) -> None:
@@ -54,27 +53,26 @@ class JarCache:
         self._repository = repository
 
     def path(self, pin: Pin) -> Path:
-        """Where the jar is, or will be."""
+        """Return the path of a jar, whether it exists or not."""
         return self.folder / "repository" / pin.path
 
     def ensure(self, pins: PinSet, progress: Progress | None = None) -> tuple[Path, ...]:
-        """Return the set's jars in class path order, fetching what is missing.
+        """Return the set's jars in class path order, fetching missing ones.
 
         Raises:
-            SetupError: A jar cannot be fetched or has other bytes than pinned, or the folder cannot be
-                written.
+            SetupError: A jar cannot be fetched or does not match its pin, or the folder cannot be written.
         """
         try:
             if not self._is_complete(pins):
                 with self._locked():
-                    # The process that held the lock before may have done the work.
+                    # The previous holder of the lock may have done the work.
                     if not self._is_complete(pins):
                         self._fetch_missing(pins, progress)
         except OSError as error:
             raise SetupError(
                 f"The jar cache cannot be read or written: {error}",
                 where=str(self.folder),
-                remedy="Free disk space or set PINOT_PLUGINS_CACHE to a folder that can be written.",
+                remedy="Free disk space, or set PINOT_PLUGINS_CACHE to a writable folder.",
             ) from error
         return tuple(self.path(pin) for pin in pins.pins)
 
@@ -95,13 +93,13 @@ class JarCache:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                logger.info("another process fetches jars into %s: waiting for it", self.folder)
+                logger.info("another process is fetching jars into %s, waiting for it", self.folder)
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _fetch_missing(self, pins: PinSet, progress: Progress | None) -> None:
         incoming = self.folder / "incoming"
-        shutil.rmtree(incoming, ignore_errors=True)  # what a killed process left; the lock is ours
+        shutil.rmtree(incoming, ignore_errors=True)  # files of a killed process; this process has the lock
         incoming.mkdir()
         missing = [pin for pin in pins.pins if not self._is_good(pin)]
         done = len(pins.pins) - len(missing)
@@ -129,11 +127,11 @@ class JarCache:
             return False
         if _sha256(path) == pin.sha256:
             return True
-        logger.warning("%s is damaged (its sha256 is not the pinned one): fetching it again", path)
+        logger.warning("%s is corrupt (its sha256 does not match its pin), fetching it again", path)
         return False
 
     def _fetch(self, pin: Pin, incoming: Path) -> None:
-        """Fetch one jar; runs in a pool thread of this module."""
+        """Fetch one jar; runs in a thread of this module's pool."""
         with tempfile.TemporaryDirectory(dir=incoming) as folder:
             jar = self._repository.fetch(pin, Path(folder))
             found = _sha256(jar)
@@ -142,12 +140,12 @@ class JarCache:
                     f"{pin.coordinate} has the sha256 {found}",
                     expected=pin.sha256,
                     where=self._repository.shown,
-                    remedy="The repository holds another file than the pinned one: look at the mirror.",
+                    remedy="The repository has a different file than the pinned one: check the mirror.",
                 )
             target = self.path(pin)
             target.parent.mkdir(parents=True, exist_ok=True)
             with jar.open("rb") as written:
-                os.fsync(written.fileno())  # the marker must not outlive the bytes in a power cut
+                os.fsync(written.fileno())  # after a power failure there must be no marker without the bytes
             jar.replace(target)
 
 

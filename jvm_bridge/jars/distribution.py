@@ -1,4 +1,4 @@
-"""The jars of a Pinot distribution of any version: what PINOT_HOME names."""
+"""The jars of the Pinot distribution in PINOT_HOME, of any version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from controller_client.errors import SetupError
 
 __all__ = ["distribution_class_path", "distribution_version"]
 
-# Jars that carry Pinot's version, the one with everything in it first.
+# Jars whose names have Pinot's version; the jar with all classes comes first.
 _VERSIONED = re.compile(
     r"pinot-(all|spi|common|core|tools)-(\d+\.\d+[\w.-]*?)(?:-jar-with-dependencies|-shaded)?\.jar"
 )
@@ -21,7 +21,7 @@ def distribution_class_path(home: Path) -> tuple[Path, ...]:
     """Return lib/*.jar, Pinot's own first, then plugins/**/*.jar.
 
     Raises:
-        SetupError: `home` is no Pinot distribution.
+        SetupError: `home` is not a Pinot distribution.
     """
     libraries = sorted(
         (home / "lib").glob("*.jar"), key=lambda jar: (not jar.name.startswith("pinot-"), jar.name)
@@ -29,18 +29,18 @@ def distribution_class_path(home: Path) -> tuple[Path, ...]:
     if not any(jar.name.startswith("pinot-") for jar in libraries):
         raise SetupError(
             "PINOT_HOME is not a Pinot distribution: there is no lib/pinot-*.jar",
-            expected="the folder that was unpacked from apache-pinot-<version>-bin.tar.gz",
+            expected="the folder unpacked from apache-pinot-<version>-bin.tar.gz",
             where=str(home),
-            remedy="Correct PINOT_HOME, or unset it: then the pinned jars are fetched.",
+            remedy="Correct PINOT_HOME, or unset it to fetch the pinned jars.",
         )
     return (*libraries, *sorted((home / "plugins").rglob("*.jar")))
 
 
 def distribution_version(home: Path, class_path: tuple[Path, ...]) -> str:
-    """Read Pinot's version from a jar's name, else from its manifest.
+    """Return Pinot's version from a jar's name, else from its manifest.
 
     Raises:
-        SetupError: Neither names it.
+        SetupError: Neither has it.
     """
     named = [match for jar in class_path if (match := _VERSIONED.fullmatch(jar.name))]
     if named:
@@ -49,7 +49,7 @@ def distribution_version(home: Path, class_path: tuple[Path, ...]) -> str:
         if jar.parent.name == "lib" and jar.name.startswith("pinot-") and (version := _manifest_version(jar)):
             return version
     raise SetupError(
-        "No jar of this distribution names Pinot's version",
+        "No jar of this distribution shows Pinot's version",
         expected="lib/pinot-all-<version>-jar-with-dependencies.jar, or Implementation-Version in a manifest",
         where=str(home),
     )

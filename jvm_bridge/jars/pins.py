@@ -1,4 +1,4 @@
-"""Pins files: which jars make a class path, in which order, with their sha256."""
+"""Pins files: the jars of a class path, in order, with their sha256."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTS_WITHOUT_CLASSIFIER, _PARTS_WITH_CLASSIFIER = 3, 4
 
 @dataclass(frozen=True)
 class Pin:
-    """One jar: its Maven coordinate and the sha256 its bytes must have."""
+    """One jar: its Maven coordinate and its sha256."""
 
     group: str
     artifact: str
@@ -44,7 +44,7 @@ class PinSet:
     """The jars of one class path, in its order.
 
     Attributes:
-        name: What the set is called, e.g. ``pinot-0.11.0``.
+        name: Name of the set, e.g. ``pinot-0.11.0``.
         pins: The jars.
     """
 
@@ -58,7 +58,7 @@ class PinSet:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with any jar, version, sha256 or the order."""
+        """A digest that changes with any jar, version, sha256 or the order."""
         text = "\n".join(f"{pin.coordinate} {pin.sha256}" for pin in self.pins)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -67,7 +67,7 @@ def parse_pins(name: str, text: str) -> PinSet:
     """Parse a pins file: lines ``group:artifact:version[:classifier] sha256``, ``#`` starts a comment line.
 
     Raises:
-        SetupError: A line is not of that form, or a jar stands there twice.
+        SetupError: A line has another form, or a jar appears twice.
     """
     pins: list[Pin] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -77,10 +77,10 @@ def parse_pins(name: str, text: str) -> PinSet:
     twice = sorted({coordinate for coordinate in coordinates if coordinates.count(coordinate) > 1})
     if twice or not pins:
         raise SetupError(
-            f"Pins repeat {', '.join(twice)}" if twice else "The pins file holds no jar",
+            f"The pins file has duplicates: {', '.join(twice)}" if twice else "The pins file has no jars",
             expected="each jar once",
             where=f"pins {name}",
-            remedy="Make the file again with scripts/make_pins.py.",
+            remedy="Generate the file again with scripts/make_pins.py.",
         )
     return PinSet(name, tuple(pins))
 
@@ -89,13 +89,13 @@ def load_pins(name: str) -> PinSet:
     """Read a pins file of this package, e.g. ``pinot-0.11.0``.
 
     Raises:
-        SetupError: There is no such file; the message names those that there are.
+        SetupError: There is no such file; the message lists the existing ones.
     """
     folder = files("jvm_bridge") / "pins"
     source = folder / f"{name}.txt"
     if not source.is_file():
-        known = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir())
-        raise SetupError(f"There are no pins for {name}", expected=f"one of {', '.join(known)}")
+        available = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir())
+        raise SetupError(f"There are no pins for {name}", expected=f"one of {', '.join(available)}")
     return parse_pins(name, source.read_text(encoding="utf-8"))
 
 
@@ -108,7 +108,7 @@ def _parse_line(name: str, number: int, line: str) -> Pin:
             f"Line {number} is not a pin: {line!r}",
             expected="group:artifact:version[:classifier] sha256",
             where=f"pins {name}",
-            remedy="Make the file again with scripts/make_pins.py.",
+            remedy="Generate the file again with scripts/make_pins.py.",
         )
     group, artifact, version, *classifier = parts
     return Pin(group, artifact, version, classifier[0] if classifier else "", digest.strip())

@@ -1,12 +1,12 @@
-"""Java of this project, kept as ``.java`` files and compiled against the jars that a process runs with.
+"""Java code of this project: ``.java`` files, compiled against the jars that a process uses.
 
 =================  =====================================================================================
-module             what
+module             content
 =================  =====================================================================================
-``sources``        which files belong together, and the digest of all that their classes depend on
+``sources``        the files of a package, and a digest of everything that their classes depend on
 ``class_cache``    compiled classes on disk, shared by all processes of a user
 ``compiler``       the JDK's own compiler, in this process
-``loading``        compiles, or takes from the cache, and loads
+``loading``        compiles classes or reads them from the cache, and loads them
 =================  =====================================================================================
 """
 

@@ -1,11 +1,11 @@
-"""Compiled classes on disk, in the folder that keeps the jars, too.
+"""Compiled classes on disk, in the same cache folder as the jars.
 
 ::
 
     <cache>/classes/<package>-<digest>.jar    a package's classes, after a line with the sha256 of the rest
 
-An entry appears by a rename, so there is none that is half written, and processes that compile the same at
-once write the same. One that was damaged later is as none.
+An entry is created by a rename, so it is always complete, and processes that compile the same package at the
+same time write the same entry. A corrupt entry is ignored.
 """
 
 from __future__ import annotations
@@ -26,41 +26,41 @@ logger = logging.getLogger(__name__)
 
 _DIGITS = 16
 _TIME = (1980, 1, 1, 0, 0, 0)
-"""The same classes are the same bytes, whenever they were compiled."""
+"""A fixed time, so that the same classes give the same bytes."""
 
 
 class ClassCache:
     """Classes by package and digest; each is a mapping of relative file names to contents.
 
     Args:
-        folder: Where they are; made when it is missing.
+        folder: The folder of the entries; created if missing.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def path(self, package: str, digest: str) -> Path:
-        """Where an entry is, or will be."""
+        """Return the path of an entry, whether it exists or not."""
         return self._folder / f"{package}-{digest[:_DIGITS]}.jar"
 
     def get(self, package: str, digest: str) -> Mapping[str, bytes] | None:
-        """Return the classes; None where they are not there, or not as they were written."""
+        """Return the classes, or None if the entry is missing or corrupt."""
         path = self.path(package, digest)
         try:
             line, _, packed = path.read_bytes().partition(b"\n")
         except FileNotFoundError:
             return None
         except OSError as error:
-            logger.warning("compiled classes cannot be read, compiling them again: %s", error)
+            logger.warning("cannot read compiled classes, compiling them again: %s", error)
             return None
         if line != _checksum(packed):
-            logger.warning("%s is damaged: compiling it again", path)
+            logger.warning("%s is corrupt, compiling it again", path)
             return None
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             return {name: archive.read(name) for name in archive.namelist()}
 
     def put(self, package: str, digest: str, classes: Mapping[str, bytes]) -> None:
-        """Keep classes; where the disk refuses, the next process compiles again."""
+        """Store classes; if that fails, the next process compiles them again."""
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             for name, content in sorted(classes.items()):
@@ -75,7 +75,7 @@ class ClassCache:
                     os.fsync(file.fileno())
                 made.replace(self.path(package, digest))
         except OSError as error:
-            logger.warning("compiled classes of %s cannot be kept in %s: %s", package, self._folder, error)
+            logger.warning("cannot store compiled classes of %s in %s: %s", package, self._folder, error)
 
 
 def _checksum(packed: bytes) -> bytes:

@@ -20,14 +20,14 @@ class CompileError(Exception):
 
 
 def compile_java(sources: Sequence[Path], class_path: Iterable[Path], target: Path) -> None:
-    """Compile Java sources; the JVM must run.
+    """Compile Java sources; the JVM must be running.
 
-    Warnings are dropped: that a later Pinot deprecates what is called here is nothing that users can change.
+    Warnings are dropped: users cannot change code that calls methods which a later Pinot deprecates.
 
     Args:
         sources: The files.
-        class_path: The jars that they are compiled against.
-        target: Folder for the classes; nothing is written there when a source does not compile.
+        class_path: The jars to compile against.
+        target: Folder for the classes; nothing is written there if a source does not compile.
 
     Raises:
         CompileError: A source does not compile.
@@ -41,13 +41,13 @@ def compile_java(sources: Sequence[Path], class_path: Iterable[Path], target: Pa
     options = [
         *("-d", str(target), "-cp", os.pathsep.join(map(str, class_path)), "-encoding", "UTF-8"),
         *("--release", str(MINIMUM_JAVA), "-nowarn", "-Xlint:none"),
-        "-proc:none",  # jars of Pinot bring annotation processors
+        "-proc:none",  # Pinot's jars contain annotation processors
     ]
     manager = compiler.getStandardFileManager(messages, english, utf_8)
     try:
         array_list = jpype.JClass("java.util.ArrayList")
         units = manager.getJavaFileObjectsFromStrings(array_list([str(source) for source in sources]))
-        # What the compiler says goes into these two, so that nothing is in the role's output.
+        # The compiler's messages go to these two, and not to the role's output.
         task = compiler.getTask(text, manager, messages, array_list(options), None, units)
         done = bool(task.call())
     except jpype.JException as error:
@@ -61,12 +61,12 @@ def compile_java(sources: Sequence[Path], class_path: Iterable[Path], target: Pa
 def _compiler() -> Any:
     try:
         found = jpype.JClass("javax.tools.ToolProvider").getSystemJavaCompiler()
-    except TypeError:  # a run time without even the interface
+    except TypeError:  # a runtime without the interface
         found = None
     if found is None:
         system = jpype.JClass("java.lang.System")
         raise SetupError(
-            f"The Java {system.getProperty('java.version')} that runs here has no compiler",
+            f"The Java {system.getProperty('java.version')} of this process has no compiler",
             expected="a JDK, not only a JRE: the module jdk.compiler",
             where=str(system.getProperty("java.home")),
             remedy="Install a JDK and set JAVA_HOME to it.",

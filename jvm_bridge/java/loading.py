@@ -1,4 +1,4 @@
-"""Compiled classes, into this process."""
+"""Loads compiled classes into this process."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ _SUFFIX = ".class"
 
 
 def load_java(sources: JavaSources) -> None:
-    """Load the classes of a Java package, compiled against this process' jars; the JVM must run.
+    """Load the classes of a Java package, compiled against this process's jars; the JVM must be running.
 
-    They are compiled once for the sources and the jars, and kept in the cache folder. All are loaded now: a
-    process that runs for weeks does not depend on files.
+    They are compiled once for the sources and the jars, and stored in the cache folder. All are loaded now,
+    so that a long-running process does not depend on files.
 
     Args:
         sources: The package.
 
     Raises:
-        CompileError: A source does not compile against these jars: they are of another Pinot.
-        SetupError: This Java has no compiler; the JVM has no folder for classes, or that cannot be written.
+        CompileError: A source does not compile against these jars, which are of another Pinot version.
+        SetupError: This Java has no compiler, or the JVM has no folder for classes, or that is not writable.
     """
     jars, folder = running_jars(), class_folder()
     if jars is None or folder is None:
         raise SetupError(
             f"The JVM of this process has no folder for the classes of {sources.package}",
-            remedy="Start it by jvm_bridge.jvm.start_jvm_with() before anything else starts one.",
+            remedy="Start the JVM with jvm_bridge.jvm.start_jvm_with() before other code starts one.",
         )
     with _making_classes(sources, folder):
         names = _write_classes(sources, jars, folder)
     loader = jpype.JClass("java.lang.ClassLoader").getSystemClassLoader()
     for name in names:
-        # Not initialised: what that would load may have to be changed first.
+        # Not initialized, as that could load classes which have to be patched first.
         jpype.JClass("java.lang.Class").forName(name, jpype.JBoolean(False), loader)
 
 
 def load_java_apart(sources: JavaSources) -> Mapping[str, Any]:
-    """Load the classes of a Java package that nothing of Pinot's mentions; as :func:`load_java` otherwise.
+    """Load the classes of a Java package that no class of Pinot refers to; otherwise like :func:`load_java`.
 
-    Any JVM with Pinot's jars will do, and each call loads them anew.
+    It works in any JVM with Pinot's jars, and each call loads the classes again.
 
     Args:
         sources: The package.
@@ -65,14 +65,14 @@ def load_java_apart(sources: JavaSources) -> Mapping[str, Any]:
         The classes by name.
 
     Raises:
-        CompileError: A source does not compile against these jars: they are of another Pinot.
-        SetupError: This Java has no compiler, or no folder can be written.
+        CompileError: A source does not compile against these jars, which are of another Pinot version.
+        SetupError: This Java has no compiler, or the folder is not writable.
     """
     jars = running_jars()
     if jars is None:
         raise SetupError(
-            f"No JVM with known jars runs in this process, for the classes of {sources.package}",
-            remedy="Start it by jvm_bridge.jvm.start_jvm() before anything else starts one.",
+            f"This process has no JVM with known jars to load the classes of {sources.package}",
+            remedy="Start the JVM with jvm_bridge.jvm.start_jvm() before other code starts one.",
         )
     with scratch_folder("pinot-classes-") as folder:
         with _making_classes(sources, folder):
@@ -92,14 +92,14 @@ def _making_classes(sources: JavaSources, folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SetupError(
-            f"The classes of {sources.package} cannot be made: {error}",
+            f"The classes of {sources.package} cannot be written: {error}",
             where=str(folder),
-            remedy="Free disk space, or set TMPDIR to a folder that can be written.",
+            remedy="Free disk space, or set TMPDIR to a writable folder.",
         ) from error
 
 
 def _write_classes(sources: JavaSources, jars: JarSet, folder: Path) -> list[str]:
-    """Write the classes into a folder of a class path; returns their names."""
+    """Write the classes to a folder of the class path; returns their names."""
     classes = _classes(sources, jars.class_path)
     for name, content in classes.items():
         file = folder / name

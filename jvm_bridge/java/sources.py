@@ -14,37 +14,37 @@ __all__ = ["JavaSources"]
 
 @dataclass(frozen=True)
 class JavaSources:
-    """A Java package and those that it uses, which nothing else of this project is needed to compile.
+    """A Java package and those that it uses, which compile without other code of this project.
 
     Attributes:
-        package: Its name in Java.
-        files: The ``.java`` files of all.
+        package: Name of the Java package.
+        files: The ``.java`` files of all packages.
     """
 
     package: str
     files: tuple[Path, ...]
 
     @classmethod
-    def of(cls, room: str, package: str, *used: str) -> Self:
+    def of(cls, python_package: str, package: str, *used: str) -> Self:
         """Return a package below the folder ``java`` of a Python package.
 
         Args:
-            room: The Python package, e.g. ``server_hooks``.
+            python_package: The Python package, e.g. ``server_hooks``.
             package: The Java package, e.g. ``io.pinotplugins.v0_11.pause``.
-            used: Those that it uses, of the same Python package.
+            used: Java packages that it uses, of the same Python package.
         """
-        root = Path(str(files(room))) / "java"
+        root = Path(str(files(python_package))) / "java"
         folders = [root.joinpath(*name.split(".")) for name in (package, *used)]
         return cls(package, tuple(file for folder in folders for file in sorted(folder.glob("*.java"))))
 
     def digest(self, class_path: Iterable[Path]) -> str:
-        """Return what changes whenever the compiled classes may be others.
+        """Return a digest that changes whenever the compiled classes may change.
 
-        A jar is known by its name, size and time: to read 600 MB of them at each start would cost more than
-        to compile.
+        It uses the name, size and time of a jar: reading 600 MB of jars at each start would take longer than
+        compiling.
 
         Args:
-            class_path: The jars that they are compiled against.
+            class_path: The jars to compile against.
 
         Raises:
             OSError: A source or a jar cannot be read.

@@ -46,10 +46,10 @@ class RoleStatus:
 
     Attributes:
         role: Its name.
-        pid: Its process; None when it does not run.
-        port: Where its health is asked.
+        pid: Its process id; None if it is not running.
+        port: The port of its health check.
         rss_bytes: Its resident memory.
-        uptime_s: For how long it has run.
+        uptime_s: How long it has been running.
         healthy: Whether it answers.
     """
 
@@ -63,19 +63,19 @@ class RoleStatus:
 
 @dataclass(frozen=True)
 class UpResult:
-    """What `up` did: the roles it started (empty: all ran already) and those it found running."""
+    """The result of `up`: the roles that it started (empty if all were running), and the others."""
 
     started: tuple[str, ...]
     found: tuple[str, ...]
 
 
 class LocalCluster:
-    """A cluster in a folder; any process may look at it, start and stop it.
+    """A cluster in a folder; any process may inspect, start and stop it.
 
     Args:
-        folder: Where its data, logs and state are; made by :meth:`up`.
-        ports: Its ports; None takes those it was made with, or Pinot's usual ones and one server.
-        clock: The clock to wait with.
+        folder: The folder of its data, logs and state; created by :meth:`up`.
+        ports: Its ports; default: those of the existing cluster, or Pinot's usual ports and one server.
+        clock: The clock.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class LocalCluster:
         self.folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow the user's links
         self._wanted_ports = ports
         self._clock = clock or SystemClock()
-        self._children: list[subprocess.Popen[bytes]] = []  # so that those of this process are reaped
+        self._children: list[subprocess.Popen[bytes]] = []  # to reap the children of this process
 
     @property
     def ports(self) -> ClusterPorts:
-        """The ports it has, or will have."""
+        """The ports of the cluster, also before it exists."""
         state = read_state(self.folder)
         return state.ports if state else self._wanted_ports or ClusterPorts.usual()
 
@@ -109,13 +109,13 @@ class LocalCluster:
 
     @property
     def kafka_address(self) -> str | None:
-        """Address of Kafka; None where the cluster has none."""
+        """Address of Kafka; None if the cluster has none."""
         kafka = self.ports.kafka
         return f"{HOST}:{kafka.client}" if kafka else None
 
     @property
     def cluster_name(self) -> str:
-        """Helix' name of the cluster."""
+        """Helix name of the cluster."""
         return CLUSTER_NAME
 
     def up(
@@ -126,19 +126,20 @@ class LocalCluster:
         progress: Progress | None = None,
         on_step: Callable[[str], None] = logger.info,
     ) -> UpResult:
-        """Start what does not run, and return when all roles answer and are live in Helix.
+        """Start the roles that are not running, and return when all roles answer and are live in Helix.
 
-        What this call started is stopped again when it fails or is interrupted.
+        If it fails or is interrupted, the roles that it started are stopped again.
 
         Args:
-            kafka: Give a cluster that has no Kafka a Kafka node with these ports.
+            kafka: Ports of a Kafka node to add to a cluster without Kafka.
             timeout_s: How long to wait for all roles.
             progress: Called while jars are fetched, see :func:`jvm_bridge.jars.pinot_jars`.
             on_step: Called with a line for each step.
 
         Raises:
-            SetupError: No Java, no jars, a port in use, or a role ended; the message has the end of its log.
-            ConfigError: The folder's cluster has other ports than asked for.
+            SetupError: There is no Java or no jars, a port is in use, or a role ended; the message then has
+                the end of its log.
+            ConfigError: The cluster in the folder has different ports.
             WaitTimeoutError: Not all roles answered in time.
         """
         self._check_folder()
@@ -166,14 +167,14 @@ class LocalCluster:
             try:
                 self._start(roles, missing, runner, state, started, timeout_s, on_step)
             except BaseException:
-                on_step("stopping what was started")
+                on_step("stopping the roles that were started")
                 self._stop(roles, started)
                 write_state(self.folder, state)
                 raise
         return UpResult(tuple(started), tuple(running))
 
     def status(self) -> list[RoleStatus]:
-        """Look at each role.
+        """Return the status of each role.
 
         Raises:
             SetupError: There is no cluster in the folder.
@@ -191,7 +192,7 @@ class LocalCluster:
             on_step: Called with a line for each step.
 
         Returns:
-            The roles that ran.
+            The roles that were running.
 
         Raises:
             SetupError: There is no cluster in the folder.
@@ -209,7 +210,7 @@ class LocalCluster:
         return tuple(running)
 
     def purged_paths(self) -> list[Path]:
-        """The files and folders that a purge deletes.
+        """Return the files and folders that a purge deletes.
 
         Raises:
             SetupError: There is no cluster in the folder.
@@ -217,29 +218,29 @@ class LocalCluster:
         return self._own_paths(existing_state(self.folder))
 
     def log_file(self, role: str) -> Path:
-        """Where a role's output goes."""
+        """Return the file of a role's output."""
         return self.folder / "logs" / f"{role}.log"
 
     def role_names(self) -> list[str]:
-        """The names of the roles, in the order of their start."""
+        """Return the names of the roles, in start order."""
         return [role.name for role in plan_roles(self.folder, self.ports)]
 
     def _check_folder(self) -> None:
-        """Pinot takes the deep store's folder for a URI, and Java's properties files have escapes too."""
+        """Reject paths that need escapes: Pinot uses the deep store's folder as a URI and as a property."""
         if self.folder.as_uri() != f"file://{self.folder}":
             raise ConfigError(
-                "The folder's name has characters that Pinot cannot have in the name of a data folder",
+                "The folder's path has characters that Pinot does not support in data folders",
                 expected="letters, digits and any of - . _ ~",
                 where=str(self.folder),
                 remedy="Choose another folder with --dir.",
             )
 
     def _running(self, state: ClusterState) -> dict[str, ProcessRecord]:
-        """The running roles: those written down, and those of a launcher that was killed before it could."""
+        """Return the running roles: the recorded ones, and those whose launcher was killed before that."""
         found = find_processes(self.folder)
         recorded = {role: record for role, record in state.processes.items() if record.process(self.folder)}
-        together = {**found, **recorded}
-        return {name: together[name] for name in self._names(state) if name in together}
+        running = {**found, **recorded}
+        return {name: running[name] for name in self._names(state) if name in running}
 
     def _names(self, state: ClusterState) -> list[str]:
         return [role.name for role in plan_roles(self.folder, state.ports)]
@@ -274,7 +275,7 @@ class LocalCluster:
                     raise WaitTimeoutError(
                         f"The local cluster was not ready after {timeout_s:.0f} s: {what}",
                         where=str(self.folder / "logs"),
-                        remedy="See the logs; on a slow machine wait longer with --timeout.",
+                        remedy="Check the logs; on a slow machine increase --timeout.",
                     )
                 self._clock.sleep(_POLL_INTERVAL_S)
 
@@ -290,7 +291,7 @@ class LocalCluster:
             if controller in missing:
                 on_step("starting the controller")
                 start(controller)
-            wait("the controller has not made the cluster", instances.cluster_is_set_up)
+            wait("the controller has not created the cluster", instances.cluster_is_set_up)
             rest = [role for role in missing if role not in first and role is not controller]
             if rest:
                 on_step(f"starting {', '.join(role.name for role in rest)}")
@@ -315,7 +316,7 @@ class LocalCluster:
         for names in (first, *last):
             group = [running[name] for name in names if name in running]
             for name in stop(group, self.folder, _STOP_TIMEOUT_S):
-                logger.warning("%s did not end within %.0f s and was killed", name, _STOP_TIMEOUT_S)
+                logger.warning("%s did not stop within %.0f s and was killed", name, _STOP_TIMEOUT_S)
         for child in self._children:
             child.poll()
 
@@ -329,12 +330,12 @@ class LocalCluster:
         )
 
     def _own_paths(self, state: ClusterState) -> list[Path]:
-        """What this class made in the folder; the lock and the state come last."""
+        """Return the paths that this class created in the folder; the lock and the state come last."""
         names = [*sorted({*_OWN_FOLDERS, *self._names(state)}), "lock", STATE_FILE]
         return [self.folder / name for name in names if (self.folder / name).exists()]
 
     def _purge(self, state: ClusterState) -> None:
-        """Delete what this class made, and the folder itself if nothing else is in it."""
+        """Delete everything that this class created, and the folder itself if it is empty then."""
         for path in self._own_paths(state):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -348,9 +349,9 @@ class LocalCluster:
         lock = FolderLock(self.folder)
         if not lock.try_acquire():
             raise SetupError(
-                f"Another process (pid {lock.holder()}) starts or stops this cluster at this moment",
+                f"Another process (pid {lock.holder()}) is starting or stopping this cluster",
                 where=str(self.folder),
-                remedy="Wait for it to end.",
+                remedy="Wait until it has finished.",
             )
         try:
             yield
@@ -359,6 +360,6 @@ class LocalCluster:
 
 
 def default_folder() -> Path:
-    """Where ``pinotctl cluster`` keeps a cluster when no folder is given."""
+    """Return the default folder of ``pinotctl cluster``."""
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base else Path.home() / ".local" / "share") / "pinot-plugins" / "cluster"

@@ -1,4 +1,4 @@
-"""Whether a role of a local cluster answers."""
+"""Health checks for the roles of a local cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONNECT_TIMEOUT_S = 30.0
 
 
 def is_healthy(role: Role) -> bool:
-    """Ask the role: ``srvr`` for ZooKeeper, ``ApiVersions`` for Kafka, ``GET /health`` for the others."""
+    """Query the role: ``srvr`` for ZooKeeper, ``ApiVersions`` for Kafka, ``GET /health`` for the others."""
     try:
         if role.name == ZOOKEEPER:
             return _zookeeper_answers(role.port)
@@ -45,7 +45,7 @@ class LiveInstances:
         except KazooTimeoutError as error:
             self._client.close()
             raise WaitTimeoutError(
-                f"ZooKeeper gave no session within {_CONNECT_TIMEOUT_S:.0f} s", where=self._hosts
+                f"ZooKeeper opened no session within {_CONNECT_TIMEOUT_S:.0f} s", where=self._hosts
             ) from error
         return self
 
@@ -54,11 +54,11 @@ class LiveInstances:
         self._client.close()
 
     def cluster_is_set_up(self) -> bool:
-        """Whether a controller has made the cluster, so that other roles can join."""
+        """Return whether a controller has created the cluster, so that other roles can join."""
         return self._client.exists(f"/{CLUSTER_NAME}/IDEALSTATES/brokerResource") is not None
 
     def names(self) -> set[str]:
-        """Names of the live instances."""
+        """Return the names of the live instances."""
         try:
             return set(self._client.get_children(f"/{CLUSTER_NAME}/LIVEINSTANCES"))
         except NoNodeError:
@@ -67,14 +67,14 @@ class LiveInstances:
 
 def _zookeeper_answers(port: int) -> bool:
     with socket.create_connection((HOST, port), timeout=_PROBE_TIMEOUT_S) as connection:
-        # Not "ruok": to that it answers before it serves, and even when it never will.
+        # Not "ruok", which it answers before it serves requests, and even if it never will.
         connection.sendall(b"srvr")
         with connection.makefile("rb") as answer:
             return b"\nMode: " in answer.read()
 
 
 def _kafka_answers(port: int) -> bool:
-    # Every Kafka understands ApiVersions in version 0: key, version, the request's id, no client name.
+    # Every Kafka supports ApiVersions in version 0: key, version, the request's id, no client name.
     request = struct.pack(">hhih", 18, 0, 1, -1)
     with socket.create_connection((HOST, port), timeout=_PROBE_TIMEOUT_S) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)

@@ -1,8 +1,8 @@
-"""The processes of a local cluster: started in sessions of their own, recognised and stopped with certainty.
+"""Starts, identifies and stops the processes of a local cluster, each in its own session.
 
-A process is ours only if its command line carries this cluster's mark. The mark is found even when the
-launcher was killed before it could write down what it had started. A recorded pid counts only while start
-time and mark are right, so a pid that the system gave to somebody else meanwhile is never touched.
+A process belongs to a cluster only if its command line has the cluster's mark. So it is found even if its
+launcher was killed before it could record the process. A recorded pid counts only if start time and mark
+match, so a pid that the system has reused for another process is never touched.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _STACK_FRAME = "\tat "
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """A process as it is written down.
+    """The record of a process.
 
     Attributes:
         role: E.g. ``controller``.
-        pid: Its id.
-        started_s: When it was started, seconds since the epoch, as the system reports it.
+        pid: Its process id.
+        started_s: Its start time, seconds since the epoch, as reported by the system.
     """
 
     role: str
@@ -42,7 +42,7 @@ class ProcessRecord:
     started_s: float
 
     def process(self, folder: Path) -> psutil.Process | None:
-        """The running process, or None if it has ended or the pid is another's now."""
+        """Return the running process, or None if it has ended or another process has its pid."""
         try:
             process = psutil.Process(self.pid)
             same_start = abs(process.create_time() - self.started_s) < _START_TIME_TOLERANCE_S
@@ -54,12 +54,12 @@ class ProcessRecord:
 
 
 def marks(folder: Path, role: str) -> tuple[str, str]:
-    """The two texts to put on a role's command line (after ``-D`` for Java, after ``-X`` for Python)."""
+    """Return the two marks for a role's command line (after ``-D`` for Java, after ``-X`` for Python)."""
     return f"{_CLUSTER_MARK}{folder}", f"{_ROLE_MARK}{role}"
 
 
 def find_processes(folder: Path) -> dict[str, ProcessRecord]:
-    """All running processes that carry the mark of the cluster in `folder`, by role."""
+    """Return all running processes with the mark of the cluster in `folder`, by role."""
     found: dict[str, ProcessRecord] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
@@ -72,7 +72,7 @@ def find_processes(folder: Path) -> dict[str, ProcessRecord]:
 def spawn(
     role: str, command: Sequence[str], log: Path, env: Mapping[str, str], clock: Clock | None = None
 ) -> tuple[ProcessRecord, subprocess.Popen[bytes]]:
-    """Start a role, its output going to `log`, in a session of its own: a Ctrl-C here is not for it."""
+    """Start a role with its output in `log`, in its own session, so that a Ctrl-C here does not reach it."""
     if log.exists():
         log.replace(log.with_suffix(".log.1"))
     with log.open("wb") as output:
@@ -86,14 +86,14 @@ def spawn(
             start_new_session=True,
         )
     process, clock = psutil.Process(child.pid), clock or SystemClock()
-    # For a moment of its exec the kernel shows an empty command line, so no mark: it would count as ended.
+    # During its exec the kernel briefly shows an empty command line, so the process would count as ended.
     while child.poll() is None and not process.cmdline():
         clock.sleep(_EXEC_POLL_S)
     return ProcessRecord(role, child.pid, process.create_time()), child
 
 
 def stop(records: Iterable[ProcessRecord], folder: Path, timeout_s: float) -> list[str]:
-    """End processes: SIGTERM to all of them, SIGKILL to those that are still there after the time.
+    """Stop processes: SIGTERM to all of them, SIGKILL to those that are still running after the timeout.
 
     Returns:
         The roles that had to be killed.
@@ -111,7 +111,7 @@ def stop(records: Iterable[ProcessRecord], folder: Path, timeout_s: float) -> li
 
 
 def log_end(log: Path) -> str:
-    """The last lines of a log, indented; without Java's stack frames, which would push out what happened."""
+    """Return the last lines of a log, indented, without Java's stack frames, which would hide the error."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     useful = [line for line in lines if not line.startswith(_STACK_FRAME)]
     return "".join(f"\n    {line}" for line in useful[-_LOG_TAIL_LINES:])

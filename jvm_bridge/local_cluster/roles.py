@@ -1,4 +1,4 @@
-"""What each role of a local cluster is: its configuration file, its command line, how its health is asked."""
+"""The roles of a local cluster: their configuration files, command lines and health checks."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["CLUSTER_NAME", "KAFKA", "ZOOKEEPER", "Role", "RoleRunner", "plan_rol
 CLUSTER_NAME = "PinotCluster"
 ZOOKEEPER, KAFKA = "zookeeper", "kafka"
 
-# A role that was killed comes back only when its old ZooKeeper session is over: short, so that this takes
-# seconds, but longer than a pause of a small JVM on a busy machine.
+# A role that was killed can rejoin only after its old ZooKeeper session has expired: short, so that this
+# takes seconds, but longer than a pause of a small JVM on a busy machine.
 _ZOOKEEPER_SESSION_TIMEOUT_MS = 6000
 _ZOOKEEPER_MAIN = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _PINOT_MAIN = "org.apache.pinot.tools.admin.PinotAdministrator"
 _KAFKA_MAIN, _KAFKA_STORAGE_MAIN = "kafka.Kafka", "kafka.tools.StorageTool"
-_KAFKA_CLUSTER_ID = "cGlub3QtcGx1Z2lucy0wMQ"  # 16 bytes in base64, of no meaning
+_KAFKA_CLUSTER_ID = "cGlub3QtcGx1Z2lucy0wMQ"  # 16 arbitrary bytes in base64
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Role:
 
     Attributes:
         name: ``zookeeper``, ``kafka``, ``controller``, ``broker``, ``server-1`` ..., ``minion``.
-        port: Where its health is asked: an HTTP port, but for ZooKeeper and Kafka.
-        instance: Its name in Helix; None for ZooKeeper and Kafka.
-        heap_mb: Largest Java heap, MiB.
+        port: The port of its health check: an HTTP port, except for ZooKeeper and Kafka.
+        instance: Its instance name in Helix; None for ZooKeeper and Kafka.
+        heap_mb: Maximum Java heap, MiB.
         properties: Its configuration file.
-        ports: All ports it listens on, by use.
+        ports: All ports on which it listens, by use.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Role:
 
 
 def plan_roles(folder: Path, ports: ClusterPorts) -> tuple[Role, ...]:
-    """The cluster's roles, in the order of their start."""
+    """Return the cluster's roles, in start order."""
     servers = [_server(folder, ports, number) for number in range(1, len(ports.servers) + 1)]
     return (
         _zookeeper(folder, ports),
@@ -65,14 +65,14 @@ def plan_roles(folder: Path, ports: ClusterPorts) -> tuple[Role, ...]:
 
 @dataclass(frozen=True)
 class RoleRunner:
-    """Makes command lines of roles.
+    """Builds the command lines of roles.
 
     Attributes:
         folder: The cluster's folder.
         ports: The cluster's ports.
-        java: The Java to run with.
+        java: The Java to use.
         jars: Pinot's jars.
-        kafka_jars: Kafka's jars; None where the cluster has no Kafka.
+        kafka_jars: Kafka's jars; None if the cluster has no Kafka.
     """
 
     folder: Path
@@ -82,7 +82,7 @@ class RoleRunner:
     kafka_jars: JarSet | None = None
 
     def command(self, role: Role) -> list[str]:
-        """The role's command line; its configuration file must have been written (see `write_config`)."""
+        """Return the role's command line; `write_config` has to write its configuration file before."""
         if role.name == "minion":
             return self._minion()
         config = str(self.config_file(role))
@@ -94,7 +94,7 @@ class RoleRunner:
         return [*self._java(role), _PINOT_MAIN, start, "-configFileName", config]
 
     def prepare(self, role: Role, log: Path) -> None:
-        """Do what a role needs before its first start: Kafka's folder is formatted by Kafka's own tool.
+        """Prepare a role for its first start: Kafka's own tool formats Kafka's folder.
 
         Raises:
             SetupError: The tool failed; the message has the end of its output, which goes to `log`.
@@ -113,7 +113,7 @@ class RoleRunner:
             )
 
     def config_file(self, role: Role) -> Path:
-        """Where the role's configuration file is."""
+        """Return the path of the role's configuration file."""
         return self.folder / "conf" / f"{role.name}.properties"
 
     def write_config(self, role: Role) -> None:
@@ -146,7 +146,7 @@ class RoleRunner:
         if role.name != KAFKA:
             return self.jars
         if self.kafka_jars is None:
-            raise ValueError("a cluster with Kafka needs its jars")
+            raise ValueError("a cluster with Kafka needs Kafka's jars")
         return self.kafka_jars
 
     def _minion(self) -> list[str]:
@@ -160,7 +160,7 @@ class RoleRunner:
             "--port": str(self.ports.minion),
             "--zookeeper-session-timeout-ms": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
         }
-        # -X takes any name: the way to put the marks on a Python command line.
+        # -X accepts any name, so it can carry the marks on a Python command line.
         start = "from controller_client.cli import main; main()"
         words = [word for pair in settings.items() for word in pair]
         return [sys.executable, "-X", cluster, "-X", role, "-c", start, "-v", "serve", "minion", *words]
@@ -199,7 +199,7 @@ def _kafka(folder: Path, ports: KafkaPorts) -> Role:
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
         "log.dirs": str(folder / KAFKA),
-        # There is one node, and no hurry to spare its disk: the defaults want three, and 128 MiB of the heap.
+        # For one node; the defaults need three nodes, and 128 MiB of the heap.
         "offsets.topic.num.partitions": "1",
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.num.partitions": "1",
@@ -240,7 +240,7 @@ def _broker(ports: ClusterPorts) -> Role:
         **_pinot(ports),
         "pinot.broker.hostname": HOST,
         **_listener("pinot.broker.client", ports.broker),
-        # Nobody routes around this broker: waiting for that would only make `down` slow.
+        # There is no other broker to route to: the delay would only make `down` slow.
         "pinot.broker.delayShutdownTimeMs": "0",
     }
     return Role(

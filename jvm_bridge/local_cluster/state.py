@@ -1,4 +1,4 @@
-"""The state file of a local cluster: which ports it has and which processes were started."""
+"""The state file of a local cluster: its ports, and the processes that were started."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CLUSTER_FORMAT = Format("the state file of a local cluster")
 
 @dataclass(frozen=True)
 class ClusterState:
-    """What is written down about a cluster.
+    """The recorded state of a cluster.
 
     Attributes:
-        ports: Its ports; they belong to its data, since Helix knows the instances by them.
-        version: Pinot's version that wrote the data last.
-        processes: The processes that were started, by role; whether they still run must be looked at.
+        ports: Its ports; they belong to its data, as Helix identifies instances by them.
+        version: The Pinot version that last wrote the data.
+        processes: The processes that were started, by role; they may have ended since.
     """
 
     ports: ClusterPorts
@@ -36,10 +36,10 @@ class ClusterState:
 
 
 def read_state(folder: Path) -> ClusterState | None:
-    """Read the state file; None when there is none.
+    """Read the state file; returns None if there is none.
 
     Raises:
-        SetupError: It cannot be understood.
+        SetupError: The file is invalid.
         FormatVersionError: A later release wrote it.
     """
     path = folder / STATE_FILE
@@ -60,37 +60,37 @@ def read_state(folder: Path) -> ClusterState | None:
         raise SetupError(
             f"The state file of the local cluster cannot be read: {error!r}",
             where=str(path),
-            remedy="Delete the file, and start the cluster with the ports that it had.",
+            remedy="Delete the file, and start the cluster with its previous ports.",
         ) from error
 
 
 def existing_state(folder: Path) -> ClusterState:
-    """Read the state of a cluster that has to be there.
+    """Read the state of an existing cluster.
 
     Raises:
-        SetupError: There is no cluster in the folder, or its state cannot be understood.
+        SetupError: There is no cluster in the folder, or its state file is invalid.
     """
     state = read_state(folder)
     if state is None:
         raise SetupError(
             "There is no local cluster in this folder",
             where=str(folder),
-            remedy="Start one with 'pinotctl cluster up', or name its folder with --dir.",
+            remedy="Start one with 'pinotctl cluster up', or set its folder with --dir.",
         )
     return state
 
 
 def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts | None) -> ClusterState:
-    """Return the state of the cluster to start: as it is, or of a new one.
+    """Return the state of the cluster to start: the existing one, or a new one.
 
     Args:
         folder: The cluster's folder.
-        ports: The ports asked for, without Kafka's; None: those it has, or the usual ones.
-        kafka: Kafka's ports; None: as it is.
+        ports: The requested ports, without Kafka's; None for the existing or the usual ones.
+        kafka: Kafka's ports; None for no change.
 
     Raises:
-        ConfigError: The cluster that is there has other ports.
-        SetupError: Its state cannot be understood.
+        ConfigError: The existing cluster has other ports.
+        SetupError: Its state file is invalid.
     """
     state = read_state(folder)
     if state is None:
@@ -101,14 +101,14 @@ def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts |
             "The cluster in this folder has other ports or another number of servers",
             expected=", ".join(f"{name} {port}" for name, port in present.named().items()),
             where=str(folder / STATE_FILE),
-            remedy="Leave the options out, use another --dir, or run 'pinotctl cluster down --purge' first: "
-            "the data knows its servers by their ports.",
+            remedy="Omit the options, use another --dir, or run 'pinotctl cluster down --purge' first: the "
+            "data refers to the servers by their ports.",
         )
     return replace(state, ports=replace(present, kafka=present.kafka or kafka))
 
 
 def write_state(folder: Path, state: ClusterState) -> None:
-    """Replace the state file in one step."""
+    """Replace the state file atomically."""
     temporary = folder / f"{STATE_FILE}.{os.getpid()}"
     temporary.write_text(json.dumps(CLUSTER_FORMAT.stamp_json(asdict(state)), indent=2))
     temporary.replace(folder / STATE_FILE)

@@ -1,4 +1,4 @@
-"""A Pinot minion hosted in this Python process, whose task executors are Python."""
+"""A Pinot minion hosted in this Python process, with Python task executors."""
 
 from jvm_bridge.minion.executors import (
     ExecutorFactory,

@@ -1,6 +1,6 @@
-"""Pinot's Java interfaces for task executors, implemented by thin Python adapters.
+"""Implements Pinot's Java interfaces for task executors with thin Python adapters.
 
-They convert, call plain Python and translate the exception, nothing more.
+They only convert arguments, call plain Python and translate exceptions.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __all__ = ["RunningTasks", "make_factory"]
 logger = logging.getLogger(__name__)
 
 # Helix stores the text in a znode for each subtask.
-_LONGEST_MESSAGE = 4000
-# Pinot puts the minion's own credentials in here; our executors have theirs from the context.
+_MAX_MESSAGE = 4000
+# Pinot stores the minion's own credentials here; our executors get theirs from the context.
 _AUTH_TOKEN = "authToken"  # noqa: S105  # the name of a key
 _TASK_ID = "TASK_ID"
 
 
 class RunningTasks:
-    """Counts the subtasks that run in this process, so that a stop can wait for them.
+    """Counts the running subtasks of this process, so that a stop can wait for them.
 
     Args:
-        metrics: Told of each.
+        metrics: The metrics of subtasks.
     """
 
     def __init__(self, metrics: SubtaskMetrics) -> None:
@@ -42,7 +42,7 @@ class RunningTasks:
 
     @contextmanager
     def subtask(self, task_type: str, is_cancelled: Callable[[], bool]) -> Iterator[None]:
-        """Count a subtask that runs within, as :meth:`SubtaskMetrics.subtask`."""
+        """Count a subtask that runs in this context, like :meth:`SubtaskMetrics.subtask`."""
         with self._changed:
             self._count += 1
         try:
@@ -54,7 +54,7 @@ class RunningTasks:
                 self._changed.notify_all()
 
     def wait_until_none(self, timeout_s: float) -> bool:
-        """Wait for the last one to end; False when some still run after the time."""
+        """Wait for the last subtask to end; returns False if some are still running after the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: self._count == 0, timeout_s)
 
@@ -62,7 +62,7 @@ class RunningTasks:
 def make_factory(
     task_type: str, factory: ExecutorFactory, context: MinionContext, running: RunningTasks
 ) -> Any:
-    """Return a Java PinotTaskExecutorFactory for a Python factory; the JVM must run."""
+    """Return a Java PinotTaskExecutorFactory for a Python factory; the JVM must be running."""
     return _Factory(task_type, lambda: _Executor(task_type, factory, context, running))
 
 
@@ -76,7 +76,7 @@ class _Factory:
 
     @overrides
     def init(self, *_: Any) -> None:
-        """Do nothing: the context was given before; its overloads differ between versions."""
+        """Do nothing: the context is already set; the overloads differ between versions."""
 
     @overrides
     def getTaskType(self) -> str:  # noqa: N802  # Java's name
@@ -85,9 +85,9 @@ class _Factory:
 
     @overrides
     def create(self) -> Any:
-        """Make the executor of one subtask; called by a Helix thread.
+        """Create the executor of one subtask; called by a Helix thread.
 
-        It must not fail: Helix would keep no reason. So the Python executor is made in executeTask.
+        It must not fail, as Helix would not store the reason. So executeTask creates the Python executor.
         """
         return self._create()
 
@@ -114,22 +114,21 @@ class _Executor:
         with self._running.subtask(self._task_type, lambda: self._cancelled):
             try:
                 self._run(task)
-            except Exception as error:  # a border: whatever Python raises becomes Java's
+            except Exception as error:  # any Python exception becomes a Java exception
                 logger.exception("%s %s failed", task.task_type, task.task_id)
                 if not self._cancelled:
                     text = f"{type(error).__name__}: {error}"
-                    # Fatal: Helix must not run it again. The attempts that a job has are for minions that
-                    # died.
+                    # Fatal, so that Helix does not retry it: a job's attempts are for minions that died.
                     fatal = jpype.JClass("org.apache.pinot.minion.exception.FatalException")
-                    raise fatal(text[:_LONGEST_MESSAGE]) from None
+                    raise fatal(text[:_MAX_MESSAGE]) from None
         if self._cancelled:
-            # Neither done nor failed: when this minion stops, another one shall run it.
+            # Neither done nor failed: after this minion has stopped, another one runs it.
             cancelled = jpype.JClass("org.apache.pinot.minion.exception.TaskCancelledException")
             raise cancelled("cancelled")
 
     @overrides
     def cancel(self) -> None:
-        """Ask it to end; called by another Helix thread."""
+        """Ask the subtask to end; called by another Helix thread."""
         with self._lock:
             self._cancelled = True
             executor = self._executor

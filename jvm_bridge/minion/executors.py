@@ -1,4 +1,4 @@
-"""What a task executor is, and where the executors of this installation come from. No Java here."""
+"""The interface of task executors, and the executors of this installation; without Java."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ ENTRY_POINT_GROUP = "pinot_plugins.task_executors"
 
 @dataclass(frozen=True)
 class MinionContext:
-    """Where a hosted minion runs: what every executor is given.
+    """The environment of a hosted minion, passed to every executor.
 
     Attributes:
         controller: The controller, with credentials.
         zookeeper_address: ``host:port,...[/chroot]``.
-        cluster_name: Helix' name of the cluster.
-        instance_id: The minion's name in Helix, e.g. ``Minion_host_9514``.
+        cluster_name: Helix name of the cluster.
+        instance_id: The minion's instance name in Helix, e.g. ``Minion_host_9514``.
         work_dir: A folder for temporary files; emptied when the minion starts.
-        zookeeper_access: How Python comes into ZooKeeper; None: as the environment says.
-        monitoring: Of the process: what an executor tells of its work.
+        zookeeper_access: Python's credentials for ZooKeeper; None to read them from the environment.
+        monitoring: The metrics of the process, for executors.
     """
 
     controller: ControllerConfig
@@ -56,9 +56,9 @@ class MinionTask:
 
     Attributes:
         task_type: E.g. ``FileIngestionTask``.
-        configs: What it was submitted with.
+        configs: The configs with which it was submitted.
         task_id: Its name, e.g. ``Task_FileIngestionTask_<uuid>_<ms>_0``; empty before Pinot 1.0, which does
-            not return it.
+            not provide it.
     """
 
     task_type: str
@@ -67,34 +67,35 @@ class MinionTask:
 
 
 class TaskExecutor(Protocol):
-    """Runs one subtask; each subtask gets an executor object of its own."""
+    """Runs one subtask; each subtask gets its own executor object."""
 
     def execute(self, task: MinionTask) -> None:
         """Run the subtask; called in a Helix task thread of the minion's process.
 
-        Whatever it raises makes the subtask TASK_ABORTED, for good, with the exception's text in Helix' task
-        info, which everybody can read: no secrets in it. A subtask whose minion died runs again on another.
+        Any exception permanently sets the subtask to TASK_ABORTED, with the exception's text in Helix's task
+        info, which everybody can read, so it must not have secrets. If a minion dies, another one runs its
+        subtasks again.
         """
         ...
 
     def cancel(self) -> None:
         """Ask the running subtask to end; called by another Helix thread, must return at once.
 
-        However the subtask ends after that, it counts neither as done nor as failed.
+        After that the subtask counts neither as done nor as failed, however it ends.
         """
         ...
 
 
 ExecutorFactory = Callable[[MinionContext], TaskExecutor]
-"""Makes the executor of one subtask; called in the Helix task thread that will run it."""
+"""Creates the executor of one subtask; called in the Helix task thread that will run it."""
 
 
 def load_executors() -> dict[str, ExecutorFactory]:
     """Import the executors that installed packages register, by task type.
 
     Raises:
-        SetupError: One cannot be imported. A minion without it would fail each subtask of its type, and Helix
-            would keep no reason.
+        SetupError: An executor cannot be imported. Without it each subtask of its type would fail, and Helix
+            would not store the reason.
     """
     factories: dict[str, ExecutorFactory] = {}
     for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):

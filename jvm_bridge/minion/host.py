@@ -1,4 +1,4 @@
-"""Pinot's own minion, started in this process' JVM."""
+"""Pinot's own minion, started in the JVM of this process."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from jvm_bridge.minion.executors import (
 )
 from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
 from jvm_bridge.zookeeper_address import check_reachable
-from jvm_bridge.zookeeper_client import tell_java
+from jvm_bridge.zookeeper_client import configure_java
 
 __all__ = ["DEFAULT_TAG", "HostedMinion", "MinionSettings", "host_minion"]
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_TAG = "pinot_plugins_minion"
-"""Helix tag of Python-hosted minions: they and the stock ones must not get each other's task types."""
+"""Helix tag of Python-hosted minions: these and stock minions must not get each other's task types."""
 
 _STOP_GRACE_S = 15.0
 _ROUND_BOUND_S = 60.0
@@ -44,26 +44,26 @@ _ROUND_BOUND_S = 60.0
 
 @dataclass(frozen=True)
 class MinionSettings:
-    """How to host a minion.
+    """Settings of a hosted minion.
 
     Attributes:
         controller: The controller, for the executors.
         zookeeper_address: ``host:port,...[/chroot]``.
-        cluster_name: Helix' name of the cluster.
+        cluster_name: Helix name of the cluster.
         host: Host to advertise.
-        port: Port of the admin API (``/health``); also part of the instance's name.
-        folder: A folder of its own: work files, Pinot's data folder. It is locked while the minion runs.
-        tag: Its one tag.
-        concurrency: How many subtasks it runs at once.
-        max_heap_mb: Largest Java heap, MiB.
+        port: Port of the admin API (``/health``); also part of the instance name.
+        folder: The minion's own folder for work files and Pinot's data. It is locked while the minion runs.
+        tag: Its only tag.
+        concurrency: Number of subtasks that it runs at once.
+        max_heap_mb: Maximum Java heap, MiB.
         system_properties: Java system properties.
-        java_options: Further options of Java.
+        java_options: Further Java options.
         properties: Further properties of Pinot's minion.
-        drain_s: How long its subtasks may go on when it is to stop; then they are handed over.
+        drain_s: How long its subtasks may continue when it stops; after that other minions run them.
         log_dir: Folder of the JVM's log; None logs to stderr.
-        executors: Executors by task type; None takes those that installed packages register.
-        zookeeper_access: How Python comes into ZooKeeper; None: as the environment says.
-        monitoring: Of the process.
+        executors: Executors by task type; None for those that installed packages register.
+        zookeeper_access: Python's credentials for ZooKeeper; None to read them from the environment.
+        monitoring: The metrics of the process.
     """
 
     controller: ControllerConfig
@@ -86,12 +86,12 @@ class MinionSettings:
 
     @property
     def instance_id(self) -> str:
-        """The minion's name in Helix."""
+        """The minion's instance name in Helix."""
         return f"Minion_{self.host}_{self.port}"
 
 
 class HostedMinion:
-    """A minion in this process; at most one a process, since Pinot keeps its state in statics.
+    """A minion in this process; at most one per process, as Pinot keeps its state in static fields.
 
     Use it as a context manager, or call :meth:`start` and :meth:`stop`.
     """
@@ -101,12 +101,12 @@ class HostedMinion:
         self._starter: Any = None
         self._running: Any = None
         self._lock = FolderLock(settings.folder)
-        self._taking_work = settings.monitoring.need("the minion does not take work yet")
+        self._accepting_work = settings.monitoring.need("the minion does not accept work yet")
         self._loading = threading.Thread(target=_load_classes, name="load-classes", daemon=True)
 
     @property
     def instance_id(self) -> str:
-        """Its name in Helix."""
+        """Its instance name in Helix."""
         return self._settings.instance_id
 
     def __enter__(self) -> HostedMinion:
@@ -117,10 +117,10 @@ class HostedMinion:
         self.stop()
 
     def start(self) -> None:
-        """Start the JVM if need be, register the minion and join the cluster; returns when it takes work.
+        """Start the JVM if necessary, register the minion and join the cluster; returns when it accepts work.
 
         Raises:
-            SetupError: An executor cannot be imported, another minion has the folder, the port is taken, or
+            SetupError: An executor cannot be imported, another minion uses the folder, the port is in use, or
                 the JVM or the minion does not start.
             UnreachableError: ZooKeeper does not answer.
             NotFoundError: There is no such cluster.
@@ -135,9 +135,9 @@ class HostedMinion:
             )
         if not self._lock.try_acquire():
             raise SetupError(
-                f"Another minion (pid {self._lock.holder()}) works in this folder, and its files would go",
+                f"Another minion (pid {self._lock.holder()}) is using this folder",
                 where=str(settings.folder),
-                remedy="Give each minion a folder of its own with --dir, or stop that one.",
+                remedy="Give each minion its own folder with --dir, or stop the other minion.",
             )
         try:
             self._start(executors)
@@ -148,7 +148,7 @@ class HostedMinion:
     def _start(self, executors: Mapping[str, ExecutorFactory]) -> None:
         settings = self._settings
         check_reachable(settings.zookeeper_address)
-        # Before the registration: this may be another minion of the same name, which must stay as it is.
+        # Before the registration, as another minion may have the same name and must not be changed.
         check_free({settings.instance_id: settings.port}, option="--port")
         start_jvm(
             max_heap_mb=settings.max_heap_mb,
@@ -157,7 +157,7 @@ class HostedMinion:
             options=settings.java_options,
             is_role=True,
         )
-        tell_java(settings.zookeeper_access or ZooKeeperAccess.from_env())
+        configure_java(settings.zookeeper_access or ZooKeeperAccess.from_env())
         import jpype
 
         from jvm_bridge.minion.adapters import RunningTasks, make_factory
@@ -182,36 +182,39 @@ class HostedMinion:
             raise SetupError(
                 f"The minion does not start: {mask_text(str(error))}",
                 where=f"{settings.instance_id}, ZooKeeper {settings.zookeeper_address}",
-                remedy="A minion of the same host and port may run elsewhere; else look at the lines above.",
+                remedy="Check whether a minion with the same host and port is running elsewhere, and check "
+                "the log lines above.",
             ) from error
         self._starter = starter
-        self._taking_work.met()
-        # Beside the first work, if there is some already.
+        self._accepting_work.met()
+        # In parallel with the first work, if there is any.
         self._loading.start()
         logger.info("%s runs %s", settings.instance_id, ", ".join(sorted(executors)))
 
     def drain(self) -> None:
-        """Take no further subtask, and let those that run end, within the settings' ``drain_s``."""
+        """Accept no further subtasks, and let running ones finish within the settings' ``drain_s``."""
         settings = self._settings
         if not settings.drain_s:
             return
-        self._taking_work.unmet("the minion drains: it takes no further subtask")
+        self._accepting_work.unmet("the minion is draining and accepts no further subtasks")
         try:
             with PropertyStore(
                 settings.zookeeper_address, settings.cluster_name, access=settings.zookeeper_access
             ) as store:
                 take_no_more_subtasks(store, settings.instance_id)
         except PinotPluginError as error:
-            logger.warning("%s may be given further subtasks while it drains: %s", self.instance_id, error)
+            logger.warning("%s may get further subtasks while it drains: %s", self.instance_id, error)
         if not self._running.wait_until_none(settings.drain_s):
-            logger.warning("subtasks still run after %.0f s: other minions get them", settings.drain_s)
+            logger.warning(
+                "subtasks are still running after %.0f s, other minions will run them", settings.drain_s
+            )
 
     def stop(self) -> None:
-        """Leave the cluster; running subtasks are asked to end, and Helix gives them to other minions."""
+        """Leave the cluster; running subtasks are asked to end, and Helix assigns them to other minions."""
         if self._starter is None:
             return
         starter, self._starter = self._starter, None
-        self._taking_work.unmet("the minion stops")
+        self._accepting_work.unmet("the minion is stopping")
         starter.stop()
         self._loading.join(_STOP_GRACE_S)
         if not self._running.wait_until_none(_STOP_GRACE_S):
@@ -221,7 +224,7 @@ class HostedMinion:
     def _context(self) -> MinionContext:
         settings = self._settings
         work_dir = settings.folder / "work"
-        shutil.rmtree(work_dir, ignore_errors=True)  # what a killed minion left
+        shutil.rmtree(work_dir, ignore_errors=True)  # files of a killed minion
         work_dir.mkdir(parents=True)
         return MinionContext(
             settings.controller,
@@ -235,13 +238,13 @@ class HostedMinion:
 
 
 def _load_classes() -> None:
-    """Load ahead what the first subtask would have to wait some seconds for."""
+    """Load classes in advance, for which the first subtask would have to wait some seconds."""
     from jvm_bridge.builder.warm_up import build_small_segments
 
     try:
         build_small_segments()
     except (PinotPluginError, OSError) as error:
-        logger.warning("the first subtask will be slow, since no small segment could be built: %s", error)
+        logger.warning("the first subtask will be slow, because no sample segment could be built: %s", error)
 
 
 def host_minion(
@@ -250,10 +253,10 @@ def host_minion(
     """Host a minion until `stop` is set; call it in the main thread.
 
     Args:
-        settings: How.
+        settings: The settings.
         stop: Set by signal handlers.
-        on_start: Called when the minion takes work: the time to install these handlers. Before it, nothing is
-            lost when a signal ends the process at once.
+        on_start: Called when the minion accepts work, to install these handlers. Before that, nothing is lost
+            if a signal ends the process at once.
 
     Raises:
         SetupError: See :meth:`HostedMinion.start`.
@@ -261,8 +264,7 @@ def host_minion(
     loop = settings.monitoring.loop("minion", _ROUND_BOUND_S)
     with HostedMinion(settings) as minion:
         on_start()
-        # With a time-out, so that a signal is seen: a wait without one is not interrupted by handlers
-        # everywhere.
+        # With a timeout, as on some platforms signal handlers do not interrupt a wait without one.
         while not stop.wait(timeout=1.0):
             loop.round_ended()
         loop.ended()
@@ -279,9 +281,9 @@ def _configuration(settings: MinionSettings) -> Any:
         "pinot.cluster.name": settings.cluster_name,
         "pinot.minion.host": settings.host,
         "pinot.minion.port": str(settings.port),
-        # Since 1.5 Pinot writes it into the instance's config when it starts, over what was registered.
+        # Since 1.5 Pinot writes it to the instance config when it starts, overwriting the registration.
         "pinot.minion.max.concurrent.tasks.per.instance": str(settings.concurrency),
-        # Pinot empties this folder when it starts, so it must hold nothing else.
+        # Pinot empties this folder when it starts, so nothing else may be in it.
         "dataDir": str(settings.folder / "pinot-data"),
     }.items():
         properties.put(key, value)

@@ -1,4 +1,4 @@
-"""A hosted minion's entry in Helix: made before it joins, so that it never gets work of stock minions."""
+"""Registers a hosted minion in Helix before it joins, so that it never gets work for stock minions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Registration:
-    """What Helix shall know of a minion.
+    """The registration of a minion in Helix.
 
     Attributes:
-        instance_id: Its name.
-        host: Host it is reached at.
+        instance_id: Its instance name.
+        host: Its host.
         port: Port of its admin API.
-        tag: Its one tag.
-        concurrency: How many subtasks it runs at once.
+        tag: Its only tag.
+        concurrency: Number of subtasks that it runs at once.
     """
 
     instance_id: str
@@ -36,10 +36,10 @@ class Registration:
 
 
 def register(zookeeper_address: str, cluster_name: str, wanted: Registration) -> None:
-    """Make or correct the minion's InstanceConfig.
+    """Create or update the minion's InstanceConfig.
 
     An instance that joins without one gets Pinot's default tag, and with it subtasks of types that only stock
-    minions know, which it would put into ERROR. One that was drained (Pinot 1.5 and later) stays so.
+    minions support, which would go into ERROR. A drained instance (Pinot 1.5 and later) stays drained.
 
     Raises:
         NotFoundError: There is no such cluster.
@@ -49,13 +49,13 @@ def register(zookeeper_address: str, cluster_name: str, wanted: Registration) ->
         clusters = [str(name) for name in admin.getClusters()]
         if cluster_name not in clusters:
             raise NotFoundError(
-                f"ZooKeeper knows no Pinot cluster {cluster_name}",
-                expected=f"one of {', '.join(clusters)}" if clusters else "a cluster that a controller made",
+                f"ZooKeeper has no Pinot cluster {cluster_name}",
+                expected=f"one of {', '.join(clusters)}" if clusters else "a cluster created by a controller",
                 where=zookeeper_address,
                 remedy="Start the controller first; check --zookeeper and --cluster-name.",
             )
-        known = [str(name) for name in admin.getInstancesInCluster(cluster_name)]
-        if wanted.instance_id in known:
+        registered = [str(name) for name in admin.getInstancesInCluster(cluster_name)]
+        if wanted.instance_id in registered:
             config = admin.getInstanceConfig(cluster_name, wanted.instance_id)
             _fill(config, wanted)
             admin.setInstanceConfig(cluster_name, wanted.instance_id, config)
@@ -75,7 +75,7 @@ def _fill(config: Any, wanted: Registration) -> None:
     tags = [str(tag) for tag in config.getTags()]
     if DRAINED in tags:
         logger.warning(
-            "%s is drained, and gets no subtask until it is enabled: PUT /instances/%s/state?state=ENABLE",
+            "%s is drained and gets no subtasks until it is enabled: PUT /instances/%s/state?state=ENABLE",
             wanted.instance_id,
             wanted.instance_id,
         )

@@ -1,4 +1,4 @@
-"""What a stock minion is started with, its configuration file above all, for a hosted one in its place."""
+"""Reads the configuration of a stock minion, for a hosted minion that replaces it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class StockMinion:
     Attributes:
         host: Host that it advertises.
         port: Port of its admin API.
-        processors: How many processors Java counts: those of the container, or of ``ActiveProcessorCount``.
-        properties: All that its file has, with the cluster's name and ZooKeeper's address.
+        processors: Number of processors for Java: those of the container, or ``ActiveProcessorCount``.
+        properties: All properties in its file, with the cluster's name and ZooKeeper's address.
     """
 
     host: str
@@ -37,9 +37,9 @@ class StockMinion:
         for key in _NAMES:
             if self.properties.get(key) is not None:
                 raise ConfigError(
-                    f"{key} names the minion {self.properties[key]}, which a hosted minion cannot be called",
-                    expected="a name of host and port, by pinot.minion.host and pinot.minion.port",
-                    remedy=f"leave {key} out of the configuration file",
+                    f"{key} is {self.properties[key]}, but hosted minions do not support other names",
+                    expected="a name from host and port, set by pinot.minion.host and pinot.minion.port",
+                    remedy=f"remove {key} from the configuration file",
                 )
 
     @property
@@ -49,14 +49,14 @@ class StockMinion:
 
     @property
     def cluster_name(self) -> str:
-        """Helix' name of the cluster."""
+        """Helix name of the cluster."""
         return str(self.properties[_CLUSTER])
 
     def concurrency(self) -> int:
-        """How many subtasks it runs at once: what its file has, else one a processor.
+        """Return the number of subtasks that it runs at once: from its file, else one per processor.
 
         Raises:
-            ConfigError: The file has no number.
+            ConfigError: The value in the file is not a number.
         """
         found = str(self.properties.get(_CONCURRENCY, -1))
         try:
@@ -67,14 +67,14 @@ class StockMinion:
         return number if number > 0 else self.processors
 
     def applied_to(self, settings: MinionSettings, concurrency: int | None) -> MinionSettings:
-        """Return the settings of a hosted minion in its place.
+        """Return the settings of a hosted minion that replaces it.
 
         Args:
-            settings: Of what no file has; the folder is that of a minion whose file names none.
-            concurrency: How many subtasks it is to run at once, whatever the file has.
+            settings: Settings that are not in the file; the folder is used if the file does not set one.
+            concurrency: Number of subtasks to run at once; overrides the file.
 
         Raises:
-            ConfigError: The file has no number where one belongs.
+            ConfigError: A value in the file is not a number.
         """
         folder = self.properties.get(_DATA_DIR)
         return replace(
@@ -88,10 +88,10 @@ class StockMinion:
 
 
 def read_stock_minion(arguments: Sequence[str]) -> StockMinion:
-    """Read the arguments of ``pinot-admin.sh StartMinion`` and the file that they name; the JVM must run.
+    """Parse the arguments of ``pinot-admin.sh StartMinion`` and read its file; the JVM must be running.
 
     Raises:
-        ConfigError: Pinot does not understand an argument, or cannot read the file.
+        ConfigError: Pinot rejects an argument, or cannot read the file.
     """
     import jpype
 

@@ -1,4 +1,4 @@
-"""The subtasks of a hosted minion, as metrics of its process."""
+"""The metrics of a hosted minion's subtasks."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["SubtaskMetrics", "SubtaskOutcome"]
 
 
 class SubtaskOutcome(StrEnum):
-    """How a subtask ended."""
+    """The outcome of a subtask."""
 
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    """Helix asked for its end: neither done nor failed, however it ended."""
+    """Helix cancelled it: neither done nor failed, however it ended."""
 
 
 class SubtaskMetrics:
     """Counts subtasks; used by the Helix task threads that run them.
 
     Args:
-        monitoring: Of the process.
-        task_types: Those that the minion has executors of.
-        slots: How many subtasks it runs at once.
-        clock: Time.
+        monitoring: The metrics of the process.
+        task_types: The task types for which the minion has executors.
+        slots: Number of subtasks that it runs at once.
+        clock: The clock.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class SubtaskMetrics:
 
     @contextmanager
     def subtask(self, task_type: str, is_cancelled: Callable[[], bool]) -> Iterator[None]:
-        """Count a subtask that runs within; what it raises makes it a failed one.
+        """Count a subtask that runs in this context; an exception counts as a failure.
 
         Args:
-            task_type: Its type.
-            is_cancelled: Asked at its end.
+            task_type: Its task type.
+            is_cancelled: Returns whether it was cancelled; called at its end.
         """
         started_s = self._clock.monotonic()
         self._running.labels(task_type).inc()

@@ -1,4 +1,4 @@
-"""A stock Pinot role (a server or a broker) in this Python process' JVM, with Python hooks beside it."""
+"""Hosts a stock Pinot role (a server or a broker) in the JVM of this Python process, with Python hooks."""
 
 from jvm_bridge.role_host.hooks import (
     BrokerHook,

@@ -1,4 +1,4 @@
-"""A role's configuration, read by Pinot's own command from the same arguments as the stock role's."""
+"""Reads a role's configuration with Pinot's own command, from the same arguments as the stock role."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _SERVICE_ROLE = "pinot.service.role"
 
 
 def read_configuration(kind: StockCommand, arguments: Sequence[str]) -> dict[str, Any]:
-    """Return the role's properties, as Java objects by key; the JVM must run.
+    """Return the role's properties, as Java objects by key; the JVM must be running.
 
-    As in ``PinotServiceManager``, the arguments' ZooKeeper address and cluster name are put in where the
-    configuration file has none, and the role.
+    As in ``PinotServiceManager``, ZooKeeper's address and the cluster name are taken from the arguments if
+    the configuration file does not set them, and the role is added.
 
     Args:
-        kind: Which role.
+        kind: The role.
         arguments: Those of ``pinot-admin.sh StartServer``, e.g. ``-configFileName server.conf``.
 
     Raises:
-        ConfigError: Pinot does not understand an argument, or cannot read the configuration file.
+        ConfigError: Pinot rejects an argument, or cannot read the configuration file.
     """
     command = jpype.JClass(kind.command)()
     words = jpype.JArray(jpype.JClass("java.lang.String"))(list(arguments))
@@ -38,14 +38,12 @@ def read_configuration(kind: StockCommand, arguments: Sequence[str]) -> dict[str
         jpype.JClass("picocli.CommandLine")(command).parseArgs(words)
     except jpype.JException as error:
         raise ConfigError(
-            f"Pinot does not understand the arguments of the {kind.name}: {error.getMessage()}",
+            f"Pinot rejects the arguments of the {kind.name}: {error.getMessage()}",
             expected=f"those of pinot-admin.sh {command.getName()}, e.g. -configFileName {kind.name}.conf",
         ) from error
     file = command.getConfigFileName()
     if file is not None and not Path(str(file)).is_file():
-        raise ConfigError(
-            f"the configuration of the {kind.name} cannot be read: there is no such file", where=str(file)
-        )
+        raise ConfigError(f"the configuration file of the {kind.name} does not exist", where=str(file))
     # The method is protected: StartServiceManager is its only caller in Pinot.
     method = command.getClass().getDeclaredMethod(kind.configuration_method)
     method.setAccessible(True)

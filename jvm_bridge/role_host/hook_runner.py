@@ -1,4 +1,4 @@
-"""Calls the hooks of a hosted role, and decides whether it may start without one that cannot do its work."""
+"""Calls the hooks of a hosted role, and decides whether the role may start without a hook that failed."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = ["HookRunner"]
 
 logger = logging.getLogger(__name__)
 
-_NAMED = 5
-"""So many dependents are named in a message."""
+_SHOWN = 5
+"""How many dependents a message lists."""
 
 
 class HookRunner:
-    """Calls the hooks of one role, each guarded; in the main thread, but for :meth:`stopping`.
+    """Calls the hooks of one role and handles their errors; in the main thread, except :meth:`stopping`.
 
     Args:
-        factories: What makes them, by name.
-        errors: Counts what they raise.
-        needed: Whether one that cannot be made, or fails before the start, keeps the role from starting where
-            it does not say what depends on it.
+        factories: The factories of the hooks, by name.
+        errors: Counts their errors.
+        needed: Whether the role must not start without a hook that fails, if the hook does not report what
+            depends on it.
 
     Raises:
-        SetupError: A hook that is needed cannot be made.
+        SetupError: A needed hook cannot be created.
     """
 
     def __init__(
@@ -43,28 +43,28 @@ class HookRunner:
     ) -> None:
         self.errors = errors
         self.counted = (*factories, UNCAUGHT)
-        """Under what is counted: all hooks, also those that could not be made, and their threads."""
+        """The names for counting errors: all hooks, also those that were not created, and their threads."""
         self._needed = needed
         self._hooks: dict[str, RoleHook[Any]] = {}
         self._failed: dict[str, tuple[str, BaseException]] = {}
         self.left_out: dict[str, str] = {}
-        """Why, by the name of a hook that failed while nothing depended on it."""
+        """Hooks that failed while nothing depended on them, with the reason."""
         for name, factory in factories.items():
             try:
                 self._hooks[name] = factory()
-            except (Exception, SystemExit) as error:  # noqa: BLE001  # a border, as all in here
-                self._failed_unknown(name, "when it was made", error)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # a hook may raise anything, also below
+                self._failed_unknown(name, "while it was created", error)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the hooks that are there and did not fail before the start."""
+        """Names of the hooks that did not fail before the start."""
         return tuple(name for name in self._hooks if name not in self._failed)
 
     def starters(self) -> dict[str, str]:
-        """Classes of starters that hooks need, by hook.
+        """Return the starter classes that hooks need, by hook.
 
         Raises:
-            SetupError: A hook that is needed failed.
+            SetupError: A needed hook failed.
         """
         found: dict[str, str] = {}
         for name, hook in self._hooks.items():
@@ -73,9 +73,9 @@ class HookRunner:
             try:
                 starter = hook.starter()
             except (Exception, SystemExit) as error:  # noqa: BLE001
-                what = "when it was asked for a starter"
+                what = "while it chose a starter"
                 self._failed[name] = (what, error)
-                # One that knows is asked when there is a role to ask about.
+                # If it can report its dependents, this is decided once there is a role.
                 if not isinstance(hook, KnowsDependents):
                     self._failed_unknown(name, what, error)
                 continue
@@ -84,10 +84,10 @@ class HookRunner:
         return found
 
     def before_start(self, role: HostedRoleView) -> None:
-        """Call all hooks; one that fails while nothing depends on it is called no more.
+        """Call all hooks; a hook that fails while nothing depends on it is not called again.
 
         Raises:
-            SetupError: A hook failed that something depends on.
+            SetupError: A hook on which something depends failed.
         """
         for name, hook in list(self._hooks.items()):
             if name not in self._failed:
@@ -97,7 +97,7 @@ class HookRunner:
                 except (Exception, SystemExit) as error:  # noqa: BLE001
                     self._failed[name] = ("before the start", error)
             elif not isinstance(hook, KnowsDependents):
-                continue  # that was told already
+                continue  # already reported
             what, reason = self._failed[name]
             if isinstance(hook, KnowsDependents):
                 self._go_without(name, hook, role, what, reason)
@@ -117,11 +117,11 @@ class HookRunner:
                 hook.stopping(role)
 
     def _failed_unknown(self, name: str, what: str, error: BaseException) -> None:
-        """A hook failed of which it is not known what depends on it."""
+        """Handle the failure of a hook that does not report what depends on it."""
         if self._needed:
             raise SetupError(
                 f"the hook {name} failed {what}: {error}",
-                remedy="fix what it says; without the hook, answers about tables that need it are wrong",
+                remedy="fix the reported problem; without the hook, answers for its tables would be wrong",
             ) from error
         with self.errors.guard(name, what):
             raise error
@@ -129,7 +129,7 @@ class HookRunner:
     def _go_without(
         self, name: str, hook: KnowsDependents, role: HostedRoleView, what: str, error: BaseException
     ) -> None:
-        """Leave a hook out that failed, if nothing depends on it."""
+        """Continue without a hook that failed, if nothing depends on it."""
         self.errors.add(name)
         del self._hooks[name]
         reason = error.message if isinstance(error, PinotPluginError) else str(error)
@@ -138,20 +138,20 @@ class HookRunner:
             depend = hook.dependents(role)
         except PinotPluginError as asked:
             raise SetupError(
-                f"the hook {name} failed {what}: {reason}; what needs it is not known: {asked.message}",
+                f"the hook {name} failed {what}: {reason}; cannot find out what needs it: {asked.message}",
                 where=where,
-                remedy="fix what it says",
+                remedy="fix the reported problem",
             ) from error
         if depend.found:
             raise SetupError(
                 f"the hook {name} failed {what}: {reason}; but it is needed by {_listed(depend.found)}",
                 expected=error.expected if isinstance(error, PinotPluginError) else None,
                 where=where,
-                remedy=f"fix what it says, or {depend.way_out}",
+                remedy=f"fix the reported problem, or {depend.way_out}",
             ) from error
         self.left_out[name] = reason
         logger.warning(
-            "hook %s failed %s: %s; the role starts without it, since nothing depends on it now. %s",
+            "hook %s failed %s: %s; the role starts without it, because nothing depends on it now. %s",
             name,
             what,
             reason,
@@ -161,10 +161,10 @@ class HookRunner:
 
 
 def _where(role: HostedRoleView, error: BaseException) -> str:
-    place = error.where if isinstance(error, PinotPluginError) else None
-    return f"{role.instance_id}, {place}" if place else role.instance_id
+    location = error.where if isinstance(error, PinotPluginError) else None
+    return f"{role.instance_id}, {location}" if location else role.instance_id
 
 
 def _listed(found: tuple[str, ...]) -> str:
-    more = len(found) - _NAMED
-    return ", ".join(found[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(found) - _SHOWN
+    return ", ".join(found[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,7 +1,7 @@
-"""What a hook of a hosted role is, and where the hooks of this installation come from.
+"""The interface of hooks of hosted roles, and the hooks of this installation.
 
-A hook runs inside a role that others rely on. Whatever it raises is logged and counted, and the role goes on
-as if it had not happened. But a role does not start without a hook that something depends on.
+A hook runs inside a role that others rely on. Any exception in a hook is logged and counted, and the role
+continues. But a role does not start without a hook on which something depends.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 UNCAUGHT = "uncaught"
-"""Under this name is counted what ends a thread that a hook has started: whose it was is not known."""
+"""The name for counting exceptions that end a thread of an unknown hook."""
 
 
 class HookErrors:
-    """Counts what hooks raised; used by all threads of the role.
+    """Counts the exceptions of hooks; used by all threads of the role.
 
     Args:
-        role: What goes on, e.g. ``server``.
+        role: Name of the role for messages, e.g. ``server``.
     """
 
     def __init__(self, role: str = "server") -> None:
@@ -54,50 +54,50 @@ class HookErrors:
         self._lock = threading.Lock()
 
     def count(self, hook: str) -> int:
-        """How often a hook has raised."""
+        """Return the number of exceptions of a hook."""
         with self._lock:
             return self._counts[hook]
 
     def add(self, hook: str) -> None:
-        """Count what a hook has raised; who calls this has told of it."""
+        """Count an exception of a hook; the caller logs it."""
         with self._lock:
             self._counts[hook] += 1
 
     @contextmanager
     def guard(self, hook: str, what: str) -> Iterator[None]:
-        """Log and count whatever is raised within, ``sys.exit()`` too, and go on."""
+        """Log and count any exception in the context, also ``sys.exit()``, and continue."""
         try:
             yield
-        except (Exception, SystemExit):  # a border: a hook must not take the role down
+        except (Exception, SystemExit):  # a hook must not stop the role
             self.add(hook)
-            logger.exception("hook %s failed %s; the %s goes on", hook, what, self._role)
+            logger.exception("hook %s failed %s; the %s continues", hook, what, self._role)
 
     def watch_threads(self) -> None:
-        """From now on count and log, as :data:`UNCAUGHT`, what ends a thread of Python."""
+        """From now on log exceptions that end a Python thread, and count them as :data:`UNCAUGHT`."""
         threading.excepthook = self._on_uncaught
 
     def _on_uncaught(self, args: threading.ExceptHookArgs) -> None:
-        """Python's hook for threads; called in the thread that ends."""
+        """Handle an uncaught exception; called by Python in the thread that ends."""
         if isinstance(args.exc_value, SystemExit):
-            return  # as in Python's own: a thread may end itself
+            return  # as in Python's default: a thread may end itself
         self.add(UNCAUGHT)
         name = args.thread.name if args.thread else "(unknown)"
-        logger.error("thread %s of a hook has ended", name, exc_info=args.exc_value)
+        logger.error("thread %s of a hook ended with an exception", name, exc_info=args.exc_value)
 
 
 @dataclass(frozen=True)
 class HostedRoleView:
-    """The role that a hook is in.
+    """The role that a hook runs in.
 
     Attributes:
-        instance_id: Its name in Helix, e.g. ``Server_host_8098``.
-        cluster_name: Helix' name of the cluster.
+        instance_id: Its instance name in Helix, e.g. ``Server_host_8098``.
+        cluster_name: Helix name of the cluster.
         zookeeper_address: ``host:port,...[/chroot]``.
-        starter: Pinot's ``BaseServerStarter`` or ``BaseBrokerStarter``; what it makes is there once it
-            connects to Helix.
-        configuration: All properties that the role was started with, passwords among them.
-        errors: Guards the hook's code in threads that are Pinot's.
-        monitoring: Of the process: what the hook tells of itself.
+        starter: Pinot's ``BaseServerStarter`` or ``BaseBrokerStarter``; its objects exist once it connects to
+            Helix.
+        configuration: All properties with which the role was started, including passwords.
+        errors: Guards the hook's code in Pinot's threads.
+        monitoring: The metrics of the process, for the hook.
     """
 
     instance_id: str
@@ -109,32 +109,32 @@ class HostedRoleView:
     monitoring: Monitoring = field(default_factory=lambda: Monitoring("role"), repr=False)
 
     def metrics(self) -> Any:
-        """Pinot's metrics of the role, once it runs."""
+        """Return Pinot's metrics of the role, once it is running."""
         raise NotImplementedError
 
 
 class HostedServerView(HostedRoleView):
-    """The server that a hook is in."""
+    """The server that a hook runs in."""
 
     def metrics(self) -> Any:
-        """Pinot's ``ServerMetrics``, once it runs."""
+        """Return Pinot's ``ServerMetrics``, once the server is running."""
         return self.starter.getServerInstance().getServerMetrics()
 
     def instance_data_manager(self) -> Any | None:
-        """Pinot's ``InstanceDataManager``, or None before it is made."""
+        """Return Pinot's ``InstanceDataManager``, or None before it is created."""
         server = self.starter.getServerInstance()
         return None if server is None else server.getInstanceDataManager()
 
 
 class HostedBrokerView(HostedRoleView):
-    """The broker that a hook is in."""
+    """The broker that a hook runs in."""
 
     def metrics(self) -> Any:
-        """Pinot's ``BrokerMetrics``, once it runs."""
+        """Return Pinot's ``BrokerMetrics``, once the broker is running."""
         return self.starter.getBrokerMetrics()
 
     def routing_manager(self) -> Any | None:
-        """Pinot's ``BrokerRoutingManager``, or None before it is made."""
+        """Return Pinot's ``BrokerRoutingManager``, or None before it is created."""
         return self.starter.getRoutingManager()
 
 
@@ -142,24 +142,24 @@ _View = TypeVar("_View", bound=HostedRoleView, contravariant=True)
 
 
 class RoleHook(Protocol[_View]):
-    """Code beside a role; what it raises is logged and counted, but a method that hangs holds the role up."""
+    """Code that runs in a role; exceptions are logged and counted, but a hanging method blocks the role."""
 
     def before_start(self, role: _View, /) -> None:
-        """Called when the starter has its configuration, before it connects: no segment is there yet.
+        """Called when the starter has its configuration, before it connects and loads segments.
 
-        In the main thread of the role's process.
+        It is called in the main thread of the role's process.
         """
         ...
 
     def started(self, role: _View, /) -> None:
-        """Called when the role takes queries; in the main thread."""
+        """Called in the main thread when the role accepts queries."""
         ...
 
     def stopping(self, role: _View, /) -> None:
         """Called before a role that was started leaves the cluster; it must return soon.
 
-        In a thread of the JVM's shutdown, which may come while :meth:`started` still runs. A role that is
-        killed does not call it.
+        It is called in a shutdown thread of the JVM, possibly while :meth:`started` is still running. It is
+        not called if the role is killed.
         """
         ...
 
@@ -173,24 +173,24 @@ BrokerHook = RoleHook[HostedBrokerView]
 
 @runtime_checkable
 class NeedsStarter(Protocol):
-    """A hook whose role is to be started by a class of the hook's; it may be any kind of hook."""
+    """A hook, of any kind, whose role needs another starter class."""
 
     def starter(self) -> str | None:
-        """Return the class, which extends Pinot's starter; None where Pinot's will do.
+        """Return the class, which extends Pinot's starter; None to use Pinot's own starter.
 
-        Called once, in the main thread, when the JVM runs.
+        It is called once, in the main thread, when the JVM is running.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Dependents:
-    """What depends on a hook that cannot do its work.
+    """What depends on a hook that failed.
 
     Attributes:
-        found: What does, in words, e.g. ``the upsert table t_REALTIME``; empty: nothing does.
+        found: What depends on it, in words, e.g. ``the upsert table t_REALTIME``; empty if nothing does.
         way_out: What to do so that nothing depends on it any more.
-        later: What becomes of that which would depend on it later, while the role runs without it.
+        later: What happens to requests that need the hook while the role runs without it.
     """
 
     found: tuple[str, ...]
@@ -200,32 +200,32 @@ class Dependents:
 
 @runtime_checkable
 class KnowsDependents(Protocol):
-    """A hook that can say what depends on it; it may be any kind of hook."""
+    """A hook, of any kind, that can report what depends on it."""
 
     def dependents(self, role: HostedRoleView, /) -> Dependents:
         """Return what depends on it in this role.
 
-        Called once, in the main thread before the start, only where the hook cannot do its work; answered
-        from ZooKeeper and the configuration.
+        It is called once, in the main thread before the start, and only if the hook has failed; it uses
+        ZooKeeper and the configuration.
 
         Raises:
-            PinotPluginError: It cannot be found out; the role does not start.
+            PinotPluginError: The dependents cannot be determined; the role does not start.
         """
         ...
 
 
 HookFactory = Callable[[], RoleHook[Any]]
-"""Makes a hook; called once, in the main thread, when the JVM runs."""
+"""Creates a hook; called once, in the main thread, when the JVM is running."""
 
 
 def load_hooks(group: str, names: Sequence[str] | None = None) -> dict[str, HookFactory]:
-    """Return what makes the hooks that installed packages register, by name.
+    """Return the factories of the hooks that installed packages register, by name.
 
-    Their modules are imported when the hooks are made: one that cannot be imported is a hook that failed.
+    Their modules are imported when the hooks are created: a failed import is a failed hook.
 
     Args:
         group: The entry-point group of the role's hooks.
-        names: Those that are wanted; None takes all.
+        names: Names of the hooks; None for all.
     """
     return {
         point.name: partial(_make, point)

@@ -1,4 +1,4 @@
-"""A stock role in this process: Pinot's own starter, with hooks before and after what it does."""
+"""Hosts a stock role in this process: runs Pinot's own starter, with hooks before and after it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jvm_bridge.role_host.hook_runner import HookRunner
 from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors, HookFactory, HostedRoleView
 from jvm_bridge.role_host.kinds import RoleKind
 from jvm_bridge.zookeeper_address import check_reachable
-from jvm_bridge.zookeeper_client import tell_java
+from jvm_bridge.zookeeper_client import configure_java
 
 __all__ = ["HostedRole"]
 
@@ -27,14 +27,14 @@ logger = logging.getLogger(__name__)
 
 
 class HostedRole:
-    """A role in this process; one a process, since Pinot keeps its state in statics.
+    """A role in this process; at most one per process, as Pinot keeps its state in static fields.
 
     Args:
-        kind: Which role.
-        arguments: Those of the stock role's command.
+        kind: The role.
+        arguments: The arguments of the stock role's command.
         options: The JVM's options.
-        hooks: Hooks by name.
-        monitoring: Of the process.
+        hooks: Hook factories by name.
+        monitoring: The metrics of the process.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class HostedRole:
     ) -> None:
         self._kind = kind
         self._monitoring = monitoring
-        self._started = monitoring.need(f"the {kind.name} does not take queries yet")
+        self._started = monitoring.need(f"the {kind.name} does not accept queries yet")
         self._arguments = tuple(arguments)
         self._options = tuple(options)
         self._factories = hooks
@@ -60,17 +60,17 @@ class HostedRole:
 
     @property
     def instance_id(self) -> str:
-        """Its name in Helix; empty before :meth:`prepare`."""
+        """Its instance name in Helix; empty before :meth:`prepare`."""
         return self._view.instance_id if self._view else ""
 
     def prepare(self) -> None:
-        """Start the JVM, read the configuration and make the starter; nothing of it is seen outside.
+        """Start the JVM, read the configuration and create the starter, without any effect outside.
 
-        Call it in the main thread. From here on signals are the JVM's.
+        Call it in the main thread. From here on the JVM handles signals.
 
         Raises:
-            SetupError: The JVM does not start; or a hook cannot be made that the role needs.
-            ConfigError: The arguments or the configuration are wrong.
+            SetupError: The JVM does not start, or a hook that the role needs cannot be created.
+            ConfigError: The arguments or the configuration are invalid.
             UnreachableError: ZooKeeper does not answer.
         """
         start_jvm_with(self._options)
@@ -84,7 +84,7 @@ class HostedRole:
         mask_log()
         log_through_java()
         jpype.JClass("org.apache.pinot.spi.plugin.PluginManager").get().init()
-        tell_java(ZooKeeperAccess.from_env())
+        configure_java(ZooKeeperAccess.from_env())
         properties = read_configuration(self._kind, self._arguments)
         zookeeper, cluster = str(properties["pinot.zk.server"]), str(properties["pinot.cluster.name"])
         check_reachable(zookeeper)
@@ -113,11 +113,11 @@ class HostedRole:
         at_shutdown(self._stop)
 
     def start(self) -> None:
-        """Join the cluster; returns when the role takes work: a server has loaded its segments then.
+        """Join the cluster; returns when the role accepts queries: a server has then loaded its segments.
 
         Raises:
-            SetupError: The role does not start; Pinot's reason is in it, or that of a hook that it needs. It
-                is in the cluster no more.
+            SetupError: The role does not start, for the reason of Pinot or of a hook that it needs. It has
+                left the cluster.
         """
         import jpype
 
@@ -128,7 +128,7 @@ class HostedRole:
             self._starter.start()
         except jpype.JException as error:
             if self._is_stopping:
-                self._end.wait()  # the JVM's shutdown took the connection away, and ends the process
+                self._end.wait()  # the JVM's shutdown has closed the connection, and ends the process
             self._leave_half_way()
             raise self._refused(error) from error
         self._is_running = True
@@ -137,18 +137,18 @@ class HostedRole:
         self._monitoring.sample(catalogue.HOOK_RUNS, partial(_running_hooks, runner))
         self._started.met()
         if runner.left_out:
-            _tell_failed_hooks(view, runner.left_out)
+            _report_failed_hooks(view, runner.left_out)
         logger.info("%s runs with the hooks %s", view.instance_id, ", ".join(runner.names) or "(none)")
 
     def wait(self) -> None:
-        """Wait for the end of the process, which is the JVM's: it comes by a signal or ``System.exit``."""
+        """Wait for the end of the process, which the JVM triggers by a signal or ``System.exit``."""
         self._end.wait()
 
     def _stop(self) -> None:
-        """Leave as the stock role does: no new queries, the running ones end, then it goes.
+        """Stop as the stock role does: reject new queries, finish running ones, leave the cluster.
 
-        Called in a thread of the JVM's shutdown. A role that is still starting leaves the cluster and ends;
-        a stock one would count as live until its session ends.
+        Called in a shutdown thread of the JVM. A role that is still starting leaves the cluster and ends; a
+        stock role would be live until its session expires.
         """
         self._is_stopping = True
         if not self._is_running:
@@ -157,15 +157,15 @@ class HostedRole:
         import jpype
 
         runner, view = self._prepared()
-        self._started.unmet(f"the {self._kind.name} stops")
+        self._started.unmet(f"the {self._kind.name} is stopping")
         runner.stopping(view)
         try:
             self._starter.stop()
         except jpype.JException:
-            logger.exception("%s did not stop in order; it ends all the same", view.instance_id)
+            logger.exception("%s did not stop cleanly; the process ends anyway", view.instance_id)
 
     def _leave_half_way(self) -> None:
-        """Disconnect a role that joined but has not started: else it would be live until its session ends."""
+        """Disconnect a role that joined but did not start: it would be live until its session expires."""
         import jpype
 
         try:
@@ -175,42 +175,42 @@ class HostedRole:
             if manager is not None and manager.isConnected():
                 manager.disconnect()
         except jpype.JException:
-            logger.exception("%s may count as live until its session ends", self.instance_id)
+            logger.exception("%s may be listed as live until its session expires", self.instance_id)
 
     def _starter_class(self, properties: Mapping[str, object], of_hooks: Mapping[str, str]) -> str:
-        """The class that starts the role: one that a hook needs, the configuration's, or Pinot's."""
+        """Return the starter class of the role: that of a hook, of the configuration, or Pinot's."""
         configured = properties.get(self._kind.starter_key)
         wanted = dict(of_hooks)
         if configured is not None:
             wanted[f"the property {self._kind.starter_key}"] = str(configured)
         if len(set(wanted.values())) > 1:
             raise ConfigError(
-                "the role is to be started by several classes: "
-                + ", ".join(f"{name} by {who}" for who, name in wanted.items()),
-                expected="one",
-                remedy="leave one of them out",
+                "several starter classes are set for the role: "
+                + ", ".join(f"{name} by {source}" for source, name in wanted.items()),
+                expected="one starter class",
+                remedy="remove all but one of them",
             )
         return next(iter(wanted.values()), self._kind.starter)
 
     def _prepared(self) -> tuple[HookRunner, HostedRoleView]:
         if self._runner is None or self._view is None:
-            raise RuntimeError("prepare() comes first")
+            raise RuntimeError("prepare() was not called")
         return self._runner, self._view
 
     def _publish_errors(self, runner: HookRunner, view: HostedRoleView) -> None:
-        """Put a gauge for each hook beside Pinot's own metrics: how often it has raised so far."""
+        """Add a gauge with the number of exceptions of each hook to Pinot's own metrics."""
         from jvm_bridge.role_host.metrics import gauge
 
         for name in runner.counted:
-            with runner.errors.guard(name, "when its metric was made"):
+            with runner.errors.guard(name, "while its metric was created"):
                 gauge(view.metrics(), f"pythonHook.{name}.errors", partial(runner.errors.count, name))
 
     def _refused(self, error: Exception) -> SetupError:
         return SetupError(
             f"Pinot's {self._kind.name} does not start: {mask_text(str(error))}",
             where=" ".join(self._arguments),
-            remedy="look at the lines above; the usual causes are a port that is taken, and an instance of "
-            "the same name that still runs",
+            remedy="check the log lines above; usual causes are a port in use and an instance with the same "
+            "name that is still running",
         )
 
 
@@ -222,12 +222,13 @@ def _running_hooks(runner: HookRunner) -> dict[tuple[str, ...], float]:
     return {(name,): float(name in runner.names) for name in runner.counted if name != UNCAUGHT}
 
 
-def _tell_failed_hooks(view: HostedRoleView, reasons: Mapping[str, str]) -> None:
-    """Write down which hooks the role runs without: what would depend on them is refused where it is made."""
+def _report_failed_hooks(view: HostedRoleView, reasons: Mapping[str, str]) -> None:
+    """Record the failed hooks in ZooKeeper, so that requests which need them are rejected."""
     try:
         with PropertyStore(view.zookeeper_address, view.cluster_name) as store:
             write_failed_hooks(store, view.instance_id, reasons)
     except PinotPluginError:
         logger.exception(
-            "nobody is told that %s runs without %s: start it again", view.instance_id, ", ".join(reasons)
+            "cannot record in ZooKeeper that %s runs without the hooks %s: restart it",
+            *(view.instance_id, ", ".join(reasons)),
         )

@@ -1,4 +1,4 @@
-"""Python's log records, written by Java's logger: a hosted role has one log, with one format."""
+"""Passes Python's log records to Java's logger, so that a hosted role has one log with one format."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["log_through_java"]
 
 
 def log_through_java() -> None:
-    """Replace the handlers of Python's root logger; the JVM must run. What is logged is decided by log4j."""
+    """Replace the handlers of Python's root logger; the JVM must be running. log4j filters by level."""
     root = logging.getLogger()
     root.handlers[:] = [_JavaHandler()]
     root.setLevel(min(root.level, logging.INFO))
 
 
 class _JavaHandler(logging.Handler):
-    """Called in the thread that logs, a Python or a Java one."""
+    """Called in the thread that logs, a Python or a Java thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class _JavaHandler(logging.Handler):
         """Write one record."""
         try:
             target = self._factory.getLogger(record.name)
-            # No format string of slf4j: braces in the text are text.
+            # Without arguments slf4j does not interpret braces in the text.
             text = jpype.JString(self.format(record))
             if record.levelno >= logging.ERROR:
                 target.error(text)
@@ -41,5 +41,5 @@ class _JavaHandler(logging.Handler):
                 target.info(text)
             else:
                 target.debug(text)
-        except Exception:  # noqa: BLE001  # as every logging handler: a log line must not end the program
+        except Exception:  # noqa: BLE001  # like every logging handler: a log line must not end the program
             self.handleError(record)

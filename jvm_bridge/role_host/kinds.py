@@ -1,4 +1,4 @@
-"""Which roles can be hosted, and the classes of Pinot that start them and read their configuration."""
+"""The roles that can be hosted, and Pinot's classes that start them and read their configuration."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class StockCommand:
     """The command of ``pinot-admin.sh`` that starts a role, and reads its arguments and configuration file.
 
     Attributes:
-        name: The role, as people call it.
-        service_role: As Pinot's ``ServiceRole`` calls it.
-        command: The command's class.
-        configuration_method: Its method that returns the configuration; protected there.
+        name: Name of the role.
+        service_role: Its name in Pinot's ``ServiceRole``.
+        command: Class of the command.
+        configuration_method: Its protected method that returns the configuration.
     """
 
     name: str
@@ -31,14 +31,14 @@ class RoleKind(StockCommand):
     """A role of Pinot that runs with hooks.
 
     Attributes:
-        starter_key: Property that may name another starter (``PinotServiceManager.startRole``).
-        starter: The starter's class without that property.
-        base_starter: The class that both extend; it keeps the connection to Helix.
-        helix_field: Its field with the connection by which the role is live.
-        view: What its hooks see of it.
+        starter_key: Property to set another starter (``PinotServiceManager.startRole``).
+        starter: The default starter class.
+        base_starter: The base class of starters, which has the connection to Helix.
+        helix_field: Its field with the connection that makes the role live.
+        view: The class that hooks get.
         hook_group: Entry-point group of its hooks.
-        needs_hooks: Whether it must not start where a hook cannot be made or fails before the start: its
-            answers would be wrong.
+        needs_hooks: Whether it must not start if a hook cannot be created or fails before the start, because
+            its answers would be wrong.
     """
 
     starter_key: str

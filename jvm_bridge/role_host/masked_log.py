@@ -1,9 +1,9 @@
-"""Secrets in a role's log are masked, whatever configuration of log4j it runs with.
+"""Masks secrets in a role's log, with any configuration of log4j.
 
-Pinot's roles write their whole configuration into the log when they start, with the keys of the deep store.
-So each appender gets a rewriting one before it, which masks messages, and the messages of exceptions, by the
-same pattern as :func:`controller_client.common.redaction.mask_text`. It is Java: the log of a busy server
-must not wait for Python. Not seen here is what a layout adds by itself, e.g. of system properties.
+Pinot's roles log their whole configuration when they start, including the keys of the deep store. So each
+appender is wrapped by a rewriting appender, which masks messages, and messages of exceptions, with the same
+pattern as :func:`controller_client.common.redaction.mask_text`. It is written in Java, as the log of a busy
+server must not wait for Python. Text that a layout adds, e.g. system properties, is not masked.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _PREFIX = "masked-"
 
 
 def mask_log() -> None:
-    """Mask what log4j writes from now on, also when it reads its configuration again; the JVM must run.
+    """Mask everything that log4j writes, also after it reloads its configuration; the JVM must be running.
 
     Raises:
         SetupError: This Java has no compiler.
     """
     try:
         policy = _make_policy()
-        # The first logger makes the context, of the class loader that all of Pinot's are of.
+        # The first logger creates the context, for the class loader of all of Pinot's classes.
         jpype.JClass("org.slf4j.LoggerFactory").getLogger(__name__)
         for context in (
             jpype.JClass("org.apache.logging.log4j.LogManager").getFactory().getSelector().getLoggerContexts()
         ):
             _mask_appenders(context.getConfiguration(), policy)
-            context.addPropertyChangeListener(_Again(policy))
+            context.addPropertyChangeListener(_OnReload(policy))
     except (jpype.JException, CompileError, TypeError, AttributeError) as error:
-        logger.warning("secrets in the log cannot be masked, as this is not log4j 2: %s", error)
+        logger.warning("cannot mask secrets in the log, because it is not written by log4j 2: %s", error)
 
 
 def _make_policy() -> Any:
@@ -51,7 +51,7 @@ def _make_policy() -> Any:
 
 
 def _mask_appenders(configuration: Any, policy: Any) -> None:
-    """Put a rewriting appender in the place of each that a logger writes to."""
+    """Replace each appender of each logger by a masking appender that wraps it."""
     loggers = {str(each.getName()): each for each in configuration.getLoggers().values()}
     loggers[""] = configuration.getRootLogger()
     for each in loggers.values():
@@ -65,7 +65,7 @@ def _mask_appenders(configuration: Any, policy: Any) -> None:
             each.addAppender(_masking(configuration, name, policy), level, found)
             each.removeAppender(name)
             if found is not None:
-                found.start()  # the removal has stopped it
+                found.start()  # removing the appender stopped it
 
 
 def _masking(configuration: Any, name: str, policy: Any) -> Any:
@@ -83,14 +83,14 @@ def _masking(configuration: Any, name: str, policy: Any) -> Any:
 
 
 @jpype.JImplements("java.beans.PropertyChangeListener", deferred=True)
-class _Again:
+class _OnReload:
     def __init__(self, policy: Any) -> None:
         self._policy = policy
 
     @overrides
     def propertyChange(self, event: Any) -> None:  # noqa: N802  # Java's name
-        """Mask the appenders of a new configuration; called in the thread that has read it."""
+        """Mask the appenders of a new configuration; called in the thread that read it."""
         try:
             _mask_appenders(event.getNewValue(), self._policy)
         except (jpype.JException, AttributeError):
-            logger.exception("secrets in the log are not masked since its configuration was read again")
+            logger.exception("secrets in the log are no longer masked after its configuration was reloaded")

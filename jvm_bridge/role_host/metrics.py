@@ -1,4 +1,4 @@
-"""Numbers of Python as gauges of Pinot's own metrics registry, so that they go where Pinot's go."""
+"""Publishes values from Python as gauges in Pinot's own metrics registry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def gauge(metrics: Any, name: str, value: Callable[[], int]) -> None:
 
     Args:
         metrics: Pinot's ``AbstractMetrics``, e.g. ``ServerMetrics``.
-        name: The gauge's name; Pinot puts its prefix before it.
+        name: Name of the gauge; Pinot adds its prefix.
         value: Called in the thread that reads the metrics (JMX, Prometheus).
     """
     metrics.addCallbackGauge(name, _Callable(value))

@@ -1,4 +1,4 @@
-"""The JVM options of a hosted role: those that its start script and the program ``java`` would pass."""
+"""The JVM options of a hosted role: the same that its start script and the program ``java`` would pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["java_options", "java_options_but_log"]
 _LOG_PROPERTIES = ("-Dlog4j2.configurationFile=", "-Dlog4j.configurationFile=")
 _PLUGINS_DIR, _PLUGINS_INCLUDE = "-Dplugins.dir=", "-Dplugins.include="
 
-# What the program `java` takes for itself before it starts the JVM, which would refuse it.
+# Options that the program `java` handles itself, and that the JVM would reject.
 _CHOICES_OF_JVM = frozenset({"-server", "-client"})
 _CLASS_PATH = frozenset({"-cp", "-classpath", "--class-path"})  # the script's own comes later and wins
 _MODULES = frozenset(
@@ -26,28 +26,27 @@ _MODULES = frozenset(
 
 
 def java_options(env: Mapping[str, str], log_level: str) -> list[str]:
-    """Return the options that a stock role gets in the same environment, and where the log goes.
+    """Return the options that a stock role gets in the same environment, with those of the log.
 
-    ``JDK_JAVA_OPTIONS`` comes first, as for every ``java``; then ``JAVA_OPTS``, cut at white space without a
-    look at quotes, as ``pinot-admin.sh`` cuts it. ``@file`` stands for the options in a file.
+    ``JDK_JAVA_OPTIONS`` comes first, as for every ``java``; then ``JAVA_OPTS``, split at white space without
+    regard to quotes, as in ``pinot-admin.sh``. ``@file`` is replaced by the options in a file.
 
     The log is configured by the option ``-Dlog4j2.configurationFile=...``, else by ``conf/log4j2.xml`` of
-    ``PINOT_HOME``, else it goes to stderr.
+    ``PINOT_HOME``; otherwise it goes to stderr.
 
     Args:
         env: The environment.
         log_level: Level of a log to stderr, e.g. ``info``.
 
     Raises:
-        ConfigError: The quotes in JDK_JAVA_OPTIONS do not match, a file cannot be read, or a value is
-            missing.
+        ConfigError: JDK_JAVA_OPTIONS has unbalanced quotes, a file cannot be read, or a value is missing.
     """
     options = _given(env)
     return [*options, *_plugin_options(options, env), *_log_options(options, env, log_level)]
 
 
 def java_options_but_log(env: Mapping[str, str]) -> list[str]:
-    """Return what ``JDK_JAVA_OPTIONS`` and ``JAVA_OPTS`` have, without a configuration of the log.
+    """Return the options in ``JDK_JAVA_OPTIONS`` and ``JAVA_OPTS``, without those that configure the log.
 
     Raises:
         ConfigError: See :func:`java_options`.
@@ -91,7 +90,7 @@ def _for_jvm(words: Iterable[str]) -> Iterator[str]:
 
 
 def _plugin_options(options: list[str], env: Mapping[str, str]) -> list[str]:
-    """Where ``PluginManager`` looks for plugins: the script passes the same."""
+    """Return the options for the plugins of ``PluginManager``, the same as those of the script."""
     found = []
     if not any(option.startswith(_PLUGINS_DIR) for option in options):
         if env.get("PLUGINS_DIR"):
@@ -118,5 +117,5 @@ def _quoted(text: str, where: str) -> list[str]:
         return shlex.split(text, comments=where.startswith("@"))
     except ValueError as error:
         raise ConfigError(
-            f"{where} cannot be read: {error}", expected="options, in pairs of quotes"
+            f"{where} cannot be parsed: {error}", expected="options with balanced quotes"
         ) from error

@@ -1,4 +1,4 @@
-"""The thread of a hook: it does the same again and again, until the role stops."""
+"""The thread of a hook: it calls the same function repeatedly until the role stops."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ from jvm_bridge.role_host.hooks import HostedRoleView
 __all__ = ["ROUND_BOUND_S", "TickingHook", "TickingThread", "Wait"]
 
 Wait = Callable[[threading.Event, float], object]
-"""Waits for an event, so many seconds at most; what all waiting goes through."""
+"""Waits for an event, with a timeout in seconds; used for all waits."""
 
 _View = TypeVar("_View", bound=HostedRoleView)
 
 _JOIN_TICKS = 2
 ROUND_BOUND_S = 120.0
-"""A tick takes moments; only ZooKeeper may keep it waiting, until its time is over."""
+"""Maximum duration of a tick, which is short unless it waits for ZooKeeper until the timeout."""
 
 
 class TickingThread:
-    """Calls a function at once, and then each time when it is woken or its pause is over.
+    """Calls a function at once, and again whenever it is woken or its pause has passed.
 
     Args:
-        name: Of the thread.
-        tick: Called in the thread; returns how long to wait for the next time, seconds, or None for the usual
-            pause.
-        guard: Entered around each call; a call that ends by what it swallows is followed by the usual pause.
-        pause_s: The usual pause.
+        name: Name of the thread.
+        tick: Called in the thread; returns the pause until the next call in seconds, or None for the default.
+        guard: Context of each call; after a call with an exception that it suppresses, the default pause
+            follows.
+        pause_s: The default pause.
         at_end: Called in the thread when it is about to end.
-        on_round: Called in the thread after each call, also after one that the guard has ended; with whether
-            it came to its own end.
-        wait: How it waits.
+        on_round: Called in the thread after each call, with whether the call returned without an exception.
+        wait: Function that waits.
     """
 
     def __init__(
@@ -64,19 +63,19 @@ class TickingThread:
         self._thread.start()
 
     def wake(self) -> None:
-        """Have it called soon; from any thread, also while it is called: then it is called once more."""
+        """Trigger a call soon, from any thread; during a call, this triggers one more call."""
         self._wake.set()
 
     def stop(self, timeout_s: float) -> None:
-        """End the thread after what it does now, and wait for that so many seconds at most."""
+        """End the thread after the current call, and wait for that up to a timeout."""
         self._stopping.set()
         self._wake.set()
-        if self._thread.ident is not None:  # else it was never started
+        if self._thread.ident is not None:  # if it was started
             self._thread.join(timeout=timeout_s)
 
     def _run(self) -> None:
         while True:
-            # In this order: who stops it sets both, so none of the two is missed.
+            # In this order: stop() sets both, so neither is missed.
             self._wake.clear()
             if self._stopping.is_set():
                 break
@@ -91,13 +90,13 @@ class TickingThread:
 
 
 class TickingHook(ABC, Generic[_View]):
-    """A hook with a thread that follows something; see :class:`~jvm_bridge.role_host.RoleHook`.
+    """A hook with a thread that calls :meth:`tick`; see :class:`~jvm_bridge.role_host.RoleHook`.
 
     Args:
-        name: Under which what it raises is counted.
-        pause_s: How long it waits between two ticks, where nothing wakes it.
-        thread_name: Of its thread; its own name by default.
-        wait: How it waits.
+        name: Name of the hook, under which its exceptions are counted.
+        pause_s: Time between two ticks unless it is woken.
+        thread_name: Name of its thread; default: that of the hook.
+        wait: Function that waits.
     """
 
     def __init__(
@@ -119,14 +118,14 @@ class TickingHook(ABC, Generic[_View]):
 
     @property
     def role(self) -> _View:
-        """The role that it is in."""
+        """The role that it runs in."""
         if self._role is None:
-            raise RuntimeError("before_start() comes first")
+            raise RuntimeError("before_start() was not called")
         return self._role
 
     @property
     def has_begun(self) -> bool:
-        """Whether it is prepared: Pinot may call one that could not be."""
+        """Whether it was prepared; Pinot may call a hook that was not."""
         return self._role is not None
 
     def before_start(self, role: _View) -> None:
@@ -137,26 +136,26 @@ class TickingHook(ABC, Generic[_View]):
         self._thread.start()
 
     def started(self, role: _View) -> None:
-        """Nothing: the thread runs since before the start."""
+        """Do nothing: the thread is already running."""
 
     def stopping(self, role: _View) -> None:
         """End the thread."""
         self._thread.stop(_JOIN_TICKS * self._pause_s)
 
     def wake(self) -> None:
-        """Have a tick soon; from any thread."""
+        """Trigger a tick soon, from any thread."""
         self._thread.wake()
 
     @abstractmethod
     def prepare(self, role: _View) -> None:
-        """Do what must be done before the role starts; in the main thread. What it raises is of the start."""
+        """Prepare the hook in the main thread, before the role starts; an exception is a failed start."""
 
     @abstractmethod
     def tick(self) -> None:
-        """Look what has changed; in the hook's thread, guarded."""
+        """Handle changes; called in the hook's thread, which handles exceptions."""
 
     def ended(self) -> None:
-        """The thread is about to end; called in it."""
+        """Release resources; called in the thread when it is about to end."""
 
     def _round_ended(self, well: bool) -> None:
         if self._loop:

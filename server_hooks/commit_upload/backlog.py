@@ -1,9 +1,9 @@
-"""The tars whose commits went on without the store: what each is at, how much they are, and what is too much.
+"""The backlog: tars whose commits finished without the store, their states, and the limits on them.
 
-A bound costs no row. A committed segment is served by this server and its peers, whether it has a tar here
-or not; what is given up is only the fastest way to its copy in the store. So the server goes on to consume
-and to serve, says so once, and leaves the oldest tars to the repair, which makes new ones of what servers
-have. Nothing but memory is touched in here.
+A limit never costs rows. This server and its peers serve a committed segment whether its tar is here or not;
+giving up a tar only loses the fastest way to get a copy into the store. So the server keeps consuming and
+serving, logs the overflow once, and leaves the oldest tars to `pinotctl deepstore repair`, which builds new
+ones from the segments on the servers. This module only changes memory.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class KeptTar:
-    """A segment's tar that is kept until it is uploaded.
+    """A segment's tar, kept until it is uploaded.
 
     Attributes:
-        file: Where it is kept.
+        file: Its path.
         raw_table: Table name without type.
-        segment: Its name.
-        uri: Where in the store it goes first: a name that no other upload has.
-        size_bytes: Of the tar.
-        modified_ns: When it was built, epoch nanoseconds.
+        segment: Name of the segment.
+        uri: Where in the store it is uploaded first: a name that no other upload uses.
+        size_bytes: Its size.
+        modified_ns: When it was built, nanoseconds since the epoch.
     """
 
     file: Path
@@ -51,12 +51,12 @@ class KeptTar:
 
     @property
     def content(self) -> tuple[str, str, int, int]:
-        """Equal for two files of the same tar."""
+        """A key that is equal for two copies of the same tar."""
         return self.raw_table, self.segment, self.size_bytes, self.modified_ns
 
     @property
     def built_s(self) -> float:
-        """When it was built, seconds since the epoch."""
+        """When the tar was built, seconds since the epoch."""
         return self.modified_ns / 1e9
 
 
@@ -66,11 +66,11 @@ class BacklogEntry:
 
     Attributes:
         tar: The tar.
-        state: What it is at.
-        uri: Where it is in the store, or goes next.
-        crc: Check sum of the segment in it; None: not computed yet.
-        attempts: Attempts that led nowhere, since it was built or uploaded.
-        due_s: When the next one is due, by the clock's monotonic time.
+        state: Its state.
+        uri: Where it is in the store, or where it is uploaded next.
+        crc: Checksum of the segment in it; None if not computed yet.
+        attempts: Failed attempts since it was built or uploaded.
+        due_s: When the next attempt is due, in the clock's monotonic time.
     """
 
     tar: KeptTar
@@ -83,14 +83,14 @@ class BacklogEntry:
 
 @dataclass(frozen=True)
 class BacklogLimits:
-    """How much may wait, and how long.
+    """How much may wait, and for how long.
 
     Attributes:
-        max_bytes: Of all tars together.
-        max_age_s: Since a tar was built.
-        min_free_bytes: Left free on the disk that they are on.
-        retry_s: From a first attempt that failed to the next; doubled each time.
-        max_retry_s: The most that it becomes.
+        max_bytes: Maximum size of all tars together.
+        max_age_s: Maximum time since a tar was built.
+        min_free_bytes: Minimum free space on the tars' disk.
+        retry_s: Delay after the first failed attempt; doubled after each further one.
+        max_retry_s: Maximum delay.
     """
 
     max_bytes: int = 10 << 30
@@ -101,12 +101,12 @@ class BacklogLimits:
 
 
 class Backlog:
-    """Threads share it.
+    """The tars that wait for the store; thread-safe.
 
     Args:
-        clock: Time.
+        clock: The clock.
         limits: How much may wait.
-        free_bytes: What is free on the disk of the tars.
+        free_bytes: Returns the free space on the tars' disk.
     """
 
     def __init__(self, clock: Clock, limits: BacklogLimits, free_bytes: Callable[[], int]) -> None:
@@ -120,39 +120,39 @@ class Backlog:
 
     @property
     def bytes(self) -> int:
-        """Size of all tars that wait."""
+        """Total size of the tars that wait."""
         with self._lock:
             return self._bytes()
 
     @property
     def segments(self) -> int:
-        """How many tars wait."""
+        """Number of tars that wait."""
         with self._lock:
             return len(self._entries)
 
     @property
     def max_bytes(self) -> int:
-        """How many bytes may wait."""
+        """Maximum number of bytes that may wait."""
         return self._limits.max_bytes
 
     @property
     def oldest_built_s(self) -> float | None:
-        """When the oldest tar was built, seconds since the epoch; None where none waits."""
+        """When the oldest tar was built, seconds since the epoch; None if none waits."""
         with self._lock:
             return min((entry.tar.built_s for entry in self._entries.values()), default=None)
 
     @property
     def level(self) -> BacklogLevel:
-        """What it is at as a whole."""
+        """The level of the backlog as a whole."""
         with self._lock:
             return self._level
 
     def add(self, tar: KeptTar, state: UploadState) -> bool:
-        """Take a tar in; False: one with the same content is there already.
+        """Add a tar; returns False if one with the same content is already in the backlog.
 
         Args:
             tar: The tar.
-            state: ``WAITING``, ``UPLOADING`` where a thread is at it, or ``UPLOADED``.
+            state: ``WAITING``, ``UPLOADING`` if a thread is uploading it, or ``UPLOADED``.
         """
         with self._lock:
             if self._find(tar) is not None:
@@ -164,12 +164,12 @@ class Backlog:
         return True
 
     def find(self, tar: KeptTar) -> BacklogEntry | None:
-        """Return what has the content of a tar; None: nothing."""
+        """Return the entry with the same content as a tar, or None."""
         with self._lock:
             return self._find(tar)
 
     def due(self, state: UploadState) -> list[BacklogEntry]:
-        """Return what is at a state and due, the oldest first."""
+        """Return the entries in a state that are due, oldest first."""
         with self._lock:
             now_s = self._clock.monotonic()
             found = [each for each in self._entries.values() if each.state is state and each.due_s <= now_s]
@@ -178,39 +178,40 @@ class Backlog:
     def change(
         self, entry: BacklogEntry, state: UploadState, *, uri: str | None = None, crc: int | None = None
     ) -> BacklogEntry | None:
-        """Change what a tar is at, if it is what the caller has seen.
+        """Change the state of an entry, unless it has changed since the caller read it.
 
-        A final state takes it out. What is ``WAITING`` again is due after a pause that doubles each time.
+        A final state removes the entry. An entry that is ``WAITING`` again is due after a delay that doubles
+        each time.
 
         Args:
-            entry: As the caller has seen it.
-            state: The new one.
-            uri: Where it is in the store now; None: no change.
-            crc: Its check sum; None: no change.
+            entry: The entry as the caller read it.
+            state: The new state.
+            uri: Where the tar is in the store now; None leaves it unchanged.
+            crc: Checksum of the segment; None leaves it unchanged.
 
         Returns:
-            What is there now; None: it was another already.
+            The new entry; None if the entry had already changed.
 
         Raises:
             ValueError: There is no such transition.
         """
         if state not in UPLOAD_CHANGES[entry.state]:
-            raise ValueError(f"a tar that is {entry.state} cannot become {state}")
+            raise ValueError(f"a tar cannot change from {entry.state} to {state}")
         is_again = state is UploadState.WAITING
         attempts = 0 if state is UploadState.UPLOADED else entry.attempts + is_again
         return self._put(entry, state, uri, crc, attempts=attempts, paused=is_again)
 
-    def again(
+    def retry_later(
         self, entry: BacklogEntry, *, uri: str | None = None, crc: int | None = None
     ) -> BacklogEntry | None:
-        """Leave a tar at its state, and try again later; arguments and answer as of :meth:`change`."""
+        """Keep the state of an entry and retry it later; arguments and result as for :meth:`change`."""
         return self._put(entry, entry.state, uri, crc, attempts=entry.attempts + 1, paused=True)
 
-    def over_bounds(self) -> list[BacklogEntry]:
-        """Give up the oldest until the bounds hold; what a thread uploads stays.
+    def give_up_excess(self) -> list[BacklogEntry]:
+        """Give up the oldest tars until the limits hold; those that a thread is uploading stay.
 
         Returns:
-            What is given up, as it was.
+            The entries that were given up, unchanged.
         """
         given_up = []
         free_bytes = self._free_bytes()
@@ -273,9 +274,10 @@ class Backlog:
         if self._level is not BacklogLevel.OVERFLOWING:
             self._change_level(BacklogLevel.OVERFLOWING)
             logger.error(
-                "the store has been away for so long that tars are left to the repair: more than %s bytes "
-                "wait, or for more than %.0f s, or less than %s bytes of the disk are free. No row is lost, "
-                "servers have the segments; run `pinotctl deepstore repair` when the store is back",
+                "the segment store has been unavailable for so long that the backlog of uploads has reached "
+                "a limit (%s bytes, %.0f s, or less than %s bytes free on the disk): the oldest tars are "
+                "discarded. No rows are lost, the servers still have the segments. When the store is back, "
+                "run `pinotctl deepstore repair`",
                 f"{self._limits.max_bytes:,}",
                 self._limits.max_age_s,
                 f"{self._limits.min_free_bytes:,}",
@@ -285,14 +287,16 @@ class Backlog:
     def _settle_level(self) -> None:
         if self._entries and self._level is BacklogLevel.EMPTY:
             self._change_level(BacklogLevel.BEHIND)
-            logger.warning("commits went on without the store: their tars are kept, and uploaded later")
+            logger.warning(
+                "commits continue without the segment store: their tars are kept and uploaded later"
+            )
         elif not self._entries and self._level is not BacklogLevel.EMPTY:
             self._change_level(BacklogLevel.EMPTY)
             left = counted_text(self._given_up, "segment")
-            logger.info("no tar waits for the store any more; %s were left to the repair", left)
+            logger.info("the backlog of uploads is empty; %s left to `pinotctl deepstore repair`", left)
             self._given_up = 0
 
     def _change_level(self, level: BacklogLevel) -> None:
         if level not in LEVEL_CHANGES[self._level]:
-            raise ValueError(f"a backlog that is {self._level} cannot become {level}")
+            raise ValueError(f"the backlog cannot change from {self._level} to {level}")
         self._level = level

@@ -1,9 +1,9 @@
-"""Pinot 1.5's file system of the segments' store: its own plug-in point; Java: ``v1_5.upload``.
+"""Intercepts uploads through Pinot 1.5's own plug-in point for file systems; Java: ``v1_5.upload``.
 
-A commit copies its tar to ``<store>/<table>/<segment>.tmp.<uuid>``, with pauseless tables too. Ours stands
-before the file system that is configured for the store's scheme, and hands such a copy to Python; an
-``IOException`` lets the commit go on. What the controller asks for later, and all else, goes straight to the
-configured one.
+A commit copies its tar to ``<store>/<table>/<segment>.tmp.<uuid>``, also for pauseless tables. Our file
+system wraps the one that is configured for the store's scheme, and passes such a copy to Python. It throws an
+``IOException`` to let the commit continue without the upload. All other calls, among them uploads that the
+controller requests later, go straight to the configured file system.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _UPLOADS = f"{_PACKAGE}.CommitUploads"
 _BASE = "org.apache.pinot.spi.filesystem.NoClosePinotFS"
 _CLASS_KEY = "pinot.server.storage.factory.class"
 _BUILT_IN = {"file": "org.apache.pinot.spi.filesystem.LocalPinotFS"}
-"""What Pinot has without a configuration, by scheme."""
+"""File systems that need no configuration, by scheme."""
 
 
 def have_plug_in_point() -> bool:
-    """Whether this Pinot has the file system that ours extends; loads none."""
+    """Return whether this Pinot has the class that our file system extends, without loading it."""
     return has_class(_BASE)
 
 
 def install(configuration: Any, store_uri: str, upload: Upload) -> None:
-    """Put ours before the store's file system, and hand it the uploads of commits; before the server starts.
+    """Wrap the store's file system, and pass the uploads of commits to a function; call it before the start.
 
     Args:
-        configuration: The server's ``PinotConfiguration``, where ours is named.
+        configuration: The server's ``PinotConfiguration``; our class is set in it.
         store_uri: Where commits upload to.
         upload: Called in a thread of Pinot's uploader; must not raise.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise.
+        UnsupportedError: The hook does not support this version of Pinot.
         ConfigError: The server has no file system for the store.
         SetupError: This Java has no compiler.
     """
@@ -54,14 +54,14 @@ def install(configuration: Any, store_uri: str, upload: Upload) -> None:
     named = configuration.getProperty(key, _BUILT_IN.get(scheme, "")) if scheme else ""
     if not named:
         raise ConfigError(
-            f"the server has no file system for its segment store, {mask_text(store_uri)}",
+            f"the server has no file system for its segment store {mask_text(store_uri)}",
             where=key if scheme else "pinot.server.instance.segment.store.uri",
-            expected="the class of one, e.g. org.apache.pinot.plugin.filesystem.S3PinotFS for s3",
-            remedy="name it, or take the store out of the configuration",
+            expected="the class of a file system, e.g. org.apache.pinot.plugin.filesystem.S3PinotFS for s3",
+            remedy="set this property, or remove the segment store from the configuration",
         )
     load_classes(
         _PACKAGE,
-        otherwise="this version of Pinot uploads what it commits otherwise",
+        otherwise="the hook commit-upload does not support the way this version of Pinot uploads segments",
         expected="Pinot 0.11, or 1.3 to 1.5",
         remedy="run the server without the hook commit-upload",
     )
@@ -77,5 +77,5 @@ class _Uploads:
 
     @overrides
     def upload(self, tar: Any, table: Any, segment: Any, target: Any) -> bool:
-        """Upload; called by ``StoreFileSystem.java`` in a thread of Pinot's uploader."""
+        """Upload a tar; called by ``StoreFileSystem.java`` in a thread of Pinot's uploader."""
         return self._upload(Path(str(tar)), str(table), str(segment), str(target))

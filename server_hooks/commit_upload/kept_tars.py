@@ -1,8 +1,8 @@
-"""The tars that are kept on this server's disk until the store has them; they outlive the process.
+"""Tars kept on this server's disk until the store has them; they outlive the process.
 
-One is ``<folder>/<table>/<segment>.<uuid>.tar.gz``, names percent-encoded: a hard link to what the commit
-has built, with its time. Nothing else is written down: what the tar holds is judged by its content, and
-whether it is needed by the segment's record.
+Each is ``<folder>/<table>/<segment>.<uuid>.tar.gz``, with percent-encoded names: a hard link to the tar that
+the commit built, with its modification time. Nothing else is stored: the content of the tar identifies it,
+and the segment's record shows whether it is needed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SUFFIX = ".tar.gz"
 
 
 class KeptTars:
-    """A folder of tars; threads share it.
+    """A folder of tars; thread-safe.
 
     Args:
-        folder: Of this server alone, on the disk of its segments.
-        store_uri: Where the tables' folders in the store are.
+        folder: The folder, used by this server alone, on the disk of its segments.
+        store_uri: Where the tables' folders are in the store.
     """
 
     def __init__(self, folder: Path, store_uri: str) -> None:
@@ -40,7 +40,7 @@ class KeptTars:
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, file: Path, raw_table: str, segment: str, uri: str) -> KeptTar:
-        """Keep a tar that may be deleted soon: as a hard link where the disk is the same, else as a copy."""
+        """Keep a tar that may be deleted soon, as a hard link or, from another disk, as a copy."""
         kept = self._folder / _quoted(raw_table) / f"{_quoted(segment)}.{uuid.uuid4()}{_SUFFIX}"
         kept.parent.mkdir(exist_ok=True)
         try:
@@ -50,8 +50,8 @@ class KeptTars:
         stat = kept.stat()
         return KeptTar(kept, raw_table, segment, uri, stat.st_size, stat.st_mtime_ns)
 
-    def left(self) -> list[KeptTar]:
-        """Return what an earlier process has left; what is no whole tar of ours is deleted."""
+    def leftovers(self) -> list[KeptTar]:
+        """Return the tars that an earlier process left, and delete all other files in the folder."""
         found = []
         for path in sorted(self._folder.glob("*")):
             if not path.is_dir():
@@ -59,36 +59,36 @@ class KeptTars:
                 continue
             raw_table = unquote(path.name)
             for file in sorted(path.iterdir()):
-                segment, _, lot = file.name.removesuffix(_SUFFIX).rpartition(".")
-                if not (segment and file.name.endswith(_SUFFIX) and _is_uuid(lot) and file.is_file()):
-                    logger.warning("%s is no tar that waits for the store: it is deleted", file)
+                segment, _, suffix = file.name.removesuffix(_SUFFIX).rpartition(".")
+                if not (segment and file.name.endswith(_SUFFIX) and _is_uuid(suffix) and file.is_file()):
+                    logger.warning("deleting %s: it is not a tar that waits for the store", file)
                     shutil.rmtree(file) if file.is_dir() else file.unlink()
                     continue
                 segment = unquote(segment)
-                uri = f"{self._store_uri}/{raw_table}/{quote_plus(segment)}.tmp.{lot}"
+                uri = f"{self._store_uri}/{raw_table}/{quote_plus(segment)}.tmp.{suffix}"
                 stat = file.stat()
                 found.append(KeptTar(file, raw_table, segment, uri, stat.st_size, stat.st_mtime_ns))
         return found
 
     def check(self, tar: KeptTar) -> None:
-        """Refuse a tar that is not what it was when it was kept.
+        """Reject a tar that has changed since it was kept.
 
-        A server that was killed in a commit builds the segment anew, and writes into the file that it finds:
-        where that is linked, into the kept one.
+        A server that was killed during a commit builds the segment again and writes into the file that it
+        finds. If that file is a hard link, it writes into the kept tar.
 
         Raises:
-            DataError: It is gone, or was written to.
+            DataError: The tar is missing, or was modified.
         """
         try:
             stat = tar.file.stat()
         except FileNotFoundError:
-            raise DataError(f"{tar.file} is gone") from None
+            raise DataError(f"{tar.file} does not exist any more") from None
         if (stat.st_size, stat.st_mtime_ns) != (tar.size_bytes, tar.modified_ns):
-            raise DataError(f"{tar.file} was written to since it was kept")
+            raise DataError(f"{tar.file} was modified after it was kept")
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Give a file's path for the time of the block; what a kill leaves of it is no tar."""
+        """Provide the path of a temporary file; its name shows that it is not a tar, should it be left."""
         path = self._folder / f"{uuid.uuid4()}.part"
         try:
             yield path
@@ -100,7 +100,7 @@ class KeptTars:
         tar.file.unlink(missing_ok=True)
 
     def free_bytes(self) -> int:
-        """What is free on the disk."""
+        """Return the free space on the disk."""
         return shutil.disk_usage(self._folder).free
 
 
@@ -114,7 +114,7 @@ def _copy(file: Path, kept: Path) -> None:
 
 
 def _quoted(name: str) -> str:
-    # A dot alone would name a folder.
+    # A name of dots would mean a folder.
     return quote(name, safe="").replace(".", "%2E")
 
 

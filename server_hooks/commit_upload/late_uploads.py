@@ -1,4 +1,4 @@
-"""Brings the tars of the backlog to the store, and their urls into the segments' records."""
+"""Uploads the tars in the backlog to the store, and registers their URLs in the segments' records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from controller_client.zookeeper import PropertyStore
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
-from server_hooks.commit_upload.registering import LateUpload, Registered, bring_home, is_needed, register
+from server_hooks.commit_upload.registering import (
+    LateUpload,
+    Registered,
+    is_needed,
+    move_to_final_uri,
+    register,
+)
 from server_hooks.commit_upload.store import Store
 from server_hooks.commit_upload.upload_state import UploadState
 
@@ -23,7 +29,7 @@ __all__ = ["LateUploads"]
 
 logger = logging.getLogger(__name__)
 
-# A server of this cluster has built it.
+# A server of this cluster built the tar, so its size is not limited.
 _ANY_SIZE = TarLimits(1 << 50, 1 << 50)
 _FINAL = {
     Registered.DONE: UploadState.REGISTERED,
@@ -34,18 +40,18 @@ _FINAL = {
 
 
 class LateUploads:
-    """Works on the backlog; whatever may hang is done by threads of the pool.
+    """Works on the backlog; threads of the pool do everything that may hang.
 
     Args:
-        backlog: The tars.
-        kept: Where they are.
-        store: Gets them.
+        backlog: The backlog.
+        kept: The tars on the disk.
+        store: The store to upload to.
         records: The cluster's property store.
-        counts: Counts what becomes of them.
-        home_uri: Where Pinot keeps the tables' segments: the controller's data directory.
-        pool: Runs what may hang.
-        threads: Tars at a time; one, after an attempt that failed, until one ends well.
-        wake: Called when there is more to do; in any thread.
+        counts: Counts the outcomes.
+        final_base_uri: Where Pinot keeps the tables' segments: the controller's data directory.
+        pool: Runs everything that may hang.
+        threads: Number of tars at a time; after a failed attempt, one at a time until an attempt succeeds.
+        wake: Called in any thread when there is more to do.
     """
 
     def __init__(
@@ -56,7 +62,7 @@ class LateUploads:
         records: PropertyStore,
         counts: OutcomeCounts,
         *,
-        home_uri: str,
+        final_base_uri: str,
         pool: Executor,
         threads: int = 2,
         wake: Callable[[], None] = lambda: None,
@@ -66,7 +72,7 @@ class LateUploads:
         self._store = store
         self._records = records
         self._counts = counts
-        self._home_uri = home_uri.rstrip("/")
+        self._final_base_uri = final_base_uri.rstrip("/")
         self._pool = pool
         self._threads = threads
         self._wake = wake
@@ -74,18 +80,18 @@ class LateUploads:
         self._store_answers = True
 
     def resume(self) -> None:
-        """Take in what an earlier process has left; before the first step."""
-        for tar in self._kept.left():
+        """Add the tars that an earlier process left; call it before the first step."""
+        for tar in self._kept.leftovers():
             if not self._backlog.add(tar, UploadState.WAITING):
                 self._kept.discard(tar)
 
     def step(self) -> None:
-        """Give up what is too much, and begin what is due; called in one thread, again and again."""
-        for entry in self._backlog.over_bounds():
+        """Give up the tars that exceed the limits, and start due work; called repeatedly in one thread."""
+        for entry in self._backlog.give_up_excess():
             self._counts.add(Outcome.GIVEN_UP)
             is_in_store = entry.state is UploadState.UPLOADED and self._is_temporary(entry)
             self._discard(entry, in_store=is_in_store)
-        # What is in the store comes first: it needs little, and makes room.
+        # Tars that are already in the store come first: they need little work, and make room.
         for state, work in ((UploadState.UPLOADED, self._settle), (UploadState.WAITING, self._upload)):
             for entry in self._backlog.due(state):
                 if len(self._running) >= (self._threads if self._store_answers else 1):
@@ -95,11 +101,11 @@ class LateUploads:
                     self._pool.submit(self._run, work, entry)
 
     def _run(self, work: Callable[[BacklogEntry], None], entry: BacklogEntry) -> None:
-        """Work on one tar; in a thread of the pool, whose callers look at no error."""
+        """Work on one tar in a thread of the pool; nobody handles an exception of that thread."""
         try:
             work(entry)
         except Exception:
-            logger.exception("%s: its late upload is tried again", entry.tar.segment)
+            logger.exception("%s: late upload failed, retrying later", entry.tar.segment)
         finally:
             self._running.discard(entry.tar.file)
             self._wake()
@@ -120,15 +126,19 @@ class LateUploads:
             is_put = True
             self._kept.check(entry.tar)
         except DataError as error:
-            logger.warning("%s: its tar is of no use, left to the repair: %s", entry.tar.segment, error)
+            logger.warning(
+                "%s: unusable tar, left to `pinotctl deepstore repair`: %s", entry.tar.segment, error
+            )
             self._finish(entry, UploadState.GIVEN_UP, in_store=is_put)
         except PinotPluginError as error:
-            logger.warning("%s: its record cannot be read now: %s", entry.tar.segment, error)
+            logger.warning(
+                "%s: cannot read the segment's record, retrying later: %s", entry.tar.segment, error
+            )
             self._backlog.change(entry, UploadState.WAITING, crc=crc)
-        except Exception as error:  # noqa: BLE001  # whatever the file system raises
+        except Exception as error:  # noqa: BLE001  # the file system may raise anything
             self._store_answers = False
             self._counts.add(Outcome.FAILED)
-            logger.info("%s: the store has not taken it, tried again later: %s", entry.tar.segment, error)
+            logger.info("%s: upload failed, retrying later: %s", entry.tar.segment, error)
             self._backlog.change(entry, UploadState.WAITING, crc=crc)
         else:
             self._store_answers = True
@@ -136,33 +146,35 @@ class LateUploads:
             self._backlog.change(entry, UploadState.UPLOADED, crc=crc)
 
     def _settle(self, entry: BacklogEntry) -> None:
-        """Move an upload home, and register it; or delete it, where the segment needs it no more."""
+        """Move an upload to its final URI and register it, or delete it if the segment no longer needs it."""
         try:
             late = self._late(entry)
-            late, outcome = bring_home(self._records, self._store, late, self._content_of)
+            late, outcome = move_to_final_uri(self._records, self._store, late, self._content_of)
             if late.uri != entry.uri:
-                moved = self._backlog.again(entry, uri=late.uri, crc=late.crc)
+                moved = self._backlog.retry_later(entry, uri=late.uri, crc=late.crc)
                 if moved is None:
                     return
                 entry = moved
             if outcome is Registered.DONE:
                 outcome = register(self._records, late)
         except DataError as error:
-            logger.warning("%s: its tar is of no use, left to the repair: %s", entry.tar.segment, error)
+            logger.warning(
+                "%s: unusable tar, left to `pinotctl deepstore repair`: %s", entry.tar.segment, error
+            )
             self._finish(entry, UploadState.GIVEN_UP, in_store=self._is_temporary(entry))
         except OSError as error:
-            # The store is away again; or the object is gone, since the controller clears temporary names.
-            logger.info("%s: it cannot be moved, and is uploaded again: %s", entry.tar.segment, error)
+            # The store is unavailable again, or the controller has deleted the temporary object.
+            logger.info("%s: cannot move the upload, uploading it again: %s", entry.tar.segment, error)
             self._backlog.change(entry, UploadState.WAITING)
-        except Exception as error:  # noqa: BLE001  # ZooKeeper is away, or what the file system raises
-            logger.warning("%s: its url cannot be registered now: %s", entry.tar.segment, error)
-            self._backlog.again(entry)
+        except Exception as error:  # noqa: BLE001  # ZooKeeper or the file system may raise anything
+            logger.warning("%s: cannot register its URL, retrying later: %s", entry.tar.segment, error)
+            self._backlog.retry_later(entry)
         else:
             if outcome is Registered.NOT_YET:
-                self._backlog.again(entry, crc=late.crc)
+                self._backlog.retry_later(entry, crc=late.crc)
                 return
-            logger.info("%s, uploaded late: %s", entry.tar.segment, outcome)
-            # What lies in the segment's place is nobody's leftover, unless the segment is gone.
+            logger.info("%s: uploaded after its commit: %s", entry.tar.segment, outcome)
+            # An object at the final URI is not a leftover, unless the segment no longer exists.
             is_left_over = outcome is Registered.GONE or self._is_temporary(entry)
             self._finish(entry, _FINAL[outcome], in_store=is_left_over)
 
@@ -174,7 +186,7 @@ class LateUploads:
         self._discard(entry, in_store=in_store)
 
     def _discard(self, entry: BacklogEntry, *, in_store: bool) -> None:
-        """Delete a tar that waits no more, and what it has left in the store under a temporary name."""
+        """Delete a tar that no longer waits, and its temporary object in the store."""
         self._kept.discard(entry.tar)
         if in_store:
             self._pool.submit(self._delete, entry.uri)
@@ -182,9 +194,9 @@ class LateUploads:
     def _delete(self, uri: str) -> None:
         try:
             self._store.delete(uri)
-        except Exception as error:  # noqa: BLE001  # whatever the file system raises
+        except Exception as error:  # noqa: BLE001  # the file system may raise anything
             logger.warning(
-                "%s cannot be deleted: `pinotctl deepstore sweep` does it: %s", mask_text(uri), error
+                "cannot delete %s, run `pinotctl deepstore sweep` to delete it: %s", mask_text(uri), error
             )
 
     def _late(self, entry: BacklogEntry) -> LateUpload:
@@ -192,7 +204,7 @@ class LateUploads:
         if entry.crc is None or entry.state is not UploadState.UPLOADED:
             self._kept.check(tar)
         crc = content_crc(tar.file, _ANY_SIZE) if entry.crc is None else entry.crc
-        return LateUpload(tar.raw_table, tar.segment, entry.uri, self._home(entry), tar.size_bytes, crc)
+        return LateUpload(tar.raw_table, tar.segment, entry.uri, self._final_uri(entry), tar.size_bytes, crc)
 
     def _content_of(self, uri: str) -> int | None:
         with self._kept.scratch() as file:
@@ -203,7 +215,7 @@ class LateUploads:
                 return None
 
     def _is_temporary(self, entry: BacklogEntry) -> bool:
-        return entry.uri != self._home(entry)
+        return entry.uri != self._final_uri(entry)
 
-    def _home(self, entry: BacklogEntry) -> str:
-        return f"{self._home_uri}/{entry.tar.raw_table}/{quote_plus(entry.tar.segment)}"
+    def _final_uri(self, entry: BacklogEntry) -> str:
+        return f"{self._final_base_uri}/{entry.tar.raw_table}/{quote_plus(entry.tar.segment)}"

@@ -1,4 +1,4 @@
-"""The uploads of commits, as metrics of their server's process."""
+"""The metrics of the uploads of commits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["publish_uploads"]
 
 
 def publish_uploads(monitoring: Monitoring, counts: OutcomeCounts, backlog: Backlog) -> None:
-    """Have a server's uploads and its backlog among its process' metrics; they are read when asked for."""
+    """Add a server's uploads and backlog to the metrics of its process; each scrape reads the values."""
 
     def oldest() -> dict[tuple[str, ...], float]:
         built_s = backlog.oldest_built_s

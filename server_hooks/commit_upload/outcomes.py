@@ -1,4 +1,4 @@
-"""What becomes of the uploads of commits, counted."""
+"""Counts the outcomes of the uploads of commits."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ __all__ = ["Outcome", "OutcomeCounts"]
 
 
 class Outcome(StrEnum):
-    """What became of an upload; each is a value of a metric's label."""
+    """The outcome of an upload; each is a value of a metric's label."""
 
     OK = "ok"
-    """It ended within the wait."""
+    """It finished while the commit waited."""
     FAILED = "failed"
-    """The store refused it, or broke off; each attempt counts."""
+    """The store rejected it, or the connection broke; each attempt counts."""
     TIMED_OUT = "timed_out"
-    """The commit went on without it; it may still end."""
+    """The commit continued without it; it may still finish."""
     LATE = "late"
-    """It ended after the wait."""
+    """It finished after the commit continued."""
     GIVEN_UP = "given_up"
-    """Its tar is kept no longer: the repair makes the segment's copy."""
+    """Its tar was discarded; `pinotctl deepstore repair` makes the copy of the segment."""
 
 
 class OutcomeCounts:
-    """Threads share it."""
+    """Counters by outcome; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Counter[Outcome] = Counter()
 
     def add(self, outcome: Outcome) -> None:
-        """Count one more."""
+        """Count one upload."""
         with self._lock:
             self._counts[outcome] += 1
 
     def get(self, outcome: Outcome) -> int:
-        """How often that was the outcome."""
+        """Return the number of uploads with an outcome."""
         with self._lock:
             return self._counts[outcome]

@@ -1,4 +1,4 @@
-"""The deep store by Pinot's own file systems, as the server is configured for it."""
+"""The deep store through Pinot's own file systems, as configured for the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PinotStore"]
 
 
 class PinotStore:
-    """See :class:`~server_hooks.commit_upload.store.Store`; to be used once the server has started."""
+    """See :class:`~server_hooks.commit_upload.store.Store`; usable once the server has started."""
 
     def put(self, file: Path, uri: str) -> None:
         """Copy a file to the store."""
@@ -31,10 +31,10 @@ class PinotStore:
         """Copy an object within the store."""
         with _pinot_errors():
             if not _file_system(target).copy(_uri(source), _uri(target)):
-                raise OSError(f"{mask_text(source)} cannot be copied to {mask_text(target)}")
+                raise OSError(f"cannot copy {mask_text(source)} to {mask_text(target)}")
 
     def move(self, source: str, target: str) -> bool:
-        """Move an object within the store; False where there is an object already."""
+        """Move an object within the store; returns False if the target exists."""
         with _pinot_errors():
             return bool(_file_system(target).move(_uri(source), _uri(target), False))
 

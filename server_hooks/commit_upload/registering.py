@@ -1,4 +1,4 @@
-"""A late upload is moved to its place, and its url put into the segment's record."""
+"""Moves a late upload to its final URI, and registers its URL in the segment's record."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from controller_client.deepstore.segment_record import SegmentRecord
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
 from server_hooks.commit_upload.store import Store
 
-__all__ = ["LateUpload", "Registered", "bring_home", "is_needed", "register"]
+__all__ = ["LateUpload", "Registered", "is_needed", "move_to_final_uri", "register"]
 
 
 @dataclass(frozen=True)
 class LateUpload:
-    """An upload that ended after its commit went on.
+    """An upload that finished after its commit continued.
 
     Attributes:
         raw_table: Table name without type.
-        segment: Its name.
-        uri: Where it is.
-        home: Where it belongs: what Pinot deletes with the segment.
+        segment: Name of the segment.
+        uri: Where the tar is.
+        final_uri: The final URI: the object that Pinot deletes with the segment.
         size_bytes: Size of the tar.
-        crc: Check sum of the segment in the tar.
+        crc: Checksum of the segment in the tar.
     """
 
     raw_table: str
     segment: str
     uri: str
-    home: str
+    final_uri: str
     size_bytes: int
     crc: int
 
     @property
     def table(self) -> TableName:
-        """Name with type."""
+        """Table name with type."""
         return TableName.of(self.raw_table, TableType.REALTIME)
 
 
 class Registered(StrEnum):
-    """What became of a late upload."""
+    """The outcome of registering a late upload."""
 
-    DONE = "its url is registered"
-    OTHER = "the segment has another url, or another content was committed: this copy is not needed"
+    DONE = "its URL is registered"
+    OTHER = "this copy is not needed: the segment has another URL, or was committed with other content"
     GONE = "the segment does not exist any more"
     NOT_YET = "the segment is not committed yet"
-    TAKEN = "another object is in its place: left to the repair"
+    TAKEN = "another object is at its URI, left to `pinotctl deepstore repair`"
 
 
 def is_needed(records: PropertyStore, late: LateUpload) -> bool:
-    """Whether the segment still lacks this copy, or may come to; before it is uploaded.
+    """Return whether the segment needs this copy, or may need it later; checked before an upload.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
@@ -59,46 +59,45 @@ def is_needed(records: PropertyStore, late: LateUpload) -> bool:
     return _read(records, late) in (Registered.DONE, Registered.NOT_YET)
 
 
-def bring_home(
+def move_to_final_uri(
     records: PropertyStore, store: Store, late: LateUpload, content_of: Callable[[str], int | None]
 ) -> tuple[LateUpload, Registered]:
-    """Move a late upload to where Pinot keeps the segment's tar, if the segment is to have it.
+    """Move a late upload to where Pinot keeps the segment's tar, if the segment needs it.
 
-    The name that a commit uploads to is a temporary one: Pinot never deletes what has it together with the
-    segment, and may delete it while it is in use. An object that is in its place already is left alone. Where
-    it has the same content it is the upload: a server that was killed here had moved it, or a repair has
-    just written it.
+    A commit uploads to a temporary name: Pinot does not delete that object together with the segment, and may
+    delete it while it is in use. An object that is already at the final URI stays. If it has the same content
+    it counts as the upload: a server moved it before it was killed here, or a repair has just written it.
 
     Args:
         records: The cluster's property store.
-        store: Where it is.
+        store: The store.
         late: The upload.
-        content_of: Returns the check sum of the segment in an object; None: it is no segment's tar.
+        content_of: Returns the checksum of the segment in an object; None if that is not a segment's tar.
 
     Returns:
-        The upload as it is now, and what is to become of it; ``DONE``: its url may be registered.
+        The upload as it is now, and its outcome; with ``DONE`` its URL may be registered.
 
     Raises:
-        OSError: The store refuses.
+        OSError: The store rejected the request or failed.
         UnreachableError: ZooKeeper does not answer.
     """
     outcome = _read(records, late)
-    if outcome is not Registered.DONE or late.uri == late.home:
+    if outcome is not Registered.DONE or late.uri == late.final_uri:
         return late, outcome
-    if not store.move(late.uri, late.home):
-        if content_of(late.home) != late.crc:
+    if not store.move(late.uri, late.final_uri):
+        if content_of(late.final_uri) != late.crc:
             return late, Registered.TAKEN
         store.delete(late.uri)
-    return replace(late, uri=late.home), outcome
+    return replace(late, uri=late.final_uri), outcome
 
 
 def register(records: PropertyStore, late: LateUpload) -> Registered:
-    """Put the url into the segment's record, if it is the committed one and has none; by compare-and-set.
+    """Set the URL in the segment's record by compare-and-set, if it has none and this content was committed.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
-        ConflictError: Others changed the record at each attempt.
-        OutcomeUnknownError: The reply was lost, and ZooKeeper is away; the same again settles it.
+        ConflictError: Others changed the record during each attempt.
+        OutcomeUnknownError: The reply was lost and ZooKeeper is unreachable; calling it again settles it.
     """
     outcome = Registered.GONE
 
@@ -111,7 +110,7 @@ def register(records: PropertyStore, late: LateUpload) -> Registered:
         outcome = _outcome(record, late)
         if outcome is not Registered.DONE or record.url == late.uri:
             return present
-        # A size that stands there is of the unpacked folder, since Pinot 1.3, and stays.
+        # Since Pinot 1.3 a size that is already there is that of the unpacked folder, and stays.
         return replace(record, size_is_of_tar=record.size_bytes is None).with_copy(late.uri, late.size_bytes)
 
     records.change(segment_path(late.table, late.segment), registered)

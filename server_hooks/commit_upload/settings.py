@@ -1,4 +1,4 @@
-"""Settings of the hook, in the server's configuration."""
+"""The hook's settings in the server's configuration."""
 
 from __future__ import annotations
 
@@ -27,43 +27,43 @@ _FOLDER = "pythonCommitUploads"
 
 @dataclass(frozen=True)
 class CommitUploadSettings:
-    """How a server uploads what it commits.
+    """How a server uploads the segments that it commits.
 
     Attributes:
         store_uri: Where commits upload to.
-        home_uri: Where Pinot keeps the tables' segments: the controller's data directory.
-        folder: Keeps tars that wait for the store.
-        wait_s: How long a commit waits for it.
-        limits: How much may wait, and how long.
+        final_base_uri: Where Pinot keeps the tables' segments: the controller's data directory.
+        folder: The folder of the tars that wait for the store.
+        wait_s: How long a commit waits for the store.
+        limits: How much may wait, and for how long.
     """
 
     store_uri: str
-    home_uri: str
+    final_base_uri: str
     folder: Path
     wait_s: float
     limits: BacklogLimits
 
     @classmethod
     def of(cls, configuration: Mapping[str, str]) -> CommitUploadSettings | None:
-        """Read them; None: the server has no store.
+        """Read the settings; returns None if the server has no segment store.
 
         Raises:
-            ConfigError: A number is none, or the two places are not in the same kind of store.
+            ConfigError: A value is not a number, or the two URIs have different schemes.
         """
         store_uri = configuration.get(STORE_KEY)
         if not store_uri:
             return None
-        home_uri = configuration.get(_HOME_KEY, store_uri)
-        if urlsplit(home_uri).scheme != urlsplit(store_uri).scheme:
+        final_base_uri = configuration.get(_HOME_KEY, store_uri)
+        if urlsplit(final_base_uri).scheme != urlsplit(store_uri).scheme:
             raise ConfigError(
-                f"{_HOME_KEY} is {mask_text(home_uri)}",
-                expected=f"the controller's controller.data.dir, in the same store as {mask_text(store_uri)}",
+                f"{_HOME_KEY} is {mask_text(final_base_uri)}",
+                expected=f"the value of controller.data.dir, in the same store as {mask_text(store_uri)}",
                 where=_HOME_KEY,
             )
         defaults = BacklogLimits()
         return cls(
             store_uri,
-            home_uri,
+            final_base_uri,
             Path(configuration[_DATA_KEY]) / _FOLDER,
             _number(configuration, _WAIT_KEY, 5_000, "milliseconds") / 1000,
             BacklogLimits(

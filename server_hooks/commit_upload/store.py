@@ -1,4 +1,4 @@
-"""What a deep store has to be able to do for the uploads of commits."""
+"""The operations of a deep store that the uploads of commits need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Store"]
 
 
 class Store(Protocol):
-    """A deep store; each method raises OSError where the store refuses, or breaks off."""
+    """A deep store; each method raises OSError if the store rejects the request or the connection breaks."""
 
     def put(self, file: Path, uri: str) -> None:
         """Copy a file to the store."""
@@ -24,7 +24,7 @@ class Store(Protocol):
         ...
 
     def move(self, source: str, target: str) -> bool:
-        """Move an object within the store; False where there is an object already."""
+        """Move an object within the store; returns False if the target exists."""
         ...
 
     def delete(self, uri: str) -> None:

@@ -1,4 +1,4 @@
-"""What a tar in the backlog is at, and what the backlog as a whole is at: one table of transitions each."""
+"""The states of a tar in the backlog and the levels of the backlog, each with its table of transitions."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ __all__ = ["FINAL", "LEVEL_CHANGES", "UPLOAD_CHANGES", "BacklogLevel", "UploadSt
 
 
 class UploadState(StrEnum):
-    """What a tar whose commit went on without the store is at."""
+    """The state of a tar whose commit continued without the store."""
 
     WAITING = "waiting"
-    """For its next upload."""
+    """It waits for its next upload."""
     UPLOADING = "uploading"
-    """A thread of ours is at it, and cannot be interrupted."""
+    """A thread of the hook is uploading it, and cannot be interrupted."""
     UPLOADED = "uploaded"
-    """In the store, under the temporary name of its commit; no record names it yet."""
+    """It is in the store under the temporary name from its commit; no record refers to it yet."""
     REGISTERED = "registered"
-    """In its place, with its url in the segment's record."""
+    """It is at its final URI, and its URL is in the segment's record."""
     NOT_NEEDED = "not_needed"
-    """The segment is gone, has a url already, or was committed with another content."""
+    """The segment no longer exists, already has a URL, or was committed with other content."""
     GIVEN_UP = "given_up"
-    """Left to the repair, which makes a tar of what the servers serve."""
+    """It was discarded; `pinotctl deepstore repair` builds a tar from the segment on a server."""
 
 
 UPLOAD_CHANGES: Mapping[UploadState, frozenset[UploadState]] = {
@@ -37,20 +37,20 @@ UPLOAD_CHANGES: Mapping[UploadState, frozenset[UploadState]] = {
     UploadState.NOT_NEEDED: frozenset(),
     UploadState.GIVEN_UP: frozenset(),
 }
-"""To which states each may change."""
+"""The states that each state may change to."""
 
 FINAL = frozenset(state for state, after in UPLOAD_CHANGES.items() if not after)
-"""A tar in one of them is in the backlog no more."""
+"""States of tars that have left the backlog."""
 
 
 class BacklogLevel(StrEnum):
-    """What the backlog is at; each change is logged once."""
+    """The level of the backlog; each change is logged once."""
 
     EMPTY = "empty"
     BEHIND = "behind"
     """Tars wait for the store."""
     OVERFLOWING = "overflowing"
-    """It has reached a bound since it was empty, so some are left to the repair."""
+    """It has reached a limit since it was last empty, so some tars are left to the repair."""
 
 
 LEVEL_CHANGES: Mapping[BacklogLevel, frozenset[BacklogLevel]] = {
@@ -58,4 +58,4 @@ LEVEL_CHANGES: Mapping[BacklogLevel, frozenset[BacklogLevel]] = {
     BacklogLevel.BEHIND: frozenset({BacklogLevel.EMPTY, BacklogLevel.OVERFLOWING}),
     BacklogLevel.OVERFLOWING: frozenset({BacklogLevel.EMPTY}),
 }
-"""To which levels each may change."""
+"""The levels that each level may change to."""

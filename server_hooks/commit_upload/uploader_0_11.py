@@ -1,7 +1,7 @@
-"""Pinot 0.11's ``PinotFSSegmentUploader``, whose work is handed to Python.
+"""Patches Pinot 0.11's ``PinotFSSegmentUploader`` to call Python.
 
-A commit makes an uploader of its own each time, so there is no object to replace. Its class is changed before
-it is loaded, by the Javassist that is among Pinot's jars: ``uploadSegment`` calls ``CommitUploader.java``.
+Each commit creates its own uploader, so there is no object to replace. The class is patched before it is
+loaded, with the Javassist in Pinot's jars: ``uploadSegment`` calls ``CommitUploader.java``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
+from jvm_bridge.patched_classes import PatchedClasses, patching
 from server_hooks.commit_upload.uploads import Upload
 
 __all__ = ["install"]
@@ -27,24 +27,24 @@ _UPLOADER = f"{_PACKAGE}.CommitUploader"
 
 
 def install(store_uri: str, upload: Upload) -> None:
-    """Have all uploads of commits done by a function; before Pinot loads its class.
+    """Pass all uploads of commits to a function; call it before Pinot loads the uploader's class.
 
     Args:
         store_uri: Where commits upload to.
-        upload: Called in the consumer thread of the segment; must not raise.
+        upload: Called in the segment's consumer thread; must not raise.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or the class is in use already.
+        UnsupportedError: This Pinot is built differently, or has already loaded the class.
         SetupError: This Java has no compiler.
     """
-    with changing(
-        "uploads of commits cannot be taken over in this version of Pinot",
+    with patching(
+        "the hook commit-upload cannot intercept uploads in this version of Pinot",
         remedy="run the server without the hook commit-upload",
     ):
         load_java(JavaSources.of("server_hooks", _PACKAGE))
         uploader = _Uploader(store_uri.rstrip("/"), upload)
         jpype.JClass(_UPLOADER).install(jpype.JObject(uploader, jpype.JClass(_INTERFACE)))
-        classes = ChangedClasses(_INTERFACE)
+        classes = PatchedClasses(_INTERFACE)
         changed = classes.get(_CLASS)
         changed.getDeclaredMethod("uploadSegment").setBody(f"{{ return {_UPLOADER}.upload($1, $2); }}")
         classes.load(changed)
@@ -58,7 +58,7 @@ class _Uploader:
 
     @overrides
     def uploadSegment(self, file: Any, name: Any) -> Any:  # noqa: N802  # Java's name
-        """Upload; called by the commit in the segment's consumer thread."""
+        """Upload a tar; called by the commit in the segment's consumer thread."""
         table, segment = str(name.getTableName()), str(name.getSegmentName())
         uri = f"{self._store_uri}/{table}/{segment}{uuid.uuid4()}"
         if not self._upload(Path(str(file.getAbsolutePath())), table, segment, uri):

@@ -1,4 +1,4 @@
-"""Uploads of committed segments: each is waited for a short time, and goes on after that."""
+"""Uploads of committed segments: a commit waits for a short time, and the upload continues after that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as WaitedLongEnough
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,28 +23,28 @@ __all__ = ["CommitUploads", "Upload"]
 logger = logging.getLogger(__name__)
 
 Upload = Callable[[Path, str, str, str], bool]
-"""Uploads a segment's tar; arguments and answer of :meth:`CommitUploads.upload`."""
+"""Uploads a segment's tar; arguments and result as for :meth:`CommitUploads.upload`."""
 
 
 @dataclass(frozen=True)
 class _Upload:
-    """One upload: of what, and its end."""
+    """One upload: the tar, and a future of its end."""
 
     tar: KeptTar
     done: Future[None]
 
 
 class CommitUploads:
-    """Uploads segments in threads of its own; its methods are called in threads of Pinot's.
+    """Uploads segments in its own threads; Pinot's threads call its methods.
 
     Args:
-        store: Gets the files; called in threads of this object.
+        store: The store; called in threads of this object.
         kept: Keeps the files until they are uploaded: Pinot deletes its own when the commit is over.
-        backlog: Gets what is not there in time.
+        backlog: Receives the tars that are not uploaded in time.
         counts: Counts the outcomes.
         wait_s: How long a commit waits.
-        threads: How many uploads run at once; the others wait, and their commits do not wait longer for that.
-        wake: Called when the backlog has changed; in any thread.
+        threads: How many uploads run at once. The others queue; their commits do not wait any longer.
+        wake: Called in any thread when the backlog has changed.
     """
 
     def __init__(
@@ -70,20 +70,20 @@ class CommitUploads:
         self._closed = False
 
     def upload(self, file: Path, raw_table: str, segment: str, uri: str) -> bool:
-        """Upload a built segment, and wait for it as long as a commit may.
+        """Upload a newly built segment, and wait for it as long as a commit may.
 
-        A commit that is retried with the same file uploads it no second time: the object is copied, if it is
-        still there.
+        A retried commit with the same file does not upload it again: the object is copied in the store if it
+        is still there.
 
         Args:
-            file: Its tar; may be deleted when this returns.
+            file: The segment's tar; may be deleted when this returns.
             raw_table: Table name without type.
-            segment: Its name.
-            uri: Where it is to be; no two commits name the same.
+            segment: Name of the segment.
+            uri: Where to upload it; no two commits use the same URI.
 
         Returns:
-            Whether it is there; else the commit goes on without it, the other replicas have the only copies,
-            and the backlog has the tar.
+            Whether the tar is in the store. If not, the commit continues without it: only the servers have
+            copies of the segment, and the backlog has the tar.
         """
         end_s = time.monotonic() + self._wait_s
         upload = self._begin(file, raw_table, segment, uri)
@@ -93,18 +93,21 @@ class CommitUploads:
                 with self._lock:
                     again = self._submit(self._again, upload, uri)
                 again.result(max(0.0, end_s - time.monotonic()))
-        except WaitedLongEnough:
+        except FutureTimeoutError:
             self._counts.add(Outcome.TIMED_OUT)
-            logger.warning("%s: the upload continues after the commit (%.1f s)", segment, self._wait_s)
+            logger.warning(
+                "%s: not uploaded within %.1f s, the commit continues and the upload finishes later",
+                *(segment, self._wait_s),
+            )
             self._leave(upload)
             return False
         except CancelledError:
-            logger.info("%s: the server stops; its next start uploads the tar", segment)
+            logger.info("%s: the server is stopping, its next start uploads the tar", segment)
             self._leave(upload)
             return False
-        except Exception as error:  # noqa: BLE001  # whatever the file system raises
+        except Exception as error:  # noqa: BLE001  # the file system may raise anything
             self._counts.add(Outcome.FAILED)
-            logger.warning("%s: the upload failed, the commit continues without it: %s", segment, error)
+            logger.warning("%s: upload failed, the commit continues without it: %s", segment, error)
             self._leave(upload)
             return False
         self._counts.add(Outcome.OK)
@@ -114,13 +117,13 @@ class CommitUploads:
         return True
 
     def close(self) -> None:
-        """Start no further upload; those under way end with the process, and the next one resumes them."""
+        """Start no further uploads; running ones end with the process, and the next process resumes them."""
         with self._lock:
             self._closed = True
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, work: Callable[..., None], *arguments: object) -> Future[None]:
-        """Have a thread do something; cancelled at once where the server stops. The lock is held."""
+        """Run something in a thread, or return a cancelled future if closed; call it with the lock."""
         if self._closed:
             ended: Future[None] = Future()
             ended.cancel()
@@ -128,17 +131,17 @@ class CommitUploads:
         return self._pool.submit(work, *arguments)
 
     def _begin(self, file: Path, raw_table: str, segment: str, uri: str) -> _Upload:
-        """The upload of this content: the one that runs or has ended well, else a new one."""
+        """Return the upload of this content if it is running or has succeeded, else start a new one."""
         stat = file.stat()
         with self._lock:
-            known = self._uploads.get(segment)
-            is_same = known is not None and known.tar.content[2:] == (stat.st_size, stat.st_mtime_ns)
-            if known is not None and is_same and not known.done.done():
-                return known
-            if known is not None and is_same and not _has_failed(known.done):
-                # Its file went with the commit before.
-                tar = self._kept.keep(file, raw_table, segment, known.tar.uri)
-                self._uploads[segment] = again = replace(known, tar=tar)
+            last = self._uploads.get(segment)
+            is_same = last is not None and last.tar.content[2:] == (stat.st_size, stat.st_mtime_ns)
+            if last is not None and is_same and not last.done.done():
+                return last
+            if last is not None and is_same and not _has_failed(last.done):
+                # The previous commit discarded its tar.
+                tar = self._kept.keep(file, raw_table, segment, last.tar.uri)
+                self._uploads[segment] = again = replace(last, tar=tar)
                 return again
             tar = self._kept.keep(file, raw_table, segment, uri)
             upload = _Upload(tar, self._submit(self._store.put, tar.file, uri))
@@ -150,19 +153,19 @@ class CommitUploads:
         try:
             self._store.copy(upload.tar.uri, uri)
         except OSError as error:
-            # The controller takes the object away before it has committed the segment.
+            # The controller moves the object before it commits the segment.
             shown = mask_text(upload.tar.uri)
-            logger.info("%s cannot be copied, its file is uploaded again: %s", shown, error)
+            logger.info("cannot copy %s, uploading the tar again: %s", shown, error)
             self._store.put(upload.tar.file, uri)
 
     def _forget_old(self) -> None:
-        """Keep the last ones only: a retried commit comes within minutes."""
+        """Keep only the most recent uploads: a commit is retried within minutes."""
         for name in list(self._uploads)[:-1000]:
             if self._uploads[name].done.done():
                 del self._uploads[name]
 
     def _leave(self, upload: _Upload) -> None:
-        """Leave a tar to the backlog, which begins what has not begun; what runs is not uploaded twice."""
+        """Add a tar to the backlog, which uploads it unless the upload has already started."""
         tar, done = upload.tar, upload.done
         present = self._backlog.find(tar)
         if present is not None:
@@ -180,13 +183,13 @@ class CommitUploads:
         self._wake()
 
     def _ended(self, upload: _Upload) -> None:
-        """Tell the backlog how an upload ended that a commit has left; in a thread of the pool."""
+        """Record in the backlog how an upload ended after its commit; called in a thread of the pool."""
         entry = self._backlog.find(upload.tar)
         if entry is None or entry.state is not UploadState.UPLOADING:
             return
         if _has_failed(upload.done):
             self._counts.add(Outcome.FAILED)
-            logger.warning("%s: the upload failed after the commit, tried again later", upload.tar.segment)
+            logger.warning("%s: upload failed after the commit, retrying later", upload.tar.segment)
             self._backlog.change(entry, UploadState.WAITING)
         else:
             self._counts.add(Outcome.LATE)

@@ -1,23 +1,23 @@
-"""Partition-level pause: the hook that pauses the consumption of single partitions in a Python-hosted server.
+"""Partition-level pause: a hook that pauses the consumption of single partitions in a Python-hosted server.
 
-Pinot's consumer asks its rate limiter before it indexes a batch, the first batch of each segment too. There
-the hook stands: it lets the first batch of a segment through, or keeps the consumer waiting for as long as
-the ideal state's ``pausedPartitions`` has the segment's partition. A paused segment is a consuming segment
-that has no rows
-yet: for the controller, the brokers, a restart and a rebalance it is like one whose topic is silent.
+Pinot's consumer calls its rate limiter before it indexes a batch, also before the first batch of a segment.
+The hook intercepts that call: it lets the first batch of a segment through, or blocks the consumer for as
+long as the ideal state's ``pausedPartitions`` contains the segment's partition. A paused segment is a
+consuming segment that has no rows yet: for the controller, the brokers, a restart and a rebalance it looks
+like a segment whose topic gets no messages.
 
-=================  =====================================================================================
-module             what
-=================  =====================================================================================
-``gate``           which segments are paused and which are released; plain Python
-``place``          where in Pinot consumers ask, by what it has
-``limiter_0_11``   the place in Pinot 0.11, and reflection; Java: ``v0_11.pause``
-``segments_1_5``   the place since Pinot 1.4; Java: ``v1_5.tables``
-``followed``       which tables are paused, by watches: while none is, nothing is asked
-``hook``           the thread that seals what still consumes, and reports
-``metrics``        what is held since when, as metrics
-``waiting_rows``   the rows in the stream that wait meanwhile, and those that are about to go
-=================  =====================================================================================
+===================  =====================================================================================
+module               content
+===================  =====================================================================================
+``gate``             which segments are paused and which are released; plain Python
+``extension_point``  where consumers ask the gate, by Pinot version
+``limiter_0_11``     the extension point in Pinot 0.11, and reflection; Java: ``v0_11.pause``
+``segments_1_5``     the extension point since Pinot 1.4; Java: ``v1_5.tables``
+``followed``         which tables are paused, by watches: while none is, nothing is read
+``hook``             the thread that seals segments of paused partitions, and reports
+``metrics``          the number of paused partitions and the start of their pauses, as metrics
+``waiting_rows``     the rows that wait in the stream, and those that are about to expire
+===================  =====================================================================================
 """
 
 from server_hooks.pause.hook import PauseHook

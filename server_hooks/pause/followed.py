@@ -1,4 +1,4 @@
-"""Which tables of a server have paused partitions, followed by watches: without one nothing is read."""
+"""Tracks by watches which tables of a server have paused partitions: while none has, nothing is read."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NOTHING = ConsumptionFlags(False, frozenset())
 
 @dataclass(frozen=True)
 class PausedHere:
-    """The tables of a server, as they are paused.
+    """The paused tables of a server.
 
     Attributes:
-        states: Ideal states of those that are in the list of tables with paused partitions.
-        unlisted: What the gate is to know of all others.
+        states: Ideal states of the tables in the list of tables with paused partitions.
+        unlisted: The flags of all other tables.
     """
 
     states: Mapping[TableName, IdealState]
@@ -38,13 +38,13 @@ class PausedHere:
 
 
 class FollowedTables:
-    """Follows the list of paused tables, the ideal states of those, and the server's session with Helix.
+    """Watches the list of paused tables, their ideal states, and the server's Helix session.
 
     Args:
         store: The cluster's property store.
         instance: The server.
-        on_change: Called in kazoo's thread when there is something to read again.
-        clock: Time.
+        on_change: Called in kazoo's thread when something has to be read again.
+        clock: The clock.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class FollowedTables:
         self._states: dict[TableName, Watched[IdealState | None]] = {}
 
     def session(self) -> str | None:
-        """Return the server's Helix session; None while it has none."""
+        """Return the server's Helix session, or None while it has none."""
         return self._session.get()
 
-    def look(self, tables: Set[TableName]) -> PausedHere:
-        """Return what is paused of these tables; only what has changed is read."""
+    def read(self, tables: Set[TableName]) -> PausedHere:
+        """Return what is paused of these tables; reads only what has changed."""
         listed = self._listed.get()
         here = listed.names & tables
         for table in self._states.keys() - here:
@@ -90,16 +90,16 @@ class FollowedTables:
             try:
                 return watch_ideal_state(self._store, table, changed)
             except NotFoundError:
-                return None  # dropped, but still listed
+                return None  # the table was dropped, but is still listed
 
         return Watched(self._store.connection, read, self._on_change, clock=self._clock)
 
 
 def read_flags(store: PropertyStore, table: TableName) -> TableFlags:
-    """Read now what is paused of a table; its ideal state only if it is in the list.
+    """Read what is paused of a table now; reads its ideal state only if the table is listed as paused.
 
     Raises:
-        NotFoundError: It is in the list, but dropped.
+        NotFoundError: The table is listed, but was dropped.
         UnreachableError: ZooKeeper does not answer.
     """
     listed = read_paused_tables(store)

@@ -1,4 +1,4 @@
-"""Which consuming segments are paused at their start, and which are released."""
+"""Decides which consuming segments are paused at their start, and which are released."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["Consumer", "Gate", "TableFlags", "Verdict"]
 
 
 class Verdict(StrEnum):
-    """What a consumer that asked is to do."""
+    """What a consumer has to do after it asked."""
 
     RELEASED = "RELEASED"
     """Consume, and do not ask again."""
     LET_THROUGH = "LET_THROUGH"
-    """Go on with this batch: the segment stops before its first row, or it cannot be paused."""
+    """Continue with this batch: the segment stops before its first row, or cannot be paused."""
 
 
 @dataclass(frozen=True)
 class TableFlags:
-    """What was read of a table.
+    """The flags that were read of a table.
 
     Attributes:
         flags: What is paused.
-        zxid: ZooKeeper's number of the transaction that made it so, or of a later one: of two readings, the
-            one with the greater number counts.
+        zxid: ZooKeeper's number of the transaction that set the flags, or of a later one. Of two readings,
+            the one with the greater number counts.
     """
 
     flags: ConsumptionFlags
@@ -41,31 +41,31 @@ class Consumer(Protocol):
     """The consumer of one segment, as the gate sees it; called in the consumer's thread."""
 
     def must_stop(self) -> bool:
-        """Whether Pinot has asked it to stop: it will not index a row any more."""
+        """Return whether Pinot has asked it to stop: it will not index any more rows."""
         ...
 
     def must_commit(self) -> bool:
-        """Whether it was asked to commit: it will do so before its first row."""
+        """Return whether it was asked to commit: it will do so before its first row."""
         ...
 
     def force_commit(self) -> None:
-        """Have it commit."""
+        """Make it commit."""
         ...
 
 
 class Gate:
-    """Decides for all segments of a server; its methods are called by consumer threads and by the hook's.
+    """Decides for all segments of a server; called by consumer threads and by the hook's thread.
 
-    A segment that was released stays so: only its commit ends that. So whether a partition is paused is known
-    for sure: its consuming segment is not among the released ones, hence has not indexed a row.
+    A released segment stays released until its commit. So it is certain whether a partition is paused: its
+    consuming segment is not among the released ones, and therefore has not indexed a row.
 
     Args:
         read_flags: Reads from ZooKeeper what is paused of a table (with type); may raise.
-        on_read_error: Called when that failed: the flags read last are taken then.
-        is_unfinished: Whether a segment's partition was paused, but this segment not kept back yet, when the
-            server came to it: then it has rows on another server, or had them here. It is released, to be
-            sealed.
-        recheck_s: How often a consumer that waits looks whether Pinot asked it to stop or to commit.
+        on_read_error: Called when that failed; the flags that were read last count then.
+        is_unfinished: Returns whether a segment's partition was paused, but the segment itself was not yet
+            paused, when the server first saw it. Then it has rows on another server, or had them here. It is
+            released so that it can be sealed.
+        recheck_s: How often a waiting consumer checks whether Pinot asked it to stop or to commit.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Gate:
         self._is_unfinished = is_unfinished
         self._recheck_s = recheck_s
         self._changed = threading.Condition()
-        self._known: dict[TableName, TableFlags] = {}
+        self._flags: dict[TableName, TableFlags] = {}
         self._released: dict[TableName, dict[int, set[SegmentName]]] = {}
 
-    def ask(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
-        """Return when the segment's consumer may go on; called in its thread, before a batch is indexed.
+    def decide(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
+        """Block until the segment's consumer may continue; called in its thread before it indexes a batch.
 
         Args:
             table: Table with type.
@@ -94,13 +94,13 @@ class Gate:
         """
         if self.is_released(table, segment):
             return Verdict.RELEASED
-        # Read now, since the hook's thread may be behind: a pause that was written before is always seen.
+        # Read now, since the hook's thread may lag: this sees every pause that was written before.
         self._refresh(table)
         unfinished: bool | None = None
         while True:
             with self._changed:
-                known = self._known.get(table)
-                flags = known.flags if known else ConsumptionFlags(False, frozenset())
+                last = self._flags.get(table)
+                flags = last.flags if last else ConsumptionFlags(False, frozenset())
                 if unfinished or segment.partition not in flags.paused_partitions:
                     self._release(table, segment)
                     return Verdict.RELEASED
@@ -111,35 +111,35 @@ class Gate:
             if consumer.must_stop() or consumer.must_commit():
                 return Verdict.LET_THROUGH
             if flags.table_paused:
-                # The table's pause wants every consuming segment sealed, this empty one as well; the message
-                # for it may have come before the segment was there. The next round sees it.
+                # A pause of the table seals every consuming segment, also this empty one, but the message for
+                # it may have arrived before the segment existed. The next round sees the commit.
                 consumer.force_commit()
             with self._changed:
-                if self._known.get(table) is known:
+                if self._flags.get(table) is last:
                     self._changed.wait(self._recheck_s)
 
     def update(self, table: TableName, read: TableFlags) -> None:
-        """Take over what was read, unless something later is known, and let consumers look again."""
+        """Store the flags that were read, unless they are outdated, and wake the waiting consumers."""
         with self._changed:
-            known = self._known.get(table)
-            if known is None or known.zxid < read.zxid:
-                self._known[table] = read
+            last = self._flags.get(table)
+            if last is None or last.zxid < read.zxid:
+                self._flags[table] = read
                 self._changed.notify_all()
 
     def forget(self, table: TableName) -> None:
-        """The table is gone."""
+        """Forget a table that no longer exists."""
         with self._changed:
-            self._known.pop(table, None)
+            self._flags.pop(table, None)
             self._released.pop(table, None)
             self._changed.notify_all()
 
     def is_released(self, table: TableName, segment: SegmentName) -> bool:
-        """Whether a segment was released."""
+        """Return whether a segment was released."""
         with self._changed:
             return segment in self._released.get(table, {}).get(segment.partition, ())
 
     def _release(self, table: TableName, segment: SegmentName) -> None:
-        """Note a release; with it those before it in the partition are forgotten, as they are committed."""
+        """Record a release, and forget earlier segments of the partition, as they are committed."""
         partitions = self._released.setdefault(table, {})
         before = partitions.get(segment.partition, set())
         later = {each for each in before if each.sequence > segment.sequence}
@@ -148,7 +148,7 @@ class Gate:
     def _refresh(self, table: TableName) -> None:
         try:
             read = self._read_flags(table)
-        except Exception as error:  # noqa: BLE001  # whatever it is, the consumer goes by what is known
+        except Exception as error:  # noqa: BLE001  # after any error the last flags count
             self._on_read_error(table, error)
             return
         self.update(table, read)

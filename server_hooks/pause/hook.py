@@ -1,4 +1,4 @@
-"""The hook ``partition-pause``: follows which of this server's tables are paused, seals, and reports."""
+"""The hook ``partition-pause``: watches the paused partitions of this server, seals segments, and reports."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from controller_client.errors import PinotPluginError
 from controller_client.helix.ideal_state import IdealState
 from controller_client.zookeeper import PropertyStore, segment_path
 from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingHook
-from server_hooks.dependents import held_partitions
+from server_hooks.dependents import paused_partitions
+from server_hooks.pause.extension_point import ExtensionPoint, install_extension
 from server_hooks.pause.followed import FollowedTables, read_flags
 from server_hooks.pause.gate import Gate, TableFlags, Verdict
 from server_hooks.pause.metrics import PauseMetrics
-from server_hooks.pause.place import Place, take_place
 
 __all__ = ["NAME", "PauseHook"]
 
@@ -35,28 +35,30 @@ _TICK_S = 1.0
 
 
 class _Consumer:
-    """The consumer of one segment, looked up anew at each question.
+    """The consumer of one segment, looked up for each call.
 
-    To keep the segment acquired while it is held would keep Pinot from stopping it: a segment that is dropped
-    is destroyed by whoever releases it last.
+    Keeping the segment acquired during a pause would prevent Pinot from stopping it: the last one to release
+    a dropped segment destroys it.
     """
 
-    def __init__(self, acquired: Callable[[], AbstractContextManager[Any | None]], place: Place) -> None:
+    def __init__(
+        self, acquired: Callable[[], AbstractContextManager[Any | None]], extension: ExtensionPoint
+    ) -> None:
         self._acquired = acquired
-        self._place = place
+        self._extension = extension
         self._seen = False
 
     def must_stop(self) -> bool:
         with self._acquired() as manager:
             if manager is None:
-                # Before: its constructor is about to end. After: it was dropped.
+                # Not seen yet: its constructor is about to finish. Seen before: it was dropped.
                 return self._seen
             self._seen = True
-            return self._place.must_stop(manager)
+            return self._extension.must_stop(manager)
 
     def must_commit(self) -> bool:
         with self._acquired() as manager:
-            return manager is not None and self._place.must_commit(manager)
+            return manager is not None and self._extension.must_commit(manager)
 
     def force_commit(self) -> None:
         with self._acquired() as manager:
@@ -65,12 +67,12 @@ class _Consumer:
 
 
 class PauseHook(TickingHook[HostedServerView]):
-    """One a server; see :class:`~jvm_bridge.role_host.ServerHook`."""
+    """The hook of one server; see :class:`~jvm_bridge.role_host.ServerHook`."""
 
     def __init__(self) -> None:
         super().__init__(NAME, pause_s=_TICK_S)
         self._store: PropertyStore | None = None
-        self._place: Place | None = None
+        self._extension: ExtensionPoint | None = None
         self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished)
         self._followed: FollowedTables | None = None
         self._tables: set[TableName] = set()
@@ -80,40 +82,40 @@ class PauseHook(TickingHook[HostedServerView]):
         self._metrics: PauseMetrics | None = None
 
     def prepare(self, role: HostedServerView) -> None:
-        """Stand in the consumers' way before there is one."""
+        """Install the hook before the first consumer exists."""
         self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
         self._followed = FollowedTables(self._store, role.instance_id, self.wake)
         self._last_life = read_report(self._store, role.instance_id)
-        self._place = take_place(role, self._on_batch)
+        self._extension = install_extension(role, self._on_batch)
         self._metrics = PauseMetrics(role.monitoring, self._store, SystemClock())
         self._metrics.rows.start()
 
     def dependents(self, role: HostedRoleView) -> Dependents:
-        """The partitions to hold here; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
+        """Return the partitions paused here; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
         store = PropertyStore(role.zookeeper_address, role.cluster_name)
         with store:
-            found = held_partitions(store, role.instance_id)
+            found = paused_partitions(store, role.instance_id)
         return Dependents(
             found,
-            way_out="release the partitions first (`pinotctl consumption resume TABLE --partition N`): "
+            way_out="resume the partitions first (`pinotctl consumption resume TABLE --partition N`): "
             "without the hook the server would consume them",
-            later="`pinotctl consumption pause --partition` is refused for tables of this server.",
+            later="`pinotctl consumption pause --partition` is rejected for tables on this server.",
         )
 
     def _on_batch(self, thread_name: str) -> bool:
-        """Whether the segment is free; called in a consumer's thread, which an exception would end."""
-        place = self._installed()
-        with self.role.errors.guard(NAME, f"for a batch of {thread_name}"):
+        """Return whether the segment is released; called in a consumer's thread, must not raise."""
+        extension = self._installed()
+        with self.role.errors.guard(NAME, f"before a batch of {thread_name}"):
             segment = SegmentName.parse(thread_name)
             if segment is None:
-                return False  # a Helix thread that catches up to the offset another replica committed
+                return False  # a Helix thread that catches up to the offset of another replica's commit
             table = segment.table
-            consumer = _Consumer(partial(self._manager, table, segment.name), place)
-            return self._gate.ask(table, segment, consumer) is Verdict.RELEASED
+            consumer = _Consumer(partial(self._manager, table, segment.name), extension)
+            return self._gate.decide(table, segment, consumer) is Verdict.RELEASED
         return False
 
     def tick(self) -> None:
-        """Follow the paused tables, seal what still consumes, and report what is held."""
+        """Read the paused tables, seal segments of paused partitions, and report the paused partitions."""
         server = self.role
         data_manager = server.instance_data_manager()
         store, followed = self._connected(), self._following()
@@ -128,23 +130,23 @@ class PauseHook(TickingHook[HostedServerView]):
         for table in tables - self._tables:
             self._note_first_sight(table)
         self._tables = tables
-        paused = followed.look(tables)
-        held = {}
+        here = followed.read(tables)
+        paused = {}
         for table in sorted(tables):
-            state = paused.states.get(table)
+            state = here.states.get(table)
             if state is None:
-                self._gate.update(table, paused.unlisted)
+                self._gate.update(table, here.unlisted)
             else:
                 self._gate.update(table, TableFlags(state.flags, state.zxid))
-                held[table] = self._seal(data_manager, table, state)
+                paused[table] = self._seal(data_manager, table, state)
         report = PartitionReport(
-            server.instance_id, session, {table: parts for table, parts in held.items() if parts}
+            server.instance_id, session, {table: parts for table, parts in paused.items() if parts}
         )
         if report != self._reported:
             write_report(store, report)
             self._reported = report
         if self._metrics:
-            self._metrics.held(report.paused)
+            self._metrics.update(report.paused)
 
     def stopping(self, role: HostedServerView) -> None:
         """End the threads."""
@@ -153,8 +155,8 @@ class PauseHook(TickingHook[HostedServerView]):
             self._metrics.rows.stop()
 
     def _seal(self, data_manager: Any, table: TableName, state: IdealState) -> dict[int, str]:
-        """Have free segments of paused partitions committed; returns the held ones by partition."""
-        held = {}
+        """Commit the released segments of paused partitions; returns the paused segments by partition."""
+        paused = {}
         for name, instances in state.consuming.items():
             segment = SegmentName.parse(name)
             if segment is None or self.role.instance_id not in instances:
@@ -164,8 +166,8 @@ class PauseHook(TickingHook[HostedServerView]):
             if self._gate.is_released(table, segment):
                 self._force_commit(data_manager, table, name)
             elif self._is_consuming(table, name):
-                held[segment.partition] = name
-        return held
+                paused[segment.partition] = name
+        return paused
 
     def _force_commit(self, data_manager: Any, table: str, segment: str) -> None:
         import jpype
@@ -179,7 +181,7 @@ class PauseHook(TickingHook[HostedServerView]):
 
     @contextmanager
     def _manager(self, table: str, segment: str) -> Iterator[Any | None]:
-        """The data manager of a segment of this server, or None where it has none (yet)."""
+        """Provide the data manager of a segment on this server, or None if there is none (yet)."""
         data_manager = self.role.instance_data_manager()
         of_table: Any = None if data_manager is None else data_manager.getTableDataManager(table)
         manager = None if of_table is None else of_table.acquireSegment(segment)
@@ -194,39 +196,39 @@ class PauseHook(TickingHook[HostedServerView]):
         return read_flags(self._connected(), table)
 
     def _note_first_sight(self, table: TableName) -> None:
-        """Note when this process saw the table first: what was there then may have rows already."""
+        """Record when this process first saw the table: segments that existed then may have rows."""
         if table not in self._first_seen:
             self._first_seen.setdefault(table, self._connected().connection.current_zxid())
 
     def _is_unfinished(self, table: TableName, segment: SegmentName) -> bool:
-        """Whether it was there before this process saw the table, and nobody has reported that it is held."""
+        """Return whether it existed before this process saw the table, and no server reported it paused."""
         try:
             born = self._connected().creation_order(segment_path(table, segment.name))
             if born is None or born > self._first_seen.get(table, 0):
                 return False
             reports = list(read_reports(self._connected()).values())
         except PinotPluginError as error:
-            logger.warning("%s: ZooKeeper cannot be read, it is held: %s", segment.name, error)
+            logger.warning("%s: cannot read ZooKeeper, pausing the segment: %s", segment.name, error)
             return False
         if self._last_life:
             reports.append(self._last_life)
-        held = any(each.paused.get(table, {}).get(segment.partition) == segment.name for each in reports)
-        return not held
+        paused = any(each.paused.get(table, {}).get(segment.partition) == segment.name for each in reports)
+        return not paused
 
     def _on_read_error(self, table: str, error: Exception) -> None:
-        logger.warning("%s: the ideal state cannot be read, what was read last counts: %s", table, error)
+        logger.warning("%s: cannot read the ideal state, using the last one: %s", table, error)
 
     def _connected(self) -> PropertyStore:
         if self._store is None:
-            raise RuntimeError("before_start() comes first")
+            raise RuntimeError("before_start() was not called")
         return self._store
 
     def _following(self) -> FollowedTables:
         if self._followed is None:
-            raise RuntimeError("before_start() comes first")
+            raise RuntimeError("before_start() was not called")
         return self._followed
 
-    def _installed(self) -> Place:
-        if self._place is None:
-            raise RuntimeError("before_start() comes first")
-        return self._place
+    def _installed(self) -> ExtensionPoint:
+        if self._extension is None:
+            raise RuntimeError("before_start() was not called")
+        return self._extension

@@ -1,8 +1,8 @@
-"""The place in Pinot 0.11 where consumers ask before they index: the rate limiter. All reflection is in here.
+"""The extension point in Pinot 0.11: the rate limiter of consumers. All reflection is in this module.
 
-``LLRealtimeSegmentDataManager`` gets its limiter from ``RealtimeConsumptionRateManager``, which is changed
-before it is loaded: each limiter that it makes has ours before it, ``PauseLimiter.java``. The batches of a
-segment that went free do not come through Python any more.
+``LLRealtimeSegmentDataManager`` gets its limiter from ``RealtimeConsumptionRateManager``, which is patched
+before it is loaded: ``PauseLimiter.java`` wraps each limiter that it creates. Once a segment is released, its
+batches no longer call Python.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
+from jvm_bridge.patched_classes import PatchedClasses, patching
 
 __all__ = ["ConsumerLimiters"]
 
@@ -27,27 +27,27 @@ _PREDICATE = "java.util.function.Predicate"
 
 
 class ConsumerLimiters:
-    """Puts ours before Pinot's limiters, and reaches into the data managers of consuming segments.
+    """Wraps Pinot's limiters, and reads fields of the data managers of consuming segments.
 
-    To be made before the first consuming segment is.
+    Create it before the first consuming segment.
 
     Args:
-        on_batch: Called in the consumer's thread with the thread's name, which is the segment's; returns
-            whether the segment is free: then it is not called for it any more. Must not raise.
+        on_batch: Called in the consumer's thread with the thread's name, which is the segment's. Returns
+            whether the segment is released; it is not called again for a released segment. Must not raise.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or the class is in use already.
+        UnsupportedError: This Pinot is built differently, or has already loaded the class.
         SetupError: This Java has no compiler.
     """
 
     def __init__(self, on_batch: Callable[[str], bool]) -> None:
-        with changing(
-            "partitions cannot be held in this version of Pinot",
+        with patching(
+            "the hook partition-pause cannot pause partitions in this version of Pinot",
             remedy="run the server without the hook partition-pause",
         ):
             load_java(JavaSources.of("server_hooks", _PACKAGE))
-            # First: to look at a class that mentions the limiter would load the one that is to be changed.
-            classes = ChangedClasses("org.apache.pinot.spi.stream.StreamConfig")
+            # First: reflection on a class that refers to the limiter would load the class to be patched.
+            classes = PatchedClasses("org.apache.pinot.spi.stream.StreamConfig")
             manager = classes.get(_MANAGER)
             manager.getDeclaredMethod("createRateLimiter").insertAfter(f"$_ = {_LIMITER}.before($_);")
             classes.load(manager)
@@ -58,15 +58,15 @@ class ConsumerLimiters:
             jpype.JClass(_LIMITER).install(jpype.JObject(_Gate(on_batch), jpype.JClass(_PREDICATE)))
 
     def must_stop(self, manager: Any) -> bool:
-        """Whether Pinot told a consuming segment to stop."""
+        """Return whether Pinot asked a consuming segment to stop."""
         return bool(self._stop_field.getBoolean(manager))
 
     def must_commit(self, manager: Any) -> bool:
-        """Whether a consuming segment was told to commit."""
+        """Return whether a consuming segment was asked to commit."""
         return bool(self._commit_field.getBoolean(manager))
 
     def is_consuming(self, manager: Any) -> bool:
-        """Whether a segment's data manager is that of a consuming segment."""
+        """Return whether a segment's data manager is that of a consuming segment."""
         return isinstance(manager, self._segment_class)
 
 
@@ -83,5 +83,5 @@ class _Gate:
 
     @overrides
     def test(self, thread_name: Any) -> bool:
-        """Ask; called by ``PauseLimiter.java`` in a segment's consumer thread."""
+        """Ask the gate; called by ``PauseLimiter.java`` in a segment's consumer thread."""
         return self._on_batch(str(thread_name))

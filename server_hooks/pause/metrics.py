@@ -1,4 +1,4 @@
-"""What the hook holds, as metrics of its server's process."""
+"""The metrics of the paused partitions of a server."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["PauseMetrics"]
 
 logger = logging.getLogger(__name__)
 
-Held = Mapping[str, Mapping[int, str]]
+Paused = Mapping[str, Mapping[int, str]]
 
 
 class PauseMetrics:
-    """Told by the hook's thread; the stream is asked in a thread of its own.
+    """Updated by the hook's thread; another thread queries the stream.
 
     Args:
-        monitoring: Of the process.
+        monitoring: The metrics of the process.
         store: The cluster's property store.
-        clock: Time.
+        clock: The clock.
         open_ages: Opens a table's stream.
 
     Attributes:
-        rows: Asks the stream, in its own thread, once it is started.
+        rows: Queries the stream in its own thread once it is started.
     """
 
     def __init__(
@@ -45,35 +45,35 @@ class PauseMetrics:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._held = monitoring.gauge(catalogue.HELD_PARTITIONS)
+        self._partitions = monitoring.gauge(catalogue.HELD_PARTITIONS)
         self._since = monitoring.gauge(catalogue.HELD_SINCE)
-        self._known: dict[str, dict[int, str]] = {}
-        """Held partitions of which it was read why."""
+        self._paused: dict[str, dict[int, str]] = {}
+        """Paused partitions whose records were read."""
         self._since_s: dict[str, float] = {}
         self.rows = WaitingRows(monitoring, store, clock, open_ages)
 
-    def held(self, held: Held) -> None:
-        """Take in what is held (table, partition, consuming segment); only after a change it is read why."""
-        for table, partitions in held.items():
-            if partitions != self._known.get(table):
-                self._look_why(table, partitions)
-        for table in self._since_s.keys() - held.keys():
+    def update(self, paused: Paused) -> None:
+        """Publish the paused partitions: table, partition, consuming segment."""
+        for table, partitions in paused.items():
+            if partitions != self._paused.get(table):
+                self._read_since(table, partitions)
+        for table in self._since_s.keys() - paused.keys():
             del self._since_s[table]
-            self._known.pop(table, None)
-        replace_values(self._held, {(table,): len(partitions) for table, partitions in held.items()})
+            self._paused.pop(table, None)
+        replace_values(self._partitions, {(table,): len(each) for table, each in paused.items()})
         replace_values(self._since, {(table,): since for table, since in self._since_s.items()})
-        self.rows.follow({table: dict(partitions) for table, partitions in held.items()})
+        self.rows.follow({table: dict(partitions) for table, partitions in paused.items()})
 
-    def _look_why(self, table: str, partitions: Mapping[int, str]) -> None:
-        """Read when the first of these pauses began; where nobody wrote that down, it is when it was seen."""
+    def _read_since(self, table: str, partitions: Mapping[int, str]) -> None:
+        """Read when the first of these pauses began; without a record, when this server first saw it."""
         seen_s = self._since_s.setdefault(table, self._clock.now())
         try:
             holders = read_partition_holders(self._store, TableName(table))
         except PinotPluginError as error:
-            logger.warning("since when %s is paused cannot be read: %s", table, error)
+            logger.warning("%s: cannot read when its partitions were paused: %s", table, error)
             if isinstance(error, UnreachableError):
-                return  # to be read again
+                return  # read it again next time
             holders = {}
-        self._known[table] = dict(partitions)
+        self._paused[table] = dict(partitions)
         since_s = (holders[each].since_ms / 1000 for each in partitions if each in holders)
         self._since_s[table] = min(since_s, default=seen_s)

@@ -1,6 +1,6 @@
-"""The place in Pinot 1.5 where consuming segments ask before their first row: their own class, ours.
+"""The extension point in Pinot 1.4 and 1.5: our class of consuming segments asks before the first row.
 
-Java: ``v1_5.tables.ConsumingSegment``, which the table managers of ``server_hooks.table_managers`` make.
+Java: ``v1_5.tables.ConsumingSegment``, created by the table managers of ``server_hooks.table_managers``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from jvm_bridge.java_interface import overrides
 from jvm_bridge.role_host import HostedServerView
 from server_hooks import table_managers
 
-__all__ = ["HoldableSegments"]
+__all__ = ["PausableSegments"]
 
 _SEGMENT = f"{table_managers.PACKAGE}.ConsumingSegment"
 _PREDICATE = "java.util.function.Predicate"
 
 
-class HoldableSegments:
-    """Has a server make consuming segments that ask; see :class:`~server_hooks.pause.place.Place`.
+class PausableSegments:
+    """Makes a server create consuming segments that can be paused.
+
+    See :class:`~server_hooks.pause.extension_point.ExtensionPoint`.
 
     Args:
         role: The server, before it starts.
-        on_segment: Called in a consumer's thread with its segment's name, once.
+        on_segment: Called once per segment, in the consumer's thread, with the segment's name.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise.
-        ConfigError: Somebody else makes its table managers.
+        UnsupportedError: This Pinot is built differently.
+        ConfigError: The configuration sets another class for table managers.
         SetupError: This Java has no compiler.
     """
 
@@ -39,15 +41,15 @@ class HoldableSegments:
         self._segment_class.install(jpype.JObject(_Gate(on_segment), jpype.JClass(_PREDICATE)))
 
     def must_stop(self, manager: Any) -> bool:
-        """Whether Pinot told a consuming segment to stop."""
+        """Return whether Pinot asked a consuming segment to stop."""
         return bool(manager.mustStop())
 
     def must_commit(self, manager: Any) -> bool:
-        """Whether a consuming segment was told to commit."""
+        """Return whether a consuming segment was asked to commit."""
         return bool(manager.mustCommit())
 
     def is_consuming(self, manager: Any) -> bool:
-        """Whether a segment's data manager is that of a consuming segment."""
+        """Return whether a segment's data manager is that of a consuming segment."""
         return isinstance(manager, self._segment_class)
 
 
@@ -58,5 +60,5 @@ class _Gate:
 
     @overrides
     def test(self, segment: Any) -> bool:
-        """Ask; called by ``ConsumingSegment.java`` in a segment's consumer thread."""
+        """Ask the gate; called by ``ConsumingSegment.java`` in a segment's consumer thread."""
         return self._on_segment(str(segment))

@@ -1,4 +1,4 @@
-"""The rows of the stream that wait for held partitions, and those that its retention is about to take."""
+"""Counts the rows that wait in the stream for paused partitions, and those about to expire there."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _STOP_S = 2.0
 
 @dataclass(frozen=True)
 class Waiting:
-    """Rows of a table's held partitions.
+    """Rows of a table's paused partitions.
 
     Attributes:
-        rows: Those that wait in the stream.
-        expiring: Those among them that the stream may drop soon.
-        lost: Those that it has dropped before they were read.
+        rows: Rows that wait in the stream.
+        expiring: Rows among them that the stream may drop soon.
+        lost: Rows that the stream dropped before they were read.
     """
 
     rows: int = 0
@@ -43,17 +43,17 @@ class Waiting:
     lost: int = 0
 
     def plus(self, other: Waiting) -> Waiting:
-        """Return both together."""
+        """Return the sum of both."""
         return Waiting(self.rows + other.rows, self.expiring + other.expiring, self.lost + other.lost)
 
 
 class WaitingRows:
-    """Asks the stream once a minute, while something is held; a slow stream keeps nobody else waiting.
+    """Queries the stream once a minute while partitions are paused, in a thread that a slow stream may block.
 
     Args:
-        monitoring: Of the process.
-        store: The cluster's property store; read once for each held segment.
-        clock: Time.
+        monitoring: The metrics of the process.
+        store: The cluster's property store; read once for each paused segment.
+        clock: The clock.
         open_ages: Opens a table's stream.
     """
 
@@ -71,44 +71,44 @@ class WaitingRows:
             monitoring.gauge(each)
             for each in (catalogue.WAITING_ROWS, catalogue.EXPIRING_ROWS, catalogue.LOST_ROWS)
         )
-        self._held: Mapping[str, Mapping[int, str]] = {}
+        self._paused: Mapping[str, Mapping[int, str]] = {}
         self._starts: dict[str, int] = {}
         self._topics: dict[str, dict[str, TopicAges]] = {}
         self._streams: dict[str, tuple[StreamConfig, ...]] = {}
-        self._told: dict[str, str] = {}
-        self._thread = TickingThread("paused-rows", self.look, self._guard, pause_s=_PAUSE_S)
+        self._logged: dict[str, str] = {}
+        self._thread = TickingThread("paused-rows", self.measure, self._guard, pause_s=_PAUSE_S)
 
     def start(self) -> None:
-        """Start the thread that asks."""
+        """Start the thread."""
         self._thread.start()
 
-    def follow(self, held: Mapping[str, Mapping[int, str]]) -> None:
-        """From now on ask for these partitions: table, partition, consuming segment that is held."""
-        before, self._held = self._held, held
-        if held != before:
+    def follow(self, paused: Mapping[str, Mapping[int, str]]) -> None:
+        """Measure these partitions from now on: table, partition, paused consuming segment."""
+        before, self._paused = self._paused, paused
+        if paused != before:
             self._thread.wake()
 
     def stop(self) -> None:
         """End the thread."""
         self._thread.stop(_STOP_S)
 
-    def look(self) -> None:
-        """Ask the streams; a table whose stream does not answer keeps no values."""
-        held = self._held
-        for known in (self._topics, self._streams, self._told):
-            for table in known.keys() - held.keys():
-                known.pop(table)
-        segments = {name for partitions in held.values() for name in partitions.values()}
+    def measure(self) -> None:
+        """Query the streams and publish the rows; a table whose stream does not answer gets no values."""
+        paused = self._paused
+        for cache in (self._topics, self._streams, self._logged):
+            for table in cache.keys() - paused.keys():
+                cache.pop(table)
+        segments = {name for partitions in paused.values() for name in partitions.values()}
         self._starts = {name: offset for name, offset in self._starts.items() if name in segments}
         found = {}
-        for table, partitions in held.items():
+        for table, partitions in paused.items():
             try:
                 found[table] = self._waiting(TableName(table), partitions)
             except PinotPluginError as error:
                 self._topics.pop(table, None)
-                if self._told.get(table) != error.message:
-                    logger.warning("the rows that wait for %s are not known: %s", table, error)
-                self._told[table] = error.message
+                if self._logged.get(table) != error.message:
+                    logger.warning("%s: cannot count the rows that wait in the stream: %s", table, error)
+                self._logged[table] = error.message
         for gauge, name in zip(self._gauges, ("rows", "expiring", "lost"), strict=True):
             replace_values(gauge, {(table,): getattr(each, name) for table, each in found.items()})
 
@@ -119,10 +119,10 @@ class WaitingRows:
         streams, total = self._streams[table], Waiting()
         by_topic: dict[str, dict[int, int]] = defaultdict(dict)
         for number, name in partitions.items():
-            place = topic_partition(streams, number) if streams else None
+            source = topic_partition(streams, number) if streams else None
             start = self._start(table, name)
-            if place is not None and start is not None:
-                by_topic[place.topic][place.partition] = start
+            if source is not None and start is not None:
+                by_topic[source.topic][source.partition] = start
         for topic, starts in by_topic.items():
             opened = self._topics.setdefault(table, {})
             if topic not in opened:
@@ -131,7 +131,7 @@ class WaitingRows:
         return total
 
     def _start(self, table: TableName, name: str) -> int | None:
-        """The first offset of a held segment, which has no rows; None where it is no number."""
+        """Return the first offset of a paused segment, which has no rows; None if it is not a number."""
         if name not in self._starts:
             segment = SegmentName.parse(name)
             record = read_segment(self._store, table, segment) if segment else None
@@ -145,16 +145,16 @@ class WaitingRows:
     def _guard(self) -> Iterator[None]:
         try:
             yield
-        except Exception:  # a border: what Kafka's client raises must not end the thread
-            logger.exception("the rows that wait for paused partitions are not known")
+        except Exception:  # an exception from Kafka's client must not end the thread
+            logger.exception("cannot count the rows that wait for paused partitions")
 
 
 def waiting_of(topic: TopicAges, starts: Mapping[int, int], now_s: float) -> Waiting:
-    """Return the rows of a topic from some offsets on.
+    """Count the rows of a topic from given offsets on.
 
     Args:
-        topic: Of the partitions.
-        starts: The offset that is read next, by partition.
+        topic: The topic.
+        starts: The offset to be read next, by partition.
         now_s: Seconds since the epoch.
 
     Raises:

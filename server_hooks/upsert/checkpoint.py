@@ -1,8 +1,8 @@
-"""Up to which message the files of sealed segments are on the disk: a restart applies only later ones.
+"""Records up to which message the files of sealed segments are flushed: a restart applies only later ones.
 
-What is written into a mapped file outlives the process, but not the machine. So the files are flushed now and
-then, and after that it is noted up to where. Whether a segment's folder is still the one that was meant is
-shown by a file in it: a copy of the segment, from a reload or from another server, has another inode number.
+Data in a mapped file survives the process, but not a crash of the machine. So the files are flushed from time
+to time, and then the checkpoint records the offset. A signature file in a segment's folder shows whether the
+folder is still the same one: a copy of the segment, from a reload or from another server, has another inode.
 
 The file is JSON: ``format``, its version; ``segments``, by name ``signature`` and ``next``.
 """
@@ -26,13 +26,13 @@ _SIGNATURE = "pinotPlugins.upsert"
 
 
 class Checkpoint:
-    """One table's.
+    """The checkpoint of one table.
 
     Args:
-        file: Where it is kept; one that is damaged is as none.
+        file: Its file; a damaged file is ignored.
 
     Raises:
-        FormatVersionError: A later release wrote it.
+        FormatVersionError: A later release wrote the file.
     """
 
     def __init__(self, file: Path) -> None:
@@ -46,17 +46,17 @@ class Checkpoint:
             self._segments = {}
 
     def since(self, segment: str, folder: Path) -> int:
-        """From which offset of the updates topic on a file may lack events; 0 where it is another one."""
-        known = self._segments.get(segment)
-        if not known or known.get("signature") != signature(folder):
+        """Return the offset of the updates topic from which a segment may lack events; 0 if unknown."""
+        entry = self._segments.get(segment)
+        if not entry or entry.get("signature") != signature(folder):
             return 0
-        return int(str(known.get("next", 0)))
+        return int(str(entry.get("next", 0)))
 
     def save(self, flushed: Mapping[str, tuple[str, int]]) -> None:
-        """Note what was flushed: by segment its signature, and the offset after the last message in it.
+        """Record what was flushed: for each segment its signature, and the offset after its last message.
 
         Raises:
-            OSError: The disk refuses; what was noted before counts.
+            OSError: The file cannot be written; the previous checkpoint still counts.
         """
         self._segments = {
             name: {"signature": sign_of, "next": following} for name, (sign_of, following) in flushed.items()
@@ -73,7 +73,7 @@ def sign(folder: Path) -> str:
     """Mark a segment's folder as the one that is kept up to date here; returns its signature.
 
     Raises:
-        OSError: The disk refuses.
+        OSError: The signature file cannot be written.
     """
     new = folder / f"{_SIGNATURE}.new"
     new.write_text(uuid.uuid4().hex)
@@ -82,7 +82,7 @@ def sign(folder: Path) -> str:
 
 
 def signature(folder: Path) -> str:
-    """A folder's signature; empty where it has none."""
+    """Return a folder's signature, or an empty string if it has none."""
     try:
         text = (folder / _SIGNATURE).read_text()
         return f"{text}-{(folder / 'v3' / 'columns.psf').stat().st_ino}"

@@ -1,23 +1,23 @@
-"""What is changed in Pinot 0.11's classes for upsert tables: they call the classes in ``server_hooks/java``.
+"""Patches Pinot 0.11's classes for upsert tables: they call the classes in ``server_hooks/java``.
 
-They are changed before they are loaded, by the Javassist that is among Pinot's jars:
+They are patched before they are loaded, with the Javassist in Pinot's jars:
 
 ==============================================  ==============================================================
-place                                           what is added
+patch point                                     what is added
 ==============================================  ==============================================================
-LLRealtimeSegmentDataManager                    a decoded row gets the offset of its own message, where the
-``processStreamEvents``                         schema has the column for it
-BaseTableDataManager.addSegment(segment)        we are asked before Pinot takes a sealed segment
-RealtimeTableDataManager.addSegment(name, ...)  we are told of the consuming segment that was made
-BaseTableDataManager ``removeSegment``          we are told that a segment is gone
-``ServerQueryExecutorV1Impl.start``             we are asked before the server takes queries
-``ServerQueryExecutorV1Impl.processQuery``      a query waits for its version, before Pinot takes segments for
-                                                it, leaves some out and counts the rows of the others
-``MutableDataSource``, ``ImmutableDataSource``    their metadata have no least and no greatest version: those
-                                                that Pinot noted when it made the segment or indexed the row
-                                                are not so any more
-``TimestampIndexGranularity``                   Pinot reads our columns of a sealed segment: it skips names
-                                                that begin with ``$``, but for those that this class knows
+LLRealtimeSegmentDataManager                    a decoded row gets the offset of its message, if the schema
+``processStreamEvents``                         has the column for it
+BaseTableDataManager.addSegment(segment)        calls the hook before Pinot adds a sealed segment
+RealtimeTableDataManager.addSegment(name, ...)  calls the hook after a consuming segment was created
+BaseTableDataManager ``removeSegment``          calls the hook after a segment was removed
+``ServerQueryExecutorV1Impl.start``             calls the hook before the server accepts queries
+``ServerQueryExecutorV1Impl.processQuery``      a query waits for its version before Pinot acquires segments
+                                                for it, prunes some and counts the rows of the others
+``MutableDataSource``, ``ImmutableDataSource``    their metadata have no minimum and no maximum version: the
+                                                values from when Pinot built the segment or indexed the row
+                                                are outdated
+``TimestampIndexGranularity``                   Pinot loads our columns of a sealed segment: it skips names
+                                                that start with ``$`` unless this class accepts them
 ==============================================  ==============================================================
 """
 
@@ -27,7 +27,7 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.changed_classes import ChangedClasses, changing
+from jvm_bridge.patched_classes import PatchedClasses, patching
 from server_hooks.upsert.java_0_11 import PACKAGE, load
 from server_hooks.upsert.server_events import EVENTS, Listener, listen
 from server_hooks.upsert.server_events import PACKAGE as SHARED
@@ -53,21 +53,21 @@ _OFFSET, _OFFSET_FIELD = f"{PACKAGE}.RowOffset", "pythonOffset"
 
 
 def install(listener: Listener) -> None:
-    """Change the classes; before Pinot, or anything that looks at them, loads them.
+    """Patch the classes; call it before Pinot, or reflection on them, loads them.
 
     Args:
-        listener: Asked and told from then on.
+        listener: Called from then on.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or a class is in use already.
+        UnsupportedError: This Pinot is built differently, or has already loaded a class.
     """
-    with changing(
-        "upsert tables cannot be served by this version of Pinot",
-        remedy="run the server without the hook upsert, or look whether another hook uses these classes",
+    with patching(
+        "the hook upsert cannot serve upsert tables in this version of Pinot",
+        remedy="run the server without the hook upsert, or check whether another hook uses these classes",
     ):
         load()
         listen(listener)
-        classes = ChangedClasses("org.apache.pinot.spi.stream.MessageBatch")
+        classes = PatchedClasses("org.apache.pinot.spi.stream.MessageBatch")
         kept = classes.get(_KEPT_COLUMNS)
         _method(kept, "isValidTimeColumnWithGranularityName").insertBefore(
             f"if ({SHARED}.SystemColumns.contains($1)) {{ return true; }}"
@@ -97,7 +97,7 @@ def install(listener: Listener) -> None:
 
 
 def _method(owner: Any, name: str, first: str | None = None, count: int | None = None) -> Any:
-    """A method that the class itself declares, by the type of its first parameter and their number."""
+    """Return a method that the class itself declares, by the type of its first parameter and their number."""
     found = []
     for method in owner.getDeclaredMethods(name):
         types = [str(each.getName()) for each in method.getParameterTypes()]

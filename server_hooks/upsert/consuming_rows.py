@@ -22,20 +22,20 @@ _PAGE_ROWS = 200_000
 
 
 class ConsumingRows:
-    """A consuming segment's rows; see :class:`~server_hooks.upsert.partition.ConsumingPart`.
+    """The rows of a consuming segment; see :class:`~server_hooks.upsert.partition.ConsumingPart`.
 
-    What was written is kept here too: the segment that Pinot builds of this one lacks what was written while
-    it was built, and the memory of a segment that is gone must not be touched.
+    It keeps a copy of the versions that it wrote: the segment that Pinot builds from this one lacks versions
+    that were written during the build, and the memory of a removed segment must not be accessed.
 
     Args:
         table: Pinot's data manager of the table.
-        manager: That of the segment; the caller has acquired it.
-        name: The segment's.
-        sequence: Its number in the partition.
-        start: The offset that it begins with.
-        versions: Of its rows, for queries; writes them into Pinot's memory.
-        release: Given table and manager, gives the manager back. In another thread, as the last one to do so
-            destroys a segment that was dropped, and waits for its consumer.
+        manager: Pinot's data manager of the segment; the caller has acquired it.
+        name: Name of the segment.
+        sequence: Its sequence number in the partition.
+        start: Its start offset.
+        versions: The versions of its rows for queries; writes them into Pinot's memory.
+        release: Given table and manager, releases the manager. It does so in another thread, as the last
+            release of a dropped segment destroys it and waits for its consumer.
     """
 
     def __init__(
@@ -64,22 +64,22 @@ class ConsumingRows:
 
     @property
     def first(self) -> int:
-        """The offset that the segment begins with."""
+        """The start offset of the segment."""
         return self._start
 
     @property
     def last(self) -> int:
-        """Offset of the last row; -1 without rows."""
+        """Offset of the last row; -1 if there are no rows."""
         return self._runs.last
 
     def refresh(self) -> None:
-        """Look for the rows that were indexed since."""
-        # In this order: the position is moved after its row was indexed.
+        """Read the offsets of rows that were indexed since the last call."""
+        # In this order: Pinot advances the offset after it has indexed the row.
         position = int(str(self._manager.getCurrentOffset().toString()))
         count = int(self._segment.getNumDocsIndexed())
         if count > self._runs.count:
-            with self._held() as held:
-                if not held:
+            with self._acquired() as acquired:
+                if not acquired:
                     return
                 for start in range(self._runs.count, count, _PAGE_ROWS):
                     self._read(start, min(start + _PAGE_ROWS, count))
@@ -93,7 +93,7 @@ class ConsumingRows:
         self._runs.extend(np.array(values, np.int64))
 
     def apply(self, events: EventColumns) -> NDArray[np.bool_]:
-        """Write events; returns which of them are about rows that it has."""
+        """Write events; returns which of them refer to rows of this segment."""
         rows = self._runs.rows(events.offsets)
         found = rows >= 0
         if found.any():
@@ -101,10 +101,10 @@ class ConsumingRows:
             self._write([(rows[each], events.versions[each]) for each in chosen])
         return found
 
-    def take_over(
+    def copy_versions(
         self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
     ) -> None:
-        """Write the versions that another copy of the segment has."""
+        """Write the versions from another copy of the segment."""
         rows = self._runs.rows(offsets)
         chosen = [(rows >= 0) & (values != NIL) for values in (froms, untils)]
         self._write(
@@ -112,23 +112,23 @@ class ConsumingRows:
         )
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return all rows' offsets, inserting and deleting versions, as written from here."""
+        """Return all rows' offsets, inserting and deleting versions, as this object wrote them."""
         froms, untils = self._capacity[:, : self._runs.count]
         return self._runs.offsets(), froms, untils
 
     def end(self) -> None:
-        """Nothing more is written."""
+        """Stop writing."""
         self._versions.end()
 
     @contextmanager
-    def _held(self) -> Iterator[bool]:
-        """Keep Pinot from freeing the segment's memory; False where it is gone already."""
-        # By itself and not by its name: another may have that name by now, and queries have this one still.
-        held = bool(self._manager.increaseReferenceCount())
+    def _acquired(self) -> Iterator[bool]:
+        """Prevent Pinot from freeing the segment's memory; yields False if it is already freed."""
+        # Not by its name: another segment may have that name by now, while queries still use this one.
+        acquired = bool(self._manager.increaseReferenceCount())
         try:
-            yield held
+            yield acquired
         finally:
-            if held:
+            if acquired:
                 self._release(self._table, self._manager)
 
     def _grow(self) -> None:
@@ -140,6 +140,6 @@ class ConsumingRows:
         changes = write_first(list(self._capacity), versions)
         if changes is None:
             return
-        with self._held() as held:
-            if held:
+        with self._acquired() as acquired:
+            if acquired:
                 self._versions.write(changes)

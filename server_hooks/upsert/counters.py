@@ -1,4 +1,4 @@
-"""What was done for queries of upsert tables, counted in Java: ``io.pinotplugins.upsert.Counter``."""
+"""Counters of queries of upsert tables, kept in Java: ``io.pinotplugins.upsert.Counter``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ COUNTERS: Mapping[str, str] = MappingProxyType(
         "queriesRefused": "REFUSED",
     }
 )
-"""Names of the counters, and what ``Counter.java`` calls them."""
+"""Names of the counters, and their constants in ``Counter.java``."""
 
 
 def count(name: str) -> int:
-    """What one of :data:`COUNTERS` is at; after the Java was loaded."""
+    """Return the value of one of :data:`COUNTERS`, once the Java classes are loaded."""
     return int(jpype.JClass(f"{PACKAGE}.Counter").valueOf(COUNTERS[name]).count())

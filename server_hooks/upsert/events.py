@@ -1,4 +1,4 @@
-"""Events of several versions as columns, and what they do to a row."""
+"""Events of several versions as columns, and their effect on a row."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class EventColumns:
     """Events about rows of one partition.
 
     Attributes:
-        offsets: Of the rows' messages.
-        versions: Each event's.
-        deleted: Whether it is a delete.
+        offsets: Offsets of the rows' messages.
+        versions: Version of each event.
+        deleted: Whether each event is a delete.
     """
 
     offsets: NDArray[np.int64]
@@ -34,7 +34,7 @@ class EventColumns:
 
     @classmethod
     def of(cls, events: Iterable[Events]) -> Self:
-        """Put the events of messages together."""
+        """Combine the events of messages."""
         parts = list(events)
         return cls(
             np.concatenate([np.empty(0, np.int64), *(each.offsets for each in parts)]),
@@ -45,11 +45,11 @@ class EventColumns:
         )
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> EventColumns:
-        """Return some of them, by a mask or by their numbers."""
+        """Return some of the events, by a mask or by their indexes."""
         return EventColumns(self.offsets[chosen], self.versions[chosen], self.deleted[chosen])
 
     def plus(self, other: EventColumns) -> EventColumns:
-        """Return these and others."""
+        """Return these events followed by others."""
         return EventColumns(
             np.concatenate([self.offsets, other.offsets]),
             np.concatenate([self.versions, other.versions]),
@@ -58,9 +58,9 @@ class EventColumns:
 
 
 def earlier(values: NDArray[np.int64], versions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what versions make of a column's values: the first of both, where there is one.
+    """Return the column's values after versions were applied: for each row the earlier of both, if any.
 
-    Versions grow, so the first is the least; and so it does not matter in which order, and how often, events
-    are applied.
+    Versions grow, so the earlier one is the smaller one. Therefore events can be applied in any order and any
+    number of times.
     """
     return np.where(values == NIL, versions, np.where(versions == NIL, values, np.minimum(values, versions)))

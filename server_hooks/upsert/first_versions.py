@@ -1,4 +1,4 @@
-"""Versions are written into rows' columns: of each row the first one counts, in whichever order they come."""
+"""Writes versions into the columns of rows: a row's first version counts, in whichever order they arrive."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from controller_client.upsert.columns import NIL
 from server_hooks.upsert.events import earlier
 
-__all__ = ["Changes", "Told", "VersionsOfRows", "write_first"]
+__all__ = ["Changes", "VersionsListener", "VersionsOfRows", "write_first"]
 
 VersionsOfRows = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Rows, of which one may be there several times, and a version for each."""
+"""Rows, possibly with repetitions, and a version for each."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What was written into the columns of a segment.
+    """The versions that were written into the columns of a segment.
 
     Attributes:
-        rows: The rows: those that were inserted, then those that were deleted; each once in each half.
-        versions: Of each of them.
-        inserted: How many of them were inserted.
+        rows: The inserted rows, then the deleted rows; each row appears once in each part.
+        versions: Version of each of them.
+        inserted: Number of inserted rows.
         lower: Whether one of them had a later version before.
     """
 
@@ -35,15 +35,15 @@ class Changes:
     lower: bool
 
 
-class Told(Protocol):
-    """Is told of what is written into a segment's columns, after it was; for one thread at a time."""
+class VersionsListener(Protocol):
+    """Receives the changes of a segment's columns after they were written; used by one thread at a time."""
 
     def wrote(self, changes: Changes) -> None:
-        """The columns have these versions now."""
+        """Called after these versions were written into the columns."""
         ...
 
     def end(self) -> None:
-        """Nothing more is written: the segment is gone, or another copy is in its place."""
+        """Called when nothing more is written: the segment was removed, or replaced by another copy."""
         ...
 
 
@@ -51,11 +51,11 @@ def write_first(columns: Sequence[Any], versions: Sequence[VersionsOfRows]) -> C
     """Write versions into columns where a row has none, or a later one.
 
     Args:
-        columns: ``$validFrom`` and ``$validUntil``, arrays of any integers; they are changed.
-        versions: For each of the two.
+        columns: ``$validFrom`` and ``$validUntil``, arrays of any integer type; they are changed.
+        versions: The versions for each of the two columns.
 
     Returns:
-        What was changed; None for nothing.
+        The changes, or None if there are none.
     """
     found = [_write(column, *each) for column, each in zip(columns, versions, strict=True)]
     rows = np.concatenate([each for each, _, _ in found])

@@ -1,4 +1,4 @@
-"""The thread of a table: updates topic, log, segments, and the server's record in ZooKeeper."""
+"""The thread of a table: reads the updates topic into the log and the segments, and reports to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ __all__ = ["Follower"]
 logger = logging.getLogger(__name__)
 
 _IDLE_S = 0.5
-_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.005, 0.1
-"""Between looks at the consuming segments while rows are to come."""
+_MIN_PAUSE_S, _MAX_PAUSE_S = 0.005, 0.1
+"""Time between checks of the consuming segments while versions wait for rows."""
 _RETRY_S = 1.0
 _PARTITIONS_S = 10.0
 _FLUSH_S = 60.0
 
 
 class Follower:
-    """Follows the updates of one table in a thread of its own.
+    """Follows the updates of one table in its own thread.
 
     Args:
-        table: Name with type.
-        state: The table on this server.
+        table: Table name with type.
+        state: The table's state on this server.
         open_topic: Connects to the updates topic.
-        first_version: Returns the first version that is of this table, and not of a former one of its name;
-            called in the thread, may raise :class:`~controller_client.errors.PinotPluginError`.
-        publish: Writes the server's record where it changed; called in the thread, may raise
+        first_version: Returns the first version of this table, as opposed to an earlier table with the same
+            name; called in the thread, may raise :class:`~controller_client.errors.PinotPluginError`.
+        publish: Writes the server's record if it has changed; called in the thread, may raise
             :class:`~controller_client.errors.PinotPluginError`.
-        retention_s: Logs that were last written so long ago are deleted, seconds.
-        guard: Logs and counts what nobody expected, given what was done.
-        clock: Time.
+        retention_s: Log files that were last written this long ago are deleted, seconds.
+        guard: Logs and counts unexpected errors; its argument describes what was being done.
+        clock: The clock.
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class Follower:
         self._retention_s = retention_s
         self._clock = clock
         self._kept: dict[int, list[Message]] = {}
-        self._pause_s = _LEAST_PAUSE_S
-        self._complaint = ""
+        self._pause_s = _MIN_PAUSE_S
+        self._last_error = ""
         self._partitions_at = self._flush_at = clock.monotonic()
         self._topic: UpdatesTopic | None = None
         self._thread = TickingThread(
             f"upsert {table}",
             self._tick,
-            lambda: guard(f"for the updates of {table}"),
+            lambda: guard(f"while applying updates of {table}"),
             pause_s=_RETRY_S,
             at_end=self._end,
         )
@@ -79,7 +79,7 @@ class Follower:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; what was applied is on the disk then."""
+        """Stop the thread; everything that was applied is flushed to the disk then."""
         self._thread.stop(_RETRY_S * 5)
 
     def _tick(self) -> float | None:
@@ -88,9 +88,9 @@ class Follower:
                 self._topic = self._open_topic()
             self._step(self._topic)
         except (PinotPluginError, OSError) as error:
-            self._complain(error)
+            self._log_error(error)
             return None
-        self._complaint = ""
+        self._last_error = ""
         return 0.0
 
     def _end(self) -> None:
@@ -101,13 +101,13 @@ class Follower:
     def _step(self, topic: UpdatesTopic) -> None:
         now = self._clock.monotonic()
         if now >= self._partitions_at:
-            self._look_for_partitions(topic)
+            self._update_partitions(topic)
             self._partitions_at = now + _PARTITIONS_S
         if not self._kept:
             self._kept = topic.poll(self._pause_s if self.state.is_waiting() else _IDLE_S)
-            self._pause_s = _LEAST_PAUSE_S if self._kept else min(2 * self._pause_s, _MOST_PAUSE_S)
+            self._pause_s = _MIN_PAUSE_S if self._kept else min(2 * self._pause_s, _MAX_PAUSE_S)
         is_idle = not self._kept
-        # What the disk refuses is tried again, and nothing is read before it is written.
+        # After a failed write the same messages are retried; nothing more is read before they are written.
         while self._kept:
             number, messages = next(iter(self._kept.items()))
             self.state.take(number, [each for each in messages if each[2].version >= self._since])
@@ -119,14 +119,14 @@ class Follower:
             self._flush()
             self.state.drop_before(self._clock.now() - self._retention_s)
 
-    def _look_for_partitions(self, topic: UpdatesTopic) -> None:
+    def _update_partitions(self, topic: UpdatesTopic) -> None:
         self._since = self._first_version()
         found = topic.partitions()
         if not found:
             raise SourceError(
-                f"the updates topic of {self._table} is not there",
-                expected="the key coordinator makes it",
-                remedy="is it started? pinotctl upsert coordinate",
+                f"the updates topic of {self._table} does not exist",
+                expected="the topic that the table's key coordinator creates",
+                remedy="start the key coordinator: pinotctl upsert coordinate",
             )
         self.state.follow(found)
         topic.assign(self.state.next_offsets())
@@ -135,11 +135,11 @@ class Follower:
         try:
             self.state.flush()
         except OSError as error:
-            self._complain(error)
+            self._log_error(error)
 
-    def _complain(self, error: Exception) -> None:
-        """Log what stands in the way, once while it is the same."""
+    def _log_error(self, error: Exception) -> None:
+        """Log an error, unless it is the same as the last one."""
         text = f"{error}"
-        if text != self._complaint:
-            logger.error("%s: its updates wait: %s", self._table, text)
-            self._complaint = text
+        if text != self._last_error:
+            logger.error("%s: cannot apply updates, retrying: %s", self._table, text)
+            self._last_error = text

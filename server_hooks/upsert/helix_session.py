@@ -1,4 +1,4 @@
-"""This server's session with ZooKeeper, as Helix has it in this process: nobody has to be asked."""
+"""This server's session with ZooKeeper, read from Helix in this process without a request."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MANAGER = "_helixManager"
 
 
 class HelixSession:
-    """Tells the session of the server now; for any thread.
+    """Returns the current session of the server; thread-safe.
 
-    It is that of the znode below LIVEINSTANCES, where there is one: Helix makes that in each new session. A
-    record with another one is of an earlier session.
+    It is the session in the server's znode below LIVEINSTANCES, if there is one: Helix creates that znode in
+    each new session. A record with another session is from an earlier one.
 
     Args:
         starter: Pinot's starter of the server.
@@ -27,10 +27,10 @@ class HelixSession:
         self._manager: Any = None
 
     def current(self) -> str | None:
-        """Return the session's id; None while the server is not connected.
+        """Return the session's id, or None while the server is not connected.
 
         Raises:
-            LookupError: Helix is not where Pinot has it.
+            LookupError: Pinot's starter has no Helix manager where it is expected.
         """
         if self._manager is None:
             self._manager = self._found()
@@ -38,12 +38,12 @@ class HelixSession:
             connected = self._manager is not None and bool(self._manager.isConnected())
             return str(self._manager.getSessionId()) if connected else None
         except jpype.JClass("org.apache.helix.HelixException"):
-            return None  # it was disconnected just now
+            return None  # it has just been disconnected
 
     def _found(self) -> Any:
         try:
             field = jpype.JClass(_STARTER).class_.getDeclaredField(_MANAGER)
         except jpype.JClass("java.lang.NoSuchFieldException") as error:
-            raise LookupError(f"{_STARTER} has no {_MANAGER}") from error
+            raise LookupError(f"{_STARTER} has no field {_MANAGER}") from error
         field.setAccessible(True)
         return field.get(self._starter)

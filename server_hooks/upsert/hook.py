@@ -1,4 +1,4 @@
-"""The hook ``upsert``: the tables of this server, and Pinot's calls for them."""
+"""The hook ``upsert``: the upsert tables of this server, and Pinot's calls for them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, T
 from server_hooks.dependents import upsert_tables
 from server_hooks.upsert import served_versions
 from server_hooks.upsert.counters import COUNTERS, count
+from server_hooks.upsert.extension_point import ExtensionPoint, install_extension
 from server_hooks.upsert.helix_session import HelixSession
 from server_hooks.upsert.metrics import UpsertMetrics
-from server_hooks.upsert.place import Place, take_place
 from server_hooks.upsert.table_updater import TableUpdater
 
 __all__ = ["NAME", "UpsertHook"]
@@ -44,9 +44,9 @@ _QUERY_WAIT_MS = 5_000
 
 
 class UpsertHook(TickingHook[HostedServerView]):
-    """One a server, see :class:`~jvm_bridge.role_host.ServerHook`.
+    """The hook of one server, see :class:`~jvm_bridge.role_host.ServerHook`.
 
-    Pinot's classes are changed when it is made: other hooks look at these classes before they start.
+    Creating it patches Pinot's classes: other hooks use reflection on these classes before they start.
     """
 
     def __init__(self) -> None:
@@ -58,22 +58,22 @@ class UpsertHook(TickingHook[HostedServerView]):
         self._lock = threading.Lock()
         self._tables: dict[TableName, TableUpdater | None] = {}
         self._created: dict[TableName, int] = {}
-        self._taken: Place | None = None
+        self._installed: ExtensionPoint | None = None
         self._refusal: PinotPluginError | None = None
         self._metrics: UpsertMetrics | None = None
         try:
-            self._taken = take_place(self)
+            self._installed = install_extension(self)
         except PinotPluginError as error:
-            self._refusal = error  # told before the start: who depends on it is known then
+            self._refusal = error  # raised before the start, when the dependents can be found
 
     def prepare(self, role: HostedServerView) -> None:
-        """Read the configuration; segments come after this."""
+        """Read the configuration; called before the first segment is added."""
         if self._refusal:
             raise self._refusal
         self._wait_s = _wait_s(role.configuration.get(_WAIT_KEY, _DEFAULT_WAIT_MS))
         default = str(Path(role.configuration[_DATA_KEY]) / "pythonUpsert")
         self._folder = Path(role.configuration.get(_FOLDER_KEY, default))
-        self._place.prepare(role)
+        self._extension.prepare(role)
         served_versions.configure(
             wait_ms=_QUERY_WAIT_MS,
             without_version=_flag(role.configuration.get(_WITHOUT_VERSION_KEY, "false")),
@@ -88,8 +88,9 @@ class UpsertHook(TickingHook[HostedServerView]):
             found = upsert_tables(store, role.instance_id)
         return Dependents(
             found,
-            way_out="move the tables to other servers first: no row of them becomes visible here without it",
-            later="`pinotctl upsert create` is refused for this server's tenant.",
+            way_out="move the tables to other servers first: without the hook none of their rows become "
+            "visible here",
+            later="`pinotctl upsert create` is rejected for this server's tenant.",
         )
 
     def started(self, role: HostedServerView) -> None:
@@ -103,13 +104,13 @@ class UpsertHook(TickingHook[HostedServerView]):
             gauge(metrics, f"pythonHook.{NAME}.{name}", partial(count, name))
 
     def stopping(self, role: HostedServerView) -> None:
-        """End the threads; what was written into segments is on the disk then."""
+        """Stop the threads; everything that was written into segments is flushed to the disk then."""
         super().stopping(role)
         for updater in self._updaters():
             updater.stop()
 
     def before_add(self, table: Any, segment: Any) -> None:
-        """Before Pinot takes a sealed segment; in the thread that brings it."""
+        """Handle a sealed segment before Pinot adds it; called in the thread that adds it."""
         self._for(
             table,
             str(segment.getSegmentName()),
@@ -117,7 +118,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         )
 
     def consuming(self, table: Any, segment: str) -> None:
-        """A consuming segment was made, or was there; in the thread of its transition."""
+        """Handle a consuming segment that was created; called in the thread of its transition."""
         self._for(
             table,
             segment,
@@ -125,24 +126,27 @@ class UpsertHook(TickingHook[HostedServerView]):
         )
 
     def removed(self, table: Any, segment: str) -> None:
-        """A segment was taken out; in the thread of its transition."""
+        """Handle a segment that was removed; called in the thread of its transition."""
         self._for(table, segment, lambda updater, _parsed: updater.removed(segment))
 
     def before_open(self) -> None:
-        """All segments are there: wait until their tables are as far as elsewhere; in the main thread."""
+        """Wait until the tables have caught up with the other servers; called in the main thread.
+
+        All segments are loaded by then.
+        """
         server = self.role
         for updater in self._updaters():
-            with server.errors.guard(NAME, f"before queries of {updater.table}"):
+            with server.errors.guard(NAME, f"while catching up {updater.table} before queries"):
                 updater.before_open(read_ideal_state(self._connected(), updater.table))
         self._is_open = True
-        with server.errors.guard(NAME, "for tables that are gone"):
+        with server.errors.guard(NAME, "while cleaning up deleted tables"):
             for folder in self._folder.glob(f"*_{TableType.REALTIME}"):
                 self._clean(TableName(folder.name))
 
     def _for(self, table: Any, segment: str, call: Callable[[TableUpdater, SegmentName], None]) -> None:
         if not self.has_begun:
-            return  # the hook could not be started: Pinot goes on without it
-        with self.role.errors.guard(NAME, f"for {segment}"):
+            return  # the hook could not start: Pinot continues without it
+        with self.role.errors.guard(NAME, f"while handling {segment}"):
             parsed = SegmentName.parse(segment)
             name = TableName(str(table.getTableName()))
             updater = self._updater(name) if name.type is TableType.REALTIME else None
@@ -150,12 +154,12 @@ class UpsertHook(TickingHook[HostedServerView]):
                 call(updater, parsed)
 
     def _updater(self, table: TableName) -> TableUpdater | None:
-        """What keeps a table up to date; made at the first question, None where it is no upsert table.
+        """Return the updater of a table, created on first use, or None if it is not an upsert table.
 
-        None, too, where this release cannot read what is kept of it here, or its settings: until the server
-        is upgraded no row of it becomes visible here, and the server holds the table's mark.
+        It is also None if this release cannot read the table's state here, or its settings: until the server
+        is upgraded no rows of the table become visible here, and the server holds back the table's mark.
 
-        Of a table that was deleted, and made again before it was missed, another one is made.
+        A table that was deleted and created again in the meantime gets a new updater.
         """
         with self._lock:
             created = self._connected().creation_order(table_config_path(table))
@@ -185,7 +189,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         folder = self._folder / table
         for old in folder.glob("*") if folder.is_dir() else ():
             if old.name != str(created):
-                shutil.rmtree(old)  # of a table of this name that was deleted
+                shutil.rmtree(old)  # of a deleted table with the same name
         return TableUpdater(
             config,
             store,
@@ -194,33 +198,33 @@ class UpsertHook(TickingHook[HostedServerView]):
             created,
             wait_s=self._wait_s,
             guard=partial(server.errors.guard, NAME),
-            place=self._place,
+            extension=self._extension,
             session=HelixSession(server.starter).current,
             clock=SystemClock(),
         )
 
     def tick(self) -> None:
-        """Compare with the tables and segments that Pinot has, and follow their ideal states."""
+        """Reconcile with Pinot's tables and segments, and follow the tables' ideal states."""
         server = self.role
         data_manager = server.instance_data_manager()
         if data_manager is None:
             return
         # In this order: a table is in Pinot's list before it is in ours.
         with self._lock:
-            known = dict(self._tables)
+            tables = dict(self._tables)
         present = {
             name
             for each in data_manager.getAllTables()
             if (name := TableName(str(each))).type is TableType.REALTIME
         }
-        for table in known.keys() - present:
-            self._forget(table, known[table])
+        for table in tables.keys() - present:
+            self._forget(table, tables[table])
         for table in present:
-            # Of those that are no upsert tables, a segment tells when they are made again.
-            if table not in known or known[table] is not None:
+            # For other tables than upsert tables, the next segment shows that they were created again.
+            if table not in tables or tables[table] is not None:
                 self._updater(table)
         for updater in self._updaters():
-            with server.errors.guard(NAME, f"for {updater.table}"):
+            with server.errors.guard(NAME, f"while reconciling {updater.table}"):
                 table = data_manager.getTableDataManager(updater.table)
                 if table is None:
                     continue
@@ -228,12 +232,12 @@ class UpsertHook(TickingHook[HostedServerView]):
                 try:
                     updater.follow_ideal_state(read_ideal_state(self._connected(), updater.table))
                 except NotFoundError:
-                    continue  # it is about to go
+                    continue  # the table is being deleted
         if self._metrics:
-            self._metrics.looked({each.table: each.state for each in self._updaters()})
+            self._metrics.update({each.table: each.state for each in self._updaters()})
 
     def _forget(self, table: TableName, updater: TableUpdater | None) -> None:
-        """Forget a table that Pinot has no more, unless another one has its name by now."""
+        """Forget a table that Pinot no longer has, unless another table has its name by now."""
         with self._lock:
             if self._tables.get(table) is not updater:
                 return
@@ -242,7 +246,7 @@ class UpsertHook(TickingHook[HostedServerView]):
             self._clean(table)
 
     def _end(self, table: TableName) -> None:
-        """Forget a table; with the lock held, so that what follows for its name comes after it."""
+        """Forget a table; call it with the lock, so that work for a new table of its name comes after it."""
         updater = self._tables.pop(table, None)
         self._created.pop(table, None)
         if updater is not None:
@@ -250,9 +254,9 @@ class UpsertHook(TickingHook[HostedServerView]):
             served_versions.forget(table)
 
     def _clean(self, table: TableName) -> None:
-        """Delete what is kept here for a table that there is no more."""
+        """Delete the state kept here of a table that no longer exists."""
         store = self._connected()
-        with self._lock:  # what is made for the next table of the name is made with it
+        with self._lock:  # the state of a new table with the name is created with the lock too
             if store.creation_order(table_config_path(table)) is None:
                 shutil.rmtree(self._folder / table, ignore_errors=True)
                 forget_server(store, table, self.role.instance_id)
@@ -265,24 +269,26 @@ class UpsertHook(TickingHook[HostedServerView]):
         return sum(updater.state.pending() for updater in self._updaters())
 
     @property
-    def _place(self) -> Place:
-        if self._taken is None:
-            raise RuntimeError("before_start() comes first")
-        return self._taken
+    def _extension(self) -> ExtensionPoint:
+        if self._installed is None:
+            raise RuntimeError("before_start() was not called")
+        return self._installed
 
     def _connected(self) -> PropertyStore:
         if self._store is None:
-            raise RuntimeError("before_start() comes first")
+            raise RuntimeError("before_start() was not called")
         return self._store
 
 
 def _wait_s(text: str) -> float:
     if not text.isdecimal():
-        raise ConfigError(f"{_WAIT_KEY} is {text!r}", expected="milliseconds, e.g. 600000")
+        raise ConfigError(f"{_WAIT_KEY} is {text!r}", expected="milliseconds, e.g. 600000", where=_WAIT_KEY)
     return int(text) / 1000
 
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ConfigError(f"{_WITHOUT_VERSION_KEY} is {text!r}", expected="true or false")
+        raise ConfigError(
+            f"{_WITHOUT_VERSION_KEY} is {text!r}", expected="true or false", where=_WITHOUT_VERSION_KEY
+        )
     return text.lower() == "true"

@@ -1,4 +1,4 @@
-"""What runs inside Pinot 0.11 for upsert tables: the sources in ``server_hooks/java``."""
+"""The Java classes that run inside Pinot 0.11 for upsert tables; sources in ``server_hooks/java``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from server_hooks.upsert.server_events import PACKAGE as SHARED
 __all__ = ["PACKAGE", "load"]
 
 PACKAGE = "io.pinotplugins.v0_11.upsert"
-"""Their package."""
+"""Package of the classes."""
 
 
 def load() -> None:
-    """Load them; errors as of :func:`jvm_bridge.java.load_java`."""
+    """Load the classes; errors as for :func:`jvm_bridge.java.load_java`."""
     load_java(JavaSources.of("server_hooks", PACKAGE, SHARED))

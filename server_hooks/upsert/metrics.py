@@ -1,4 +1,4 @@
-"""How far the upsert tables of a server are, as metrics of its process."""
+"""The metrics of the progress of a server's upsert tables."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["UpsertMetrics"]
 
 
 class UpsertMetrics:
-    """Told by the hook's thread, after each look.
+    """Updated by the hook's thread after each tick.
 
     Args:
-        monitoring: Of the process.
+        monitoring: The metrics of the process.
     """
 
     def __init__(self, monitoring: Monitoring) -> None:
@@ -24,12 +24,12 @@ class UpsertMetrics:
         self._mark_at = monitoring.gauge(catalogue.UPSERT_MARK_AT)
         self._pending = monitoring.gauge(catalogue.UPSERT_PENDING)
 
-    def looked(self, states: Mapping[TableName, TableState]) -> None:
-        """Take in how far the tables are; those that are not among them are gone."""
+    def update(self, states: Mapping[TableName, TableState]) -> None:
+        """Publish the progress of the tables; values of all other tables are removed."""
         marks = {table: state.mark() for table, state in states.items()}
         replace_values(self._mark, {(table,): mark.version for table, mark in marks.items()})
-        made: dict[tuple[str, ...], float] = {
+        completed: dict[tuple[str, ...], float] = {
             (table,): mark.at_ms / 1000 for table, mark in marks.items() if mark.version != NIL
         }
-        replace_values(self._mark_at, made)
+        replace_values(self._mark_at, completed)
         replace_values(self._pending, {(table,): state.pending() for table, state in states.items()})

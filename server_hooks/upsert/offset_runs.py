@@ -1,4 +1,4 @@
-"""Which row of a segment has which offset of the input topic, kept as runs of offsets without a gap."""
+"""Maps offsets of the input topic to the rows of a segment, stored as runs of offsets without gaps."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class OffsetRuns:
         """Number of the row after each run's last one."""
         self.count = 0
         self.last = -1
-        """Offset of the last row; -1 without rows."""
+        """Offset of the last row; -1 if there are no rows."""
 
     def extend(self, offsets: _Longs) -> None:
         """Add the offsets of the next rows.
 
         Raises:
-            DataError: They do not ascend: the segment is sorted in another order, or none of an upsert table.
+            DataError: They do not ascend: the segment is sorted differently, or not of an upsert table.
         """
         if not len(offsets):
             return
@@ -41,8 +41,8 @@ class OffsetRuns:
         if (steps <= 0).any() or offsets[0] < 0:
             raise DataError(
                 f"the rows' offsets do not ascend: {offsets[:3].tolist()}... after {self.last}",
-                expected="a segment whose rows have the offsets of their messages, in their order",
-                remedy="check that it is a segment of an upsert table, made by a server with the hook upsert",
+                expected="a segment whose rows have the offsets of their messages, in ascending order",
+                remedy="check that a server with the hook upsert built this segment, for an upsert table",
             )
         starts = np.flatnonzero(steps != 1)
         self._first = np.concatenate([self._first, offsets[starts]])
@@ -53,17 +53,17 @@ class OffsetRuns:
 
     @property
     def first(self) -> int:
-        """Offset of the first row; -1 without rows."""
+        """Offset of the first row; -1 if there are no rows."""
         return int(self._first[0]) if self.count else -1
 
     def rows(self, offsets: _Longs) -> _Longs:
-        """Return the row of each offset; -1 where there is none."""
+        """Return the row of each offset, -1 for offsets without a row."""
         if not self.count:
             return np.full(len(offsets), -1, np.int64)
         runs = np.searchsorted(self._first, offsets, side="right") - 1
-        known = np.maximum(runs, 0)
-        found = self._rows[known] + offsets - self._first[known]
-        return np.where((runs >= 0) & (found < self._ends[known]), found, -1)
+        clipped = np.maximum(runs, 0)
+        found = self._rows[clipped] + offsets - self._first[clipped]
+        return np.where((runs >= 0) & (found < self._ends[clipped]), found, -1)
 
     def offsets(self) -> _Longs:
         """Return the offsets of all rows."""

@@ -1,4 +1,4 @@
-"""What is applied, pending and complete of one partition on this server; no file, no JVM, no network."""
+"""The applied, pending and complete events of one partition on this server; no files, JVM or network."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class Rows(Protocol):
 
     @property
     def first(self) -> int:
-        """Offset of the first row that it has, or may have; -1 where it has none."""
+        """Offset of the first row that it has, or may have; -1 if it has none."""
         ...
 
     @property
     def last(self) -> int:
-        """Offset of the last row that it has; -1 where it has none."""
+        """Offset of the last row that it has; -1 if it has none."""
         ...
 
     def apply(self, events: EventColumns) -> NDArray[np.bool_]:
-        """Write events; returns which of them are about rows that it has."""
+        """Write events; returns which of them refer to rows that it has."""
         ...
 
-    def take_over(
+    def copy_versions(
         self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
     ) -> None:
-        """Write the versions that another copy of the segment has."""
+        """Write the versions from another copy of the segment."""
         ...
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -53,30 +53,30 @@ class Rows(Protocol):
         ...
 
     def end(self) -> None:
-        """Nothing more is written: the segment is gone, or another copy is in its place."""
+        """Stop writing: the segment was removed, or replaced by another copy."""
         ...
 
 
 class ConsumingPart(Rows, Protocol):
-    """Rows of a consuming segment: they become more."""
+    """Rows of a consuming segment, which grow in number."""
 
     @property
     def sequence(self) -> int:
-        """The segment's number in its partition."""
+        """The segment's sequence number in its partition."""
         ...
 
     @property
     def position(self) -> int:
-        """The offset that it will index next; all rows before it are known here."""
+        """The offset that it will index next; all rows before it have been read here."""
         ...
 
     def refresh(self) -> None:
-        """Look for the rows that were indexed since."""
+        """Read the offsets of rows that were indexed since the last call."""
         ...
 
 
 class Complete(NamedTuple):
-    """A version, and when it was complete at the coordinator, in milliseconds since 1970."""
+    """A version, and when it was complete at the coordinator, in milliseconds since the epoch."""
 
     version: int
     at_ms: int
@@ -87,9 +87,9 @@ class _End:
     """A version that ended.
 
     Attributes:
-        version: It.
+        version: The version.
         at_ms: When it was complete at the coordinator.
-        needed: The offset after the last row that events up to it are about.
+        needed: The offset after the last row that events up to this version refer to.
     """
 
     version: int
@@ -98,25 +98,25 @@ class _End:
 
 
 class Partition:
-    """One partition of a table; the caller sees to it that one thread at a time uses it.
+    """One partition of a table; the caller ensures that one thread at a time uses it.
 
-    Every event that was taken is applied to all attached segments, or pending: then it is about a row that
-    the consuming segment has not reached. An event about a row that is in no segment here is forgotten; the
-    log keeps it for a segment that comes later.
+    Every event that was taken is either applied to all attached segments or pending. A pending event refers
+    to a row that the consuming segment has not reached. An event about a row that is in no segment here is
+    dropped; the log keeps it for a segment that is added later.
 
-    A segment that is gone, or in whose place another copy is, gets events for a while: queries that took it
-    before may wait for a version, or take it in the moment before Pinot exchanges the two.
+    A segment that was removed, or replaced by another copy, still gets events for a while: queries that
+    acquired it before may wait for a version, or acquire it just before Pinot swaps the two.
 
     Attributes:
-        counts: Whether the server is to have this partition's newest rows: then a version is complete when
-            they are indexed.
+        counts: Whether this server is assigned the partition's newest rows. If so, a version is complete only
+            when they are indexed.
     """
 
-    def __init__(self, known: LogSummary) -> None:
-        """Make one without segments.
+    def __init__(self, logged: LogSummary) -> None:
+        """Create a partition without segments.
 
         Args:
-            known: What was taken in an earlier life of the server, and is in the log.
+            logged: The messages in the log from before the server was restarted.
         """
         self.counts = False
         self._sealed: dict[str, Rows] = {}
@@ -124,32 +124,32 @@ class Partition:
         self._former: list[Rows] = []
         self._long_former: list[Rows] = []
         self._pending = _NONE
-        self._needed = known.greatest_row + 1
-        self._read = known.version
+        self._needed = logged.greatest_row + 1
+        self._read = logged.version
         self._done = _End(NIL, 0, 0)
         self._ends: deque[_End] = deque()
         self._position = 0
-        if known.version != NIL:
-            self._ends.append(_End(known.version, known.at_ms, self._needed))
+        if logged.version != NIL:
+            self._ends.append(_End(logged.version, logged.at_ms, self._needed))
 
     @property
     def read_version(self) -> int:
-        """The newest version whose end was taken; all its events are applied or pending."""
+        """The newest version whose end was read; all its events are applied or pending."""
         return self._read
 
     @property
     def position(self) -> int:
-        """The offset of the input topic up to which this server has all rows, as far as it consumes them."""
+        """The offset of the input topic up to which this server has all rows that it consumes."""
         return self._position
 
     @property
     def pending(self) -> int:
-        """How many events wait for their rows."""
+        """Number of events that wait for their rows."""
         return len(self._pending)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether rows are still to be indexed of which a version that has ended, or an event, is."""
+        """Whether an event, or a version that has ended, refers to rows that are not indexed yet."""
         is_behind = self.counts and self._ends and self._ends[-1].needed > self._position
         return bool(len(self._pending) or is_behind)
 
@@ -166,16 +166,16 @@ class Partition:
 
     @property
     def sealed(self) -> tuple[Rows, ...]:
-        """The attached segments that do not consume."""
+        """The attached segments that are not consuming."""
         return tuple(self._sealed.values())
 
     def rows_of(self, name: str) -> Rows | None:
-        """An attached segment."""
+        """Return the rows of an attached segment."""
         return self._sealed.get(name) or self._consuming.get(name)
 
     def take(self, messages: list[Events | VersionEnd]) -> None:
         """Apply messages of the updates topic, in their order."""
-        self.refresh()  # by now most of the rows are there
+        self.refresh()  # most of the rows are indexed by now
         events = EventColumns.of(each for each in messages if isinstance(each, Events))
         for each in messages:
             if isinstance(each, VersionEnd):
@@ -187,11 +187,11 @@ class Partition:
             self._apply(events)
 
     def refresh(self) -> None:
-        """Look how far the consuming segments are, and apply what waited for their rows."""
+        """Read the progress of the consuming segments, and apply the events that waited for their rows."""
         position = None if self._consuming else self.at_least(max(self._last_rows(), default=-1) + 1)
         for part in sorted(self._consuming.values(), key=lambda each: each.sequence):
             part.refresh()
-            # One that begins after the rows that are here: the one before is behind, or about to be replaced.
+            # A gap before a segment: the one before it lags, or is about to be replaced.
             if position is None or part.first <= position:
                 position = part.position
         self._position = position or 0
@@ -200,35 +200,35 @@ class Partition:
             self._apply(pending)
 
     def at_least(self, position: int) -> int:
-        """All rows before an offset are here, since no segment consumes; returns the position."""
+        """Record that all rows before an offset are here, as no segment consumes; returns the position."""
         self._position = max(self._position, position)
         return self._position
 
     def attach_sealed(self, rows: Rows) -> None:
-        """Take a sealed segment to which all events in the log are applied, or that follows another copy.
+        """Attach a sealed segment that has all events in the log, or that replaces another copy.
 
-        What the other copy has is taken over: it was up to date.
+        The versions of the other copy, which was up to date, are copied.
         """
         before = self.rows_of(rows.name)
         if before is not None:
-            rows.take_over(*before.values())
+            rows.copy_versions(*before.values())
             self._former.append(before)
         if part := self._consuming.get(rows.name):
-            part.refresh()  # it has stopped: what it has now is all
+            part.refresh()  # it has stopped, so this reads its last rows
             part.apply(self._pending)
         rows.apply(self._pending)
         self._consuming.pop(rows.name, None)
         self._sealed[rows.name] = rows
 
     def attach_consuming(self, part: ConsumingPart, events: EventColumns) -> None:
-        """Take a consuming segment, with all events in the log about rows from its first on."""
+        """Attach a consuming segment, with all events in the log about its first row and later ones."""
         self._consuming[part.name] = part
         part.refresh()
         self._pending = self._pending.plus(events)
         self.refresh()
 
     def detach(self, name: str) -> None:
-        """Forget a segment that is gone."""
+        """Detach a segment that was removed."""
         for parts in (self._sealed, self._consuming):
             if rows := parts.pop(name, None):
                 self._former.append(rows)
@@ -236,13 +236,13 @@ class Partition:
             self._pending = _NONE
 
     def forget_former(self) -> None:
-        """Let segments go that were former ones at the last call already; to be called once in a minute."""
+        """Stop updating segments that were detached before the last call; called once a minute."""
         for rows in self._long_former:
             rows.end()
         self._former, self._long_former = [], self._former
 
     def complete(self) -> Complete:
-        """The newest version of which every event is applied and, where it counts, every row indexed."""
+        """Return the newest version whose events are all applied and, if it counts, all rows indexed."""
         if self.counts:
             while self._ends and self._ends[0].needed <= self._position:
                 self._done = self._ends.popleft()
@@ -251,12 +251,12 @@ class Partition:
         return Complete(self._done.version, self._done.at_ms)
 
     def has_rows_of(self, version: int) -> bool:
-        """Whether all rows are indexed that events up to a version are about, since the last settled one."""
+        """Return whether all rows are indexed that events up to a version refer to."""
         needed = [end.needed for end in self._ends if end.version <= version]
         return not needed or needed[-1] <= self._position
 
     def settle(self, version: int) -> None:
-        """The server is complete up to this version: nobody asks for those before any more."""
+        """Drop earlier versions, as the server is complete up to this one."""
         while len(self._ends) > 1 and self._ends[1].version <= version:
             self._ends.popleft()
 
@@ -276,17 +276,17 @@ class Partition:
             self._pending = self._pending.plus(events.where(waiting))
 
     def _apply_sealed(self, events: EventColumns, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Segments of a partition have offsets apart from each other, so an event is about one of them."""
+        """Apply events to sealed segments; their offsets do not overlap, so each event belongs to one."""
         parts = sorted(
             (each for each in self._sealed.values() if each.first >= 0), key=lambda each: each.first
         )
         firsts = np.array([each.first for each in parts], np.int64)
         found = np.zeros(len(events), np.bool_)
-        places = np.searchsorted(firsts, events.offsets, side="right") - 1
-        open_places = np.where(done, -1, places)
-        order = np.argsort(open_places, kind="stable")
-        begins = np.searchsorted(open_places[order], np.arange(len(parts) + 1))
-        for number in np.unique(open_places[open_places >= 0]):
+        indexes = np.searchsorted(firsts, events.offsets, side="right") - 1
+        open_indexes = np.where(done, -1, indexes)
+        order = np.argsort(open_indexes, kind="stable")
+        begins = np.searchsorted(open_indexes[order], np.arange(len(parts) + 1))
+        for number in np.unique(open_indexes[open_indexes >= 0]):
             chosen = order[begins[number] : begins[number + 1]]
             found[chosen] = parts[number].apply(events.where(chosen))
         return found

@@ -1,6 +1,6 @@
-"""What queries are told of the versions of a server's upsert tables; Java: ``upsert.ServedVersions``.
+"""Publishes the versions of a server's upsert tables to queries; Java: ``upsert.ServedVersions``.
 
-Queries do not come through Python. All of this is after the Java was loaded, in any thread.
+Queries do not call Python. All functions can be called in any thread once the Java classes are loaded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["SegmentVersions", "attach", "complete", "configure", "forget", "serv
 
 
 class SegmentVersions:
-    """The versions of a segment's rows, by which queries find those that they see; one thread at a time.
+    """The versions of a segment's rows, by which queries find visible rows; used by one thread at a time.
 
     Args:
         java: Java's ``SegmentVersions``.
@@ -26,60 +26,60 @@ class SegmentVersions:
         self._java = java
 
     def write(self, changes: Changes) -> None:
-        """Write into the columns of a consuming segment; Pinot must keep its memory meanwhile."""
+        """Write into the columns of a consuming segment; the caller keeps Pinot from freeing its memory."""
         self._java.write(*_arguments(changes))
 
     def wrote(self, changes: Changes) -> None:
-        """The columns of a sealed segment have these versions now."""
+        """Record that these versions were written into the columns of a sealed segment."""
         self._java.wrote(*_arguments(changes))
 
     def end(self) -> None:
-        """Nothing more is written: queries that still have the segment read its columns."""
+        """Stop recording changes; queries that still use the segment then read its columns."""
         self._java.end()
 
 
 def configure(*, wait_ms: int, without_version: bool = False) -> None:
-    """Set what becomes of queries.
+    """Configure how queries are handled.
 
     Args:
-        wait_ms: How long they wait for a version that is not complete here.
-        without_version: Whether those that name no version see all rows; else they are refused.
+        wait_ms: How long a query waits for a version that is not complete here.
+        without_version: Whether queries that name no version see all rows; if not, they are rejected.
     """
     _java().install(wait_ms, without_version)
 
 
 def serve(table: str) -> None:
-    """A table (with type) is an upsert table of this server: queries have to name a version of it."""
+    """Register a table (with type) as an upsert table of this server: queries have to name a version."""
     _java().of(table)
 
 
 def complete(table: str, version: int) -> None:
-    """The server is complete up to a version; to be called before anybody else is told.
+    """Record that the server is complete up to a version; call it before the version is reported elsewhere.
 
     Args:
-        table: Name with type.
+        table: Table name with type.
         version: The version.
     """
     _java().complete(table, version)
 
 
 def attach(table: str, segment: Any) -> SegmentVersions:
-    """Somebody begins to write versions into a segment's rows, and tells of each from now on.
+    """Register a writer of versions into a segment's rows, which reports each write from now on.
 
     Args:
-        table: Name with type.
-        segment: Pinot's.
+        table: Table name with type.
+        segment: Pinot's segment.
     """
     return SegmentVersions(_java().of(table).attach(segment))
 
 
 def forget(table: str) -> None:
-    """A table is gone."""
+    """Forget a table that no longer exists."""
     _java().forget(table)
 
 
 def _arguments(changes: Changes) -> tuple[Any, ...]:
-    # By their buffers, which takes no time for each of them.
+    # Copied as buffers, which costs no time per element.
     rows, versions = jpype.JArray.of(changes.rows), jpype.JArray.of(changes.versions)
     return rows, versions, changes.inserted, changes.lower
 

@@ -1,4 +1,4 @@
-"""What Pinot's classes tell and ask the hook; Java: ``io.pinotplugins.upsert.ServerEvents``."""
+"""The events that Pinot's classes report to the hook; Java: ``io.pinotplugins.upsert.ServerEvents``."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from jvm_bridge.java_interface import overrides
 __all__ = ["EVENTS", "PACKAGE", "Listener", "listen"]
 
 PACKAGE = "io.pinotplugins.upsert"
-"""The Java that all versions of Pinot share."""
+"""The Java package that is shared by all versions of Pinot."""
 
 EVENTS = f"{PACKAGE}.ServerEvents"
-"""Its class that Pinot's classes call."""
+"""The class in it that Pinot's classes call."""
 
 
 class Listener(Protocol):
-    """What is asked and told; in threads of Pinot's (Helix' transitions, commits), and it must not raise."""
+    """Receives events in Pinot's threads (Helix transitions, commits); must not raise."""
 
     def before_add(self, table: Any, segment: Any) -> None:
-        """Before a ``TableDataManager`` takes an ``ImmutableSegment``: queries do not see it yet."""
+        """Called before a ``TableDataManager`` adds an ``ImmutableSegment``: queries do not see it yet."""
         ...
 
     def consuming(self, table: Any, segment: str) -> None:
-        """A consuming segment was made; it consumes, and its transition waits for the return."""
+        """Called after a consuming segment was created; its transition waits for the return."""
         ...
 
     def removed(self, table: Any, segment: str) -> None:
-        """A segment was taken out of the table."""
+        """Called after a segment was removed from the table."""
         ...
 
     def before_open(self) -> None:
-        """Before the server takes queries; in the main thread."""
+        """Called in the main thread before the server accepts queries."""
         ...
 
 
 def listen(listener: Listener) -> None:
-    """Be told; after the Java was loaded, before the first segment comes."""
+    """Register a listener; call it once the Java classes are loaded, before the first segment is added."""
     jpype.JClass(EVENTS).install(jpype.JObject(_Listener(listener), jpype.JClass(f"{EVENTS}$Listener")))
 
 

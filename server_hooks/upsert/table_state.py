@@ -1,4 +1,4 @@
-"""An upsert table on this server: its partitions, their logs, and the segments that events go into."""
+"""The state of an upsert table on this server: its partitions, their logs, and the segments to update."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _RECHECK_S = 0.1
 
 
 class TableState:
-    """Used by the table's own thread, by threads of Pinot's that bring segments, and by the hook's.
+    """The state of a table; used by its thread, by Pinot's threads that add segments, and by the hook's.
 
     Args:
-        folder: Its logs and its checkpoint; made where it is not there.
-        clock: Time.
+        folder: The folder of its logs and its checkpoint; created if missing.
+        clock: The clock.
 
     Raises:
-        FormatVersionError: A later release wrote what is there.
-        OSError: The disk refuses.
+        FormatVersionError: A later release wrote the files in it.
+        OSError: The files cannot be read or written.
     """
 
     def __init__(self, folder: Path, clock: Clock) -> None:
@@ -50,7 +50,7 @@ class TableState:
         self._is_whole = False
         self._waiting = 0
         self.is_missing_segments = False
-        """Whether Pinot has a segment of the table that is not attached: then the mark stands still."""
+        """Whether Pinot has a segment of the table that is not attached: then the mark does not advance."""
         folder.mkdir(parents=True, exist_ok=True)
         self._checkpoint = Checkpoint(folder / "checkpoint.json")
         for path in folder.iterdir():
@@ -58,14 +58,14 @@ class TableState:
                 self._open(int(path.name))
 
     def follow(self, partitions: Iterable[int]) -> None:
-        """The updates topic has these partitions; before the first call there is no mark."""
+        """Set the partitions of the updates topic; before the first call there is no mark."""
         with self._changed:
             for number in partitions:
                 self._open(number)
             self._is_whole = True
 
     def next_offsets(self) -> dict[int, int]:
-        """From where each partition of the updates topic is to be read."""
+        """Return the offset from which to read each partition of the updates topic."""
         with self._changed:
             return {number: log.summary().next or 0 for number, log in self._logs.items()}
 
@@ -73,33 +73,33 @@ class TableState:
         """Write messages of a partition into its log, then apply them; see :meth:`sync`.
 
         Raises:
-            OSError: The disk refuses; nothing was applied, try again.
+            OSError: The log cannot be written; nothing was applied, try again.
         """
         with self._changed:
-            # Under the lock, so that who reads the log to its end misses nothing that is applied.
+            # With the lock, so that a reader of the whole log misses nothing that is applied.
             self._logs[number].append(messages)
             self._partitions[number].take([message for _, _, message in messages])
             self._changed.notify_all()
 
     def sync(self) -> None:
-        """Have the disk hold what was taken: before a version that is complete is told to anybody.
+        """Flush the logs to the disk; call it before a complete version is reported to anybody.
 
         Raises:
-            OSError: The disk refuses; try again.
+            OSError: The logs cannot be flushed; try again.
         """
         for log in list(self._logs.values()):
             log.sync()
 
     def is_waiting(self) -> bool:
-        """Whether rows are to come for versions that have ended, or somebody waits for something."""
+        """Return whether versions that have ended wait for rows, or a thread waits for a condition."""
         with self._changed:
             return self._waiting > 0 or any(each.is_waiting for each in self._partitions.values())
 
     def refresh(self, *, everywhere: bool = True) -> None:
-        """Look how far the consuming segments are.
+        """Read the progress of the consuming segments.
 
         Args:
-            everywhere: Also in partitions where no version or event waits for rows.
+            everywhere: Also of partitions where no version or event waits for rows.
         """
         with self._changed:
             for partition in self._partitions.values():
@@ -108,7 +108,7 @@ class TableState:
             self._changed.notify_all()
 
     def mark(self) -> Complete:
-        """The newest version that is complete on this server; it does not go back."""
+        """Return the newest version that is complete on this server; it never goes back."""
         with self._changed:
             if self._is_whole and self._partitions and not self.is_missing_segments:
                 found = min(each.complete() for each in self._partitions.values())
@@ -119,12 +119,12 @@ class TableState:
             return self._mark
 
     def allow_lower_mark(self) -> None:
-        """Let the mark go back: something was let through before it was complete."""
+        """Allow the mark to go back once, after a wait for a complete version timed out."""
         with self._changed:
             self._may_lower = True
 
     def progress(self) -> Mapping[int, PartitionProgress]:
-        """How far each partition is."""
+        """Return the progress of each partition."""
         with self._changed:
             return {
                 number: PartitionProgress(each.consuming_segment, each.position, each.read_version)
@@ -132,33 +132,33 @@ class TableState:
             }
 
     def pending(self) -> int:
-        """How many events wait for their rows."""
+        """Return the number of events that wait for their rows."""
         with self._changed:
             return sum(each.pending for each in self._partitions.values())
 
     def segments(self) -> frozenset[str]:
-        """Names of the attached segments."""
+        """Return the names of the attached segments."""
         with self._changed:
             return frozenset().union(*(each.segments for each in self._partitions.values()))
 
     def attach_sealed(self, number: int, rows: SealedRows) -> None:
-        """Bring a sealed segment up to the present, and keep it there; called before queries see it.
+        """Bring a sealed segment up to date and keep it so; called before queries see it.
 
         Args:
             number: Its partition.
             rows: Its rows.
 
         Raises:
-            OSError: The disk refuses.
+            OSError: The log cannot be read, or the segment cannot be written.
         """
         since = self._checkpoint.since(rows.name, rows.folder)
         with self._changed:
             partition, log = self._open(number)
             before, upto = partition.rows_of(rows.name), log.summary().next or 0
-            taken_over = [each.copy() for each in before.values()] if before else None
-        # The long way goes without the lock; what comes meanwhile is in the log, or in the other copy.
-        if taken_over is not None:
-            rows.take_over(*taken_over)
+            copied = [each.copy() for each in before.values()] if before else None
+        # The long part runs without the lock; events that arrive meanwhile are in the log or the other copy.
+        if copied is not None:
+            rows.copy_versions(*copied)
         else:
             _replay(log, rows, since)
             since = max(since, upto)
@@ -171,17 +171,17 @@ class TableState:
             self._changed.notify_all()
 
     def attach_consuming(self, number: int, part: ConsumingPart) -> None:
-        """Keep a consuming segment up to date; one that is attached stays as it is.
+        """Keep a consuming segment up to date; does nothing if it is already attached.
 
         Raises:
-            OSError: The disk refuses.
+            OSError: The log cannot be read.
         """
         with self._changed:
             partition, log = self._open(number)
             if partition.rows_of(part.name) is not None:
                 return
             upto = log.summary().next or 0
-        # The long way goes without the lock here too; what comes meanwhile is in the log.
+        # Here too the long part runs without the lock; events that arrive meanwhile are in the log.
         events = _events_from(log, part.first)
         with self._changed:
             if partition.rows_of(part.name) is None:
@@ -190,7 +190,7 @@ class TableState:
                 self._changed.notify_all()
 
     def detach(self, names: Collection[str]) -> None:
-        """Forget segments that are gone."""
+        """Detach segments that were removed."""
         with self._changed:
             for name in names:
                 self._signatures.pop(name, None)
@@ -198,15 +198,15 @@ class TableState:
                     partition.detach(name)
 
     def count(self, number: int, *, version: int = NIL) -> bool:
-        """From now on versions are complete when a partition's newest rows are indexed here.
+        """From now on, require a partition's newest rows to be indexed here before a version is complete.
 
         Args:
             number: The partition.
-            version: Only if the rows are indexed that events up to this version, and up to the mark, are
-                about.
+            version: Do so only if the rows are indexed that events up to this version and up to the mark
+                refer to.
 
         Returns:
-            Whether it counts now.
+            Whether the partition counts now.
         """
         with self._changed:
             partition, _ = self._open(number)
@@ -215,15 +215,15 @@ class TableState:
             return partition.counts
 
     def count_now(self, number: int) -> None:
-        """As :meth:`count`, without a condition."""
+        """Do the same as :meth:`count`, without a condition."""
         with self._changed:
             self._open(number)[0].counts = True
 
     def settle_counting(self, newest: Mapping[int, int | None]) -> None:
-        """Take over which partitions' newest segments this server is to have.
+        """Set the partitions whose newest segments are assigned to this server.
 
         Args:
-            newest: Each partition, with the end of its newest segment where that does not consume.
+            newest: Each partition, with the end offset of its newest segment if that does not consume.
         """
         with self._changed:
             for number, partition in self._partitions.items():
@@ -235,11 +235,11 @@ class TableState:
                     partition.at_least(end)
 
     def wait_for(self, condition: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until something is so; returns whether it is.
+        """Wait for a condition; returns whether it holds.
 
         Args:
-            condition: Asked whenever something changed, with no lock held.
-            timeout_s: How long at most.
+            condition: Called whenever something changed, without the lock.
+            timeout_s: Maximum wait.
         """
         deadline = self._clock.monotonic() + timeout_s
         with self._changed:
@@ -256,10 +256,10 @@ class TableState:
         return True
 
     def flush(self) -> None:
-        """Have the disk hold what was written into sealed segments, and note up to where; once in a minute.
+        """Flush the sealed segments to the disk, and save the checkpoint; called once a minute.
 
         Raises:
-            OSError: The disk refuses.
+            OSError: A file cannot be written.
         """
         with self._changed:
             found = [
@@ -277,10 +277,10 @@ class TableState:
         self._checkpoint.save({rows.name: (mine, following) for rows, mine, following in found})
 
     def drop_before(self, time_s: float) -> None:
-        """Delete logs that were last written before a time, in seconds since 1970.
+        """Delete log files that were last written before a time, in seconds since the epoch.
 
         Raises:
-            OSError: The disk refuses.
+            OSError: A file cannot be deleted.
         """
         for log in list(self._logs.values()):
             log.drop_before(time_s)
@@ -294,7 +294,7 @@ class TableState:
 
 
 def _events_from(log: UpdatesLog, row: int, *, since: int = 0) -> EventColumns:
-    """The events in a log, from an offset of it on, about rows from one on."""
+    """Return the events in a log, from an offset on, about rows from a given one on."""
     events = EventColumns.of(
         message for _, message in log.read(since, row=row) if isinstance(message, Events)
     )

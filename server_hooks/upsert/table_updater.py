@@ -1,4 +1,4 @@
-"""One upsert table on one server: Pinot's calls, the updates topic and ZooKeeper together."""
+"""One upsert table on one server: connects Pinot's calls, the updates topic and ZooKeeper."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from controller_client.upsert.settings import UpsertSettings
 from controller_client.zookeeper import PropertyStore
 from server_hooks.upsert import served_versions
 from server_hooks.upsert.consuming_rows import ConsumingRows
+from server_hooks.upsert.extension_point import ExtensionPoint
 from server_hooks.upsert.follower import Follower
-from server_hooks.upsert.place import Place
 from server_hooks.upsert.sealed_rows import SealedRows
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_topic import UpdatesTopic
@@ -39,24 +39,24 @@ _releasing = ThreadPoolExecutor(4, thread_name_prefix="upsert-release")
 
 
 class TableUpdater:
-    """Keeps a table's rows on this server up to date, and reports how far they are.
+    """Keeps a table's rows on this server up to date, and reports their progress.
 
     Args:
         config: The table's config.
         store: The cluster's property store.
-        instance: This server's name in Helix.
-        folder: For the table's logs.
-        created: When the table was made: the creation order of its config in ZooKeeper.
-        wait_s: How long a segment, or the start of the server, waits at most to be complete.
-        guard: As of :class:`~server_hooks.upsert.follower.Follower`.
-        place: Where Pinot's segments are, and queries.
-        session: Returns this server's session with ZooKeeper, None without one; must be cheap.
-        clock: Time.
+        instance: This server's instance name in Helix.
+        folder: The folder of the table's logs.
+        created: When the table was created: the creation order of its config in ZooKeeper.
+        wait_s: How long a segment, or the start of the server, waits at most to catch up.
+        guard: As for :class:`~server_hooks.upsert.follower.Follower`.
+        extension: Gives access to Pinot's segments and queries.
+        session: Returns this server's session with ZooKeeper, or None; must be cheap.
+        clock: The clock.
 
     Raises:
-        ConfigError: The table's settings are not whole.
-        FormatVersionError: A later release wrote its settings, or what is kept of it here.
-        OSError: The disk refuses.
+        ConfigError: The table's settings are incomplete.
+        FormatVersionError: A later release wrote its settings, or its state on this server.
+        OSError: The files of its state cannot be read or written.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class TableUpdater:
         *,
         wait_s: float,
         guard: Callable[[str], AbstractContextManager[None]],
-        place: Place,
+        extension: ExtensionPoint,
         session: Callable[[], str | None],
         clock: Clock,
     ) -> None:
@@ -80,7 +80,7 @@ class TableUpdater:
         self._instance = instance
         self._created = created
         self._wait_s = wait_s
-        self._place = place
+        self._extension = extension
         self._clock = clock
         self._is_open = self._is_stopped = False
         self._missing: frozenset[str] = frozenset()
@@ -102,16 +102,16 @@ class TableUpdater:
         self._follower.start()
 
     def stop(self) -> None:
-        """End its thread; nothing is reported after that."""
+        """Stop the thread; nothing is reported after that."""
         self._is_stopped = True
         self._follower.stop()
 
     def before_add(self, segment: SegmentName, added: Any, *, server_is_open: bool) -> None:
-        """Bring a sealed segment up to date before queries see it; called in a thread of Pinot's.
+        """Bring a sealed segment up to date before queries see it; called in a Pinot thread.
 
         Raises:
-            PinotPluginError: It is no segment of an upsert table; or ZooKeeper does not answer.
-            OSError: The disk refuses.
+            PinotPluginError: It is not a segment of an upsert table, or ZooKeeper does not answer.
+            OSError: The log cannot be read, or the segment cannot be written.
         """
         rows = self._sealed(segment, added)
         if server_is_open and not self._is_open:
@@ -121,14 +121,14 @@ class TableUpdater:
             self.open()
 
     def consuming(self, table: Any, segment: SegmentName, *, server_is_open: bool) -> None:
-        """Take a consuming segment; called in the thread of its transition, which may wait for its rows."""
+        """Attach a consuming segment; called in the thread of its transition, which may wait for its rows."""
         manager = table.acquireSegment(segment.name)
         if manager is None:
             return
         try:
-            start = self._place.consuming_start(manager)
+            start = self._extension.consuming_start(manager)
             if start is None:
-                return  # a sealed one: that came through before_add
+                return  # a sealed segment, which came through before_add()
             part = ConsumingRows(
                 table,
                 manager,
@@ -151,11 +151,11 @@ class TableUpdater:
         self.open()
 
     def removed(self, segment: str) -> None:
-        """A segment is gone."""
+        """Detach a segment that was removed."""
         self.state.detach([segment])
 
     def before_open(self, ideal_state: IdealState) -> None:
-        """The server is about to take queries: wait until the table is as far as on the other servers."""
+        """Wait until the table has caught up with the other servers; called before the first query."""
         for number in self._newest_here(ideal_state):
             self.state.count_now(number)
         self.follow_ideal_state(ideal_state)
@@ -163,16 +163,16 @@ class TableUpdater:
         self.open()
 
     def open(self) -> None:
-        """From now on the server's record is reported."""
+        """Start reporting the server's record."""
         if not self._is_open:
             self._is_open = True
             self._publish()
 
     def reconcile(self, table: Any) -> None:
-        """Compare with what Pinot has: take what did not come through, forget what is gone."""
-        names = self._place.segment_names(table)
+        """Compare with Pinot's segments: attach those that were missed, detach those that were removed."""
+        names = self._extension.segment_names(table)
         attached = self.state.segments()
-        # One that comes or goes just now is on one side already, and about to be on the other.
+        # Twice in a row, as a segment that is being added or removed is on one side only for a moment.
         gone, self._gone = (attached - names) & self._gone, attached - names
         missing, self._missing = (names - attached) & self._missing, names - attached
         self.state.detach(gone)
@@ -184,7 +184,7 @@ class TableUpdater:
             self.state.is_missing_segments = not missing <= self.state.segments()
 
     def follow_ideal_state(self, ideal_state: IdealState) -> None:
-        """Take over which partitions' newest rows this server is to have."""
+        """Update the partitions whose newest rows are assigned to this server."""
         newest: dict[int, int | None] = {}
         for number, segment in self._newest_here(ideal_state).items():
             newest[number] = None
@@ -196,12 +196,12 @@ class TableUpdater:
         self.state.settle_counting(newest)
 
     def _take_missing(self, table: Any, segment: SegmentName) -> None:
-        logger.warning("%s of %s was missed when it came, and is taken now", segment.name, self.table)
+        logger.warning("%s: segment %s was missed when it was added, adding it now", self.table, segment.name)
         manager = table.acquireSegment(segment.name)
         if manager is None:
             return
         try:
-            if self._place.consuming_start(manager) is None:
+            if self._extension.consuming_start(manager) is None:
                 self.state.attach_sealed(segment.partition, self._sealed(segment, manager.getSegment()))
                 return
         finally:
@@ -222,9 +222,9 @@ class TableUpdater:
         }
 
     def _catch_up(self, what: str) -> int:
-        """Wait until this server is complete up to the mark that queries may be asked with; returns that.
+        """Wait until this server is complete up to the mark that queries may use; returns that mark.
 
-        That mark goes on meanwhile; what it does after the last look, queries wait for.
+        The mark advances meanwhile; queries wait for versions after the last check.
         """
         deadline = self._clock.monotonic() + self._wait_s
         while self.state.mark().version < (target := self._others_mark()):
@@ -238,7 +238,7 @@ class TableUpdater:
         return self.state.mark().version >= version
 
     def _others_mark(self) -> int:
-        """The newest mark that queries use: of the others, or of this server in an earlier life."""
+        """Return the newest mark that queries use: of other servers, or of this one before its restart."""
         servers = read_mark(self._store, self.table).servers
         others = [each.mark for name, each in servers.items() if each and name != self._instance]
         own = read_server(self._store, self.table, self._instance)
@@ -248,30 +248,30 @@ class TableUpdater:
     def _let_through(self, what: str, target: int) -> None:
         self.state.allow_lower_mark()
         logger.error(
-            "%s: %s waited %g s for version %d and continues without it; this server is complete up to %d, "
-            "and holds the table's mark there",
+            "%s: %s waited %g s for version %d and continues without it; this server is complete up to "
+            "version %d and holds back the table's mark",
             *(self.table, what, self._wait_s, target, self.state.mark().version),
         )
 
     def _first_version(self) -> int:
-        """The first version of this table; raises where its coordinator has not begun with it yet."""
+        """Return the first version of this table; raises if its coordinator has not started with it yet."""
         generation = read_generation(self._store, self.table)
         of = generation.incarnation if generation else None
         if generation is None or of is None:
             return 0
         if of.table != self._created:
             raise ConflictError(
-                f"the versions of {self.table} are those of a table of this name that was deleted",
+                f"the versions of {self.table} belong to a deleted table with the same name",
                 where=self.table,
-                remedy="start its key coordinator: pinotctl upsert coordinate",
+                remedy="start the table's key coordinator: pinotctl upsert coordinate",
             )
         return generation.since
 
     def _publish(self) -> None:
-        """Write the record where it changed; in the table's thread, and in one that opens the table."""
+        """Write the record if it has changed; called in the table's thread, and when the table opens."""
         mark = self.state.mark()
         if self._is_stopped:
-            return  # a later table of the name may be served by now
+            return  # a new table with the same name may be served by now
         if mark.version != self._served:
             self.state.sync()
             served_versions.complete(self.table, mark.version)
@@ -283,7 +283,7 @@ class TableUpdater:
         if session is None or reported == self._reported:
             return
         record = ServerRecord(
-            *(self._instance, session, mark.version, mark.at_ms, progress, self._place.cuts_by_option),
+            *(self._instance, session, mark.version, mark.at_ms, progress, self._extension.cuts_by_option),
             created=self._created,
         )
         write_server(self._store, self.table, record)
@@ -291,11 +291,11 @@ class TableUpdater:
 
 
 def _release_in_thread(table: Any, manager: Any) -> None:
-    """Release a segment in another thread: the last one to do so may wait for the segment's consumer."""
+    """Release a segment in another thread: the last release may wait for the segment's consumer."""
     _releasing.submit(table.releaseSegment, manager).add_done_callback(_log_failure)
 
 
 def _log_failure(released: Future[None]) -> None:
-    """Log that Pinot could not close a segment: its partition may not go on then; in the releasing thread."""
+    """Log that Pinot could not close a segment, as its partition may then be stuck."""
     if error := released.exception():
-        logger.error("Pinot could not close a segment that was given back to it: %s", error)
+        logger.error("Pinot could not close a segment after the hook released it: %s", error)

@@ -1,17 +1,18 @@
-"""Messages of one partition of the updates topic, on the own disk: written before they are applied.
+"""The log of one partition of the updates topic on the server's disk.
 
-They are on the disk, whatever happens to the machine, after :meth:`UpdatesLog.sync`: before a version
-is told to be complete. What a crash takes with it before is in the topic still.
+Messages are written to it before they are applied.
+After :meth:`UpdatesLog.sync`, which runs before a version is reported as complete, they
+survive a crash of the machine. Messages that a crash loses before that are still in the topic.
 
-A record is ``length u4, crc32 u4, offset i8`` and the message's own bytes, little-endian; the check sum is
-over offset and bytes. The folder holds one file that grows and files that are full::
+A record is ``length u4, crc32 u4, offset i8`` and the message's own bytes, little-endian; the checksum covers
+offset and bytes. The folder has one file that grows and files that are full::
 
     <first offset>.open
     <first offset>-<next offset>-<greatest row>-<last version>-<its milliseconds>.log
 
-A full file has in its name what would take long to find in it: the greatest offset of a row that its events
-are about, and the last version that ends in it (-1 for none). This is version 1 of the format; the names of a
-later one end with it: ``.open.v2``, ``.log.v2``. The messages have a version of their own.
+The name of a full file has the values that are slow to find in it: the greatest offset of a row that its
+events refer to, and the last version that ends in it (-1 for none). This is version 1 of the format; names of
+later versions end with their number: ``.open.v2``, ``.log.v2``. The messages have their own version.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from controller_client.upsert.update_message import Events, VersionEnd, decode
 __all__ = ["LOG_FORMAT", "LogSummary", "Message", "UpdatesLog"]
 
 Message = tuple[int, bytes, Events | VersionEnd]
-"""Its offset in the updates topic, its value, and that decoded."""
+"""Its offset in the updates topic, its value, and the decoded value."""
 
 LOG_FORMAT = Format("the log of updates on this server")
 
@@ -43,18 +44,18 @@ _FULL = re.compile(r"(\d+)-(\d+)-(-?\d+)-(-?\d+)-(\d+)\.log")
 _OPEN = re.compile(r"(\d+)\.open")
 _LATER = re.compile(r"[-\d]+\.(?:open|log)\.v(\d{1,9})")
 _FILE_BYTES = 64 << 20
-_PLACE_BYTES = 256 << 10
+_INDEX_BYTES = 256 << 10
 
 
 @dataclass(frozen=True)
 class LogSummary:
-    """What some messages hold.
+    """A summary of messages.
 
     Attributes:
-        next: Offset after the last of them, in the updates topic; None without one.
-        greatest_row: The greatest offset of a row that an event is about; -1 for none.
+        next: Offset after the last message in the updates topic; None without messages.
+        greatest_row: The greatest offset of a row that an event refers to; -1 for none.
         version: The last version that ends in them; :data:`~controller_client.upsert.columns.NIL` for none.
-        at_ms: When that was complete at the coordinator, milliseconds since 1970.
+        at_ms: When that version was complete at the coordinator, milliseconds since the epoch.
     """
 
     next: int | None = None
@@ -63,14 +64,14 @@ class LogSummary:
     at_ms: int = 0
 
     def plus(self, offset: int, message: Events | VersionEnd) -> LogSummary:
-        """With one message more."""
+        """Return the summary with one more message."""
         if isinstance(message, VersionEnd):
             return replace(self, next=offset + 1, version=message.version, at_ms=message.at_ms)
         greatest = max(self.greatest_row, int(message.offsets.max(initial=-1)))
         return replace(self, next=offset + 1, greatest_row=greatest)
 
     def then(self, later: LogSummary) -> LogSummary:
-        """These messages and later ones."""
+        """Return the summary of these messages and later ones."""
         at_end = later if later.version != NIL else self
         return LogSummary(
             self.next if later.next is None else later.next,
@@ -91,20 +92,22 @@ class UpdatesLog:
     """One partition's log; :meth:`append` is for one thread, :meth:`read` and :meth:`sync` for any.
 
     Args:
-        folder: Its own; made where it is not there. What a crash left torn at the end is cut off.
+        folder: Its folder; created if missing. An incomplete record at the end of a file, left by a crash, is
+            truncated.
         file_bytes: A file of this size is full.
-        place_bytes: Who reads from an offset on reads at most so much before it, of the file that grows.
+        index_bytes: Spacing of the index of the growing file; a read from an offset on reads at most this
+            much before the offset.
 
     Raises:
-        FormatVersionError: A later release wrote files that are there, or messages that they hold.
-        OSError: The disk refuses.
+        FormatVersionError: A later release wrote files in the folder, or messages in them.
+        OSError: The files cannot be read or written.
     """
 
     def __init__(
-        self, folder: Path, *, file_bytes: int = _FILE_BYTES, place_bytes: int = _PLACE_BYTES
+        self, folder: Path, *, file_bytes: int = _FILE_BYTES, index_bytes: int = _INDEX_BYTES
     ) -> None:
         self._folder = folder
-        self._file_bytes, self._place_bytes = file_bytes, place_bytes
+        self._file_bytes, self._index_bytes = file_bytes, index_bytes
         self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         _check_names(folder)
@@ -114,14 +117,14 @@ class UpdatesLog:
         self._size = 0
         self._synced = 0
         self._open = LogSummary()
-        self._places: list[tuple[int, int]] = []
-        """Of the file that grows, every now and then: a next offset, and the bytes that are before it."""
+        self._index: list[tuple[int, int]] = []
+        """A sparse index of the growing file: a next offset, and the number of bytes before it."""
         unfinished = sorted((int(path.stem), path) for path in folder.iterdir() if _OPEN.fullmatch(path.name))
         for first, path in unfinished:
             self._recover(first, path)
 
     def summary(self) -> LogSummary:
-        """What the whole log holds."""
+        """Return the summary of the whole log."""
         found = LogSummary()
         with self._lock:
             for file in self._full:
@@ -132,7 +135,7 @@ class UpdatesLog:
         """Write messages, in their order.
 
         Raises:
-            OSError: The disk refuses; nothing of them counts, write them again.
+            OSError: The file cannot be written; none of the messages count, write them again.
         """
         if not messages:
             return
@@ -147,22 +150,22 @@ class UpdatesLog:
             self._first = messages[0][0]
             self._path = self._folder / f"{self._first:020d}.open"
         with self._path.open("ab") as stream:
-            # What an earlier try left behind the last record that counts.
+            # Remove what a failed attempt left after the last valid record.
             stream.truncate(self._size)
             stream.write(data)
         with self._lock:
             self._size += len(data)
             self._open = summary
-            if self._size - (self._places[-1][1] if self._places else 0) >= self._place_bytes:
-                self._places.append((summary.next or 0, self._size))
+            if self._size - (self._index[-1][1] if self._index else 0) >= self._index_bytes:
+                self._index.append((summary.next or 0, self._size))
         if self._size >= self._file_bytes:
             self._finish_file()
 
     def sync(self) -> None:
-        """Have the disk hold all that was written before.
+        """Flush everything that was written to the disk.
 
         Raises:
-            OSError: The disk refuses.
+            OSError: The file cannot be flushed.
         """
         with self._lock:
             path, size, is_new = self._path, self._size, not self._synced
@@ -177,54 +180,56 @@ class UpdatesLog:
         """Return the messages that are in the log now, from an offset of the updates topic on.
 
         Args:
-            since: That offset.
-            row: Files without an event about this offset of the input topic, or a later one, are left out.
+            since: The offset.
+            row: Skips files without an event about this offset of the input topic or a later one.
 
         Raises:
             OSError: A file cannot be read.
-            DataError: A full file is corrupt; the one that grows is checked when it is opened.
-            FormatVersionError: A later release wrote a message that it holds.
+            DataError: A full file is corrupt; the growing file is checked when it is opened.
+            FormatVersionError: A later release wrote a message in it.
         """
         with self._lock:
             files: list[tuple[_File, slice]] = [(file, slice(None)) for file in self._full]
             if self._path and self._size:
-                begin = max((place for following, place in self._places if following <= since), default=0)
+                begin = max(
+                    (position for following, position in self._index if following <= since), default=0
+                )
                 files.append((_File(self._path, self._first, self._open), slice(begin, self._size)))
         for file, part in files:
             if (file.summary.next or 0) <= since or file.summary.greatest_row < row:
                 continue
             content, end = self._content(file, part), 0
-            for offset, value, end in _records(content):  # noqa: B007  # where the last one ends
+            for offset, value, end in _records(content):  # noqa: B007  # the end of the last record
                 if offset >= since:
                     yield offset, decode(value, where=f"offset {offset} in {file.path}")
             if end < len(content):
                 raise DataError(
-                    f"a record in the log of updates is corrupt, {end} bytes from its start",
+                    f"a record in the log of updates is corrupt, at byte {end}",
                     where=str(file.path),
-                    remedy="stop the server, delete this folder and start the server: it reads the topic "
-                    "again",
+                    remedy="stop the server, delete the file's folder and start the server: it reads the "
+                    "updates topic again",
                 )
 
     def _content(self, file: _File, part: slice) -> bytes:
         try:
             return _part_of(file.path, part)
         except FileNotFoundError:
-            # It became full, and got its other name, or it is older than the retention now.
+            # It has become full and was renamed, or it was deleted by the retention.
             with self._lock:
                 return b"".join(_part_of(each.path, part) for each in self._full if each.first == file.first)
 
     def drop_before(self, time_s: float) -> None:
-        """Delete full files that were last written before a time, in seconds since 1970.
+        """Delete full files that were last written before a time, in seconds since the epoch.
 
         Raises:
-            OSError: The disk refuses.
+            OSError: A file cannot be deleted.
         """
         with self._lock:
             while self._full and self._full[0].path.stat().st_mtime < time_s:
                 self._full.pop(0).path.unlink(missing_ok=True)
 
     def _recover(self, first: int, path: Path) -> None:
-        """Take the file that grew when the process ended, up to its last whole record."""
+        """Reopen the file that was growing when the process ended, up to its last complete record."""
         data = path.read_bytes()
         size, summary = 0, LogSummary()
         for offset, value, end in _records(data):
@@ -243,7 +248,7 @@ class UpdatesLog:
         self._first, self._path, self._size, self._open = first, path, size, summary
 
     def _finish_file(self) -> None:
-        assert self._path is not None  # noqa: S101  # there is one whenever something was written
+        assert self._path is not None  # noqa: S101  # set whenever something was written
         found = self._open
         name = f"{self._first:020d}-{found.next}-{found.greatest_row}-{found.version}-{found.at_ms:d}.log"
         with self._lock:
@@ -251,7 +256,7 @@ class UpdatesLog:
             target = self._path.rename(self._folder / name)
             self._full.append(_File(target, self._first, found))
             self._path, self._size, self._synced, self._open = None, 0, 0, LogSummary()
-            self._places = []
+            self._index = []
         _sync_folder(self._folder)
 
 
@@ -276,16 +281,16 @@ def _full_files(folder: Path) -> Iterator[_File]:
 
 
 def _records(data: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Return offset, message and end of each whole record, up to the first that is not."""
-    place = 0
-    while place + _HEAD.size <= len(data):
-        length, check, offset = _HEAD.unpack_from(data, place)
-        end = place + _HEAD.size + length
-        value = data[place + _HEAD.size : end]
+    """Return offset, message and end of each complete record, up to the first that is not."""
+    start = 0
+    while start + _HEAD.size <= len(data):
+        length, check, offset = _HEAD.unpack_from(data, start)
+        end = start + _HEAD.size + length
+        value = data[start + _HEAD.size : end]
         if len(value) != length or zlib.crc32(value, zlib.crc32(_OFFSET.pack(offset))) != check:
             return
         yield offset, value, end
-        place = end
+        start = end
 
 
 def _sync_file(path: Path) -> None:

@@ -23,14 +23,14 @@ _MESSAGES = 200
 
 
 class UpdatesTopic:
-    """Reads the partitions that it is given, without a consumer group; one thread uses it.
+    """Reads assigned partitions without a consumer group; used by one thread.
 
     Args:
-        stream: The table's stream config: the topic is in the same Kafka.
-        topic: Its name.
+        stream: The table's stream config: the topic is in the same Kafka cluster.
+        topic: Name of the topic.
 
     Raises:
-        StreamUnknownError: The access is set up in a way that only Java's client has.
+        StreamUnknownError: The stream config uses settings that only Kafka's Java client supports.
     """
 
     def __init__(self, stream: StreamConfig, topic: str) -> None:
@@ -39,10 +39,10 @@ class UpdatesTopic:
         self._topic = topic
         settings: dict[str, Any] = {
             **client_settings(stream.values),
-            # Kafka's client wants a group's name; the brokers never hear of it.
+            # Kafka's client requires the name of a group; it is never sent to the brokers.
             "group.id": f"pinot-plugins-upsert-{uuid.uuid4().hex}",
             "enable.auto.commit": False,
-            # Gaps are normal, of transactions; that messages are gone is told as an error.
+            # Transactions leave gaps, which are normal; deleted messages are reported as an error.
             "auto.offset.reset": "error",
             "isolation.level": "read_committed",
             "allow.auto.create.topics": False,
@@ -52,12 +52,12 @@ class UpdatesTopic:
         self._consumer = Consumer(settings)
         self._assigned: dict[int, int] = {}
         self._gone: set[int] = set()
-        """Partitions of which the next message is not there."""
+        """Partitions whose next message no longer exists."""
         self._too_new: set[int] = set()
-        """Partitions of which the next message is of a format of a later release."""
+        """Partitions whose next message has a format of a later release."""
 
     def partitions(self) -> set[int]:
-        """Which partitions the topic has; none where it does not exist yet.
+        """Return the partitions of the topic; empty if it does not exist yet.
 
         Raises:
             SourceError: Kafka does not answer.
@@ -74,7 +74,7 @@ class UpdatesTopic:
             ) from error
 
     def assign(self, offsets: Mapping[int, int]) -> None:
-        """Read these partitions from these offsets on; those that are read already go on as they are."""
+        """Read these partitions from these offsets on; partitions that are already being read continue."""
         from confluent_kafka import TopicPartition
 
         new = {number: offset for number, offset in offsets.items() if number not in self._assigned}
@@ -85,23 +85,23 @@ class UpdatesTopic:
             self._assigned.update(new)
 
     def poll(self, timeout_s: float) -> dict[int, list[Message]]:
-        """Return the next messages by partition, in their order, once there is one; none after the time-out.
+        """Wait for messages and return them by partition, in their order; empty after the timeout.
 
-        A message that is not one of ours is logged and left out; one of a kind that is not for servers is
-        left out. Of a partition with a message that a later release wrote nothing is read from that one on:
-        what it says may not be left out, so the versions after it are not complete here.
+        A message in an unknown format is logged and skipped; a message that is not for servers is skipped.
+        At a message that a later release wrote, reading of its partition stops: the message must not be
+        skipped, so later versions do not become complete here.
 
         Raises:
-            SourceError: Messages are gone, and Kafka does not return where the others begin.
+            SourceError: Messages were deleted, and Kafka does not return the first offset.
         """
         while self._gone:
-            # Before something is read, which an error would lose.
+            # Before reading, as an error would lose the messages that were read.
             self._go_to_first(next(iter(self._gone)))
         first = self._consumer.poll(timeout_s)
         if first is None:
             return {}
         found: dict[int, list[Message]] = {}
-        # What else has come by now, without waiting.
+        # Messages that have already arrived, without waiting.
         for message in (first, *self._consumer.consume(_MESSAGES, 0)):
             number, offset, value = message.partition(), message.offset(), message.value() or b""
             if (error := message.error()) is not None:
@@ -109,8 +109,8 @@ class UpdatesTopic:
             elif number is not None and offset is not None and self._is_next(number, offset):
                 try:
                     decoded = decode_any(value, where=f"{self._topic}, partition {number}, offset {offset}")
-                except SourceError as strange:
-                    logger.error("%s", strange)
+                except SourceError as invalid:
+                    logger.error("%s", invalid)
                     continue
                 except FormatVersionError as newer:
                     log_skipped(logger, newer)
@@ -121,18 +121,18 @@ class UpdatesTopic:
         return found
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._consumer.close()
 
     def _is_next(self, number: int, offset: int) -> bool:
-        """Whether a message is to be taken."""
+        """Return whether a message is the next one of its partition, and advance the position."""
         if offset < self._assigned[number] or number in self._too_new:
             return False
         self._assigned[number] = offset + 1
         return True
 
     def _stop_at(self, number: int) -> None:
-        """Read nothing more of a partition; this process cannot, however often it tries."""
+        """Stop reading a partition; this process cannot read it, and a retry would not help."""
         from confluent_kafka import TopicPartition
 
         self._too_new.add(number)
@@ -147,15 +147,15 @@ class UpdatesTopic:
         self._gone.add(number)
 
     def _go_to_first(self, number: int) -> None:
-        """What this server would read next is not there: go on with the first message that is."""
+        """Continue with the first message of a partition whose next message no longer exists."""
         from confluent_kafka import KafkaException, TopicPartition
 
         expected = self._assigned[number]
         try:
-            place = TopicPartition(self._topic, number)
-            first, _ = self._consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-            # A partition that stopped by an error takes no seek.
-            self._consumer.incremental_unassign([place])
+            partition = TopicPartition(self._topic, number)
+            first, _ = self._consumer.get_watermark_offsets(partition, timeout=_TIMEOUT_S)
+            # A partition that stopped with an error does not accept a seek.
+            self._consumer.incremental_unassign([partition])
             self._consumer.incremental_assign([TopicPartition(self._topic, number, first)])
         except KafkaException as error:
             raise SourceError(
@@ -166,17 +166,18 @@ class UpdatesTopic:
         self._gone.discard(number)
         if first < expected:
             logger.error(
-                "%s, partition %d starts again at %d, but this server has read it up to %d: was the "
-                "topic created again? Its messages are not applied; delete and create the table",
+                "%s, partition %d starts at offset %d, but this server has already read it up to %d: the "
+                "topic was probably deleted and created again. Its messages are not applied; delete the "
+                "table and create it again",
                 *(self._topic, number, first, expected),
             )
         elif expected > 0:
             logger.error(
-                "%s, partition %d: messages %d to %d are not there any more, and this server has not read "
-                "them: their rows may stay as they are; rebuild the table's state",
+                "%s, partition %d: messages %d to %d were deleted before this server read them, so their "
+                "rows may have wrong versions; rebuild the table's state",
                 *(self._topic, number, expected, first - 1),
             )
 
     def _on_error(self, error: Any) -> None:
-        """Called in the thread that polls; the client retries on its own, and :meth:`partitions` reports."""
+        """Called in the polling thread; the client retries, and :meth:`partitions` raises errors."""
         logger.debug("%s: Kafka: %s", self._topic, error)

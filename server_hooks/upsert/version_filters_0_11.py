@@ -1,27 +1,27 @@
-"""What a server does with the condition of a version: Pinot 0.11's filters.
+"""Extends the filters of Pinot 0.11 for the condition of a version.
 
-A query of an upsert table asks of each row whether ``$validFrom`` and ``$validUntil`` are between 0 and the
-mark. Two things are added to that.
+A query of an upsert table checks for each row whether ``$validFrom`` and ``$validUntil`` are between 0 and
+the mark. The hook adds two things.
 
-*A server that is not complete up to the version does not answer.* Brokers learn at a time of their own that a
-server is there, or there again, so one may be asked at a version that was taken while it was away. It waits
-for the version for a moment, and refuses the query when it does not come: the answer would lack rows. It
-waits before Pinot takes segments, leaves some out and counts the rows of the others (``classes_0_11``): rows
-that arrive in the meantime belong to the version.
+*A server that is not complete up to the version does not answer.* Brokers notice with a delay that a server
+has started, so a query may arrive at a version that was published while the server was down. The server
+briefly waits for the version, and rejects the query if it does not become complete: the answer would lack
+rows. It waits before Pinot acquires segments, prunes some and counts the rows of the others
+(``classes_0_11``): rows that arrive in the meantime belong to the version.
 
-*Bitmaps in the place of a scan.* Pinot would read both columns for every query, row by row, and with them all
-other conditions. But what a version has inserted and deleted does not change once it is complete, so it is
-kept as a bitmap for each segment, column and version, and the writes of the next versions, of which a log is
-kept, make the next bitmap of it. A segment of which the bitmap says all or nothing is not looked at any more.
-Columns are read where the log does not reach back: at a segment's first query, for old versions, and where
-something is written about a version that was asked for all the same.
+*Bitmaps instead of a scan.* Pinot would read both columns for every query, row by row, together with all
+other conditions. But the inserts and deletes of a version do not change once it is complete. So they are
+cached as a bitmap for each segment, column and version, and a log of the writes of later versions turns it
+into the next bitmap. A segment whose bitmap has all rows or none is not scanned at all. Columns are scanned
+only where the log does not reach back: for a segment's first query, for old versions, and after a write to a
+version that was already queried.
 
-Queries do not come through Python: what Pinot calls is ``VersionFilters.java``.
+Queries do not call Python: Pinot calls ``VersionFilters.java``.
 """
 
 from __future__ import annotations
 
-from jvm_bridge.changed_classes import ChangedClasses, changing
+from jvm_bridge.patched_classes import PatchedClasses, patching
 from server_hooks.upsert.java_0_11 import PACKAGE, load
 
 __all__ = ["install_filters"]
@@ -36,17 +36,17 @@ _FILTER = (
 
 
 def install_filters() -> None:
-    """Put ours into Pinot's filters; before Pinot loads them.
+    """Patch Pinot's filters; call it before Pinot loads them.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or the class is in use already.
+        UnsupportedError: This Pinot is built differently, or has already loaded the class.
     """
-    with changing(
-        "upsert tables cannot be queried in this version of Pinot",
-        remedy="run the server without the hook upsert, or see which other hook uses these classes",
+    with patching(
+        "the hook upsert cannot filter queries in this version of Pinot",
+        remedy="run the server without the hook upsert, or check whether another hook uses these classes",
     ):
         load()
-        classes = ChangedClasses(f"{_PLAN}.PlanNode")
+        classes = PatchedClasses(f"{_PLAN}.PlanNode")
         filters = classes.get(f"{_PLAN}.FilterPlanNode")
         filters.getDeclaredMethod("constructPhysicalOperator").insertBefore(_FILTER)
         classes.load(filters)

@@ -1,15 +1,15 @@
-"""Queries of upsert tables: the hook of a Python-hosted broker that answers each of them at one version.
+"""Queries of upsert tables: a hook of a Python-hosted broker that answers each query at one version.
 
 =================  =====================================================================================
-module             what
+module             content
 =================  =====================================================================================
-``routing_state``  which tables are upsert tables and which mark they have, kept from ZooKeeper; plain Python
-``queries``        what becomes of a query: its condition, or its refusal; plain Python
-``refusal_text``   what a query is told that is refused
+``routing_state``  the upsert tables and their marks, read from ZooKeeper and cached; plain Python
+``queries``        the version of a query, or the reason to reject it; plain Python
+``refusal_text``   the message of a rejected query
 ``routed``         which segments the broker queries, and which ones an answer needs
-``broker_1_5``     the place in Pinot 1.5's broker where queries pass; Java: ``v1_5.broker``
-``broker_0_11``    the places in Pinot 0.11's broker where queries pass; Java: ``v0_11.broker``
-``hook``           puts them together
+``broker_1_5``     the extension point in Pinot 1.5's broker; Java: ``v1_5.broker``
+``broker_0_11``    the patch points in Pinot 0.11's broker; Java: ``v0_11.broker``
+``hook``           connects all of these
 =================  =====================================================================================
 """
 

@@ -1,13 +1,13 @@
-"""The places in Pinot 0.11's broker where queries pass: they call the classes in ``server_hooks/java``.
+"""Patches Pinot 0.11's broker for queries of upsert tables: it calls the classes in ``server_hooks/java``.
 
 =====================================  ===================================================================
-place                                  what is added
+patch point                            what is added
 =====================================  ===================================================================
-``QueryRewriterFactory.init``          our ``QueryRewriter`` comes after those of Pinot; the start calls it
-                                       before the first query can come
-``BrokerRequestHandlerDelegate``       the request is kept for its thread, since rewriters are not given the
-``.handleRequest``                     query options; the multi-stage engine is asked of us first; the answer
-                                       names the versions, or is refused where segments are missing from it
+``QueryRewriterFactory.init``          our ``QueryRewriter`` runs after Pinot's own; the broker's start
+                                       calls this method before the first query
+``BrokerRequestHandlerDelegate``       the request is stored for its thread, since rewriters do not get the
+``.handleRequest``                     query options; a query for the multi-stage engine is checked first;
+                                       the answer names the versions, or is rejected if segments are missing
 ``BrokerRoutingManager``               segments that an answer needs and no server has count as unavailable
 ``.getRoutingTable``
 =====================================  ===================================================================
@@ -22,9 +22,9 @@ from typing import Any
 import jpype
 
 from controller_client.upsert.visibility import visible_at
-from jvm_bridge.changed_classes import ChangedClasses, changing
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
+from jvm_bridge.patched_classes import PatchedClasses, patching
 from server_hooks.upsert_query.refusal_text import refusal_text
 from server_hooks.upsert_query.routed import PACKAGE as SHARED
 
@@ -47,28 +47,28 @@ _BEGIN = (
 
 
 class BrokerRequest:
-    """A request of the broker; see :class:`~server_hooks.upsert_query.queries.Request`."""
+    """A request to the broker; see :class:`~server_hooks.upsert_query.queries.Request`."""
 
     def __init__(self, request: Any) -> None:
         self._request = request
 
     @property
     def sql(self) -> str:
-        """Its text."""
+        """The text of the query."""
         return str(self._request.sql())
 
     def options(self) -> dict[str, str]:
-        """Those of the request, and over them those of the SQL, as Pinot takes them."""
+        """Return the options of the request, overridden by those in the SQL, as in Pinot."""
         return {str(each.getKey()): str(each.getValue()) for each in self._request.options().entrySet()}
 
     @property
     def versions(self) -> MutableMapping[str, int]:
-        """Versions that this request's tables are asked at already."""
+        """The versions already chosen for the tables of this request."""
         return _Versions(self._request.versions())
 
 
 class _Versions(dict[str, int]):
-    """Versions of one request, kept beside it in Java."""
+    """The versions of one request, stored with it in Java."""
 
     def __init__(self, kept: Any) -> None:
         super().__init__({str(key): int(kept.get(key)) for key in kept.keySet()} if kept.size() else {})
@@ -80,17 +80,17 @@ class _Versions(dict[str, int]):
 
 
 def change_routing() -> None:
-    """Have segments that an answer needs and no server has count as unavailable.
+    """Make segments that an answer needs and no server has count as unavailable.
 
-    Before there is a starter: its methods name the class.
+    Call it before the starter is created: loading the starter loads the class.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or the class is in use already.
+        UnsupportedError: This Pinot is built differently, or has already loaded the class.
         SetupError: This Java has no compiler.
     """
-    with _changing():
+    with _patching():
         load_java(JavaSources.of("server_hooks", _PACKAGE, SHARED))
-        classes = ChangedClasses(_REWRITER)
+        classes = PatchedClasses(_REWRITER)
         routing = classes.get(_ROUTING)
         routing.getDeclaredMethod("getRoutingTable").insertAfter(f"$_ = {_WHOLE}.whole($0, $1, $_);")
         classes.load(routing)
@@ -99,19 +99,19 @@ def change_routing() -> None:
 def install(
     version_of: Callable[[str, BrokerRequest | None], int | None], check: Callable[[BrokerRequest], None]
 ) -> None:
-    """Stand in the way of all queries; after :func:`change_routing`, and before Pinot loads its classes.
+    """Intercept all queries; call it after :func:`change_routing`, and before Pinot loads its classes.
 
     Args:
-        version_of: Given a table's name and the request, returns the version to see it at, or None; raises to
-            refuse the query. Called in the threads of the broker's requests.
-        check: Raises to refuse a query for the multi-stage engine. Called in the same threads.
+        version_of: Given a table's name and the request, returns the version to read, or None; raises to
+            reject the query. Called in the threads of the broker's requests.
+        check: Raises to reject a query for the multi-stage engine. Called in the same threads.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or a class is in use already.
+        UnsupportedError: This Pinot is built differently, or has already loaded a class.
     """
-    with _changing():
+    with _patching():
         jpype.JClass(_QUERIES).install(jpype.JObject(_Policy(version_of, check), jpype.JClass(_POLICY)))
-        classes = ChangedClasses(_REWRITER)
+        classes = PatchedClasses(_REWRITER)
         delegate = classes.get(_DELEGATE)
         handle = delegate.getDeclaredMethod("handleRequest")
         handle.insertAfter(f"$_ = {_QUERIES}.answered($_);")
@@ -123,15 +123,15 @@ def install(
             classes.load(each)
 
 
-def _changing() -> AbstractContextManager[None]:
-    return changing(
-        "queries cannot be rewritten in this version of Pinot",
-        remedy="run the broker without the hook upsert, and ask for upsert tables through the client",
+def _patching() -> AbstractContextManager[None]:
+    return patching(
+        "the hook upsert cannot rewrite queries in this version of Pinot",
+        remedy="run the broker without the hook upsert, and query upsert tables through the Python client",
     )
 
 
 def unrouted(manager: Any, table: str, segments: Sequence[str]) -> set[str]:
-    """Return those of some segments of a table (with type) that the broker does not query."""
+    """Return which of the given segments of a table (with type) the broker does not query."""
     names = jpype.JArray(jpype.JString)(segments)
     return {str(name) for name in jpype.JClass(_WHOLE).unrouted(manager, table, names)}
 
@@ -149,19 +149,19 @@ class _Policy:
 
     @overrides
     def condition(self, table: Any, request: Any) -> str | None:
-        """Return the condition that a query gets, or null; called in the thread that compiles it."""
+        """Return the condition to add to a query, or None; called in the thread that compiles it."""
         try:
             version = self._version_of(str(table), None if request is None else BrokerRequest(request))
         except Exception as error:
-            # Whatever went wrong, the query must not pass as it is.
+            # After any error, the query must not run unchanged.
             raise self._refused(refusal_text(error)) from error
         return None if version is None else visible_at(version)
 
     @overrides
     def refusal(self, request: Any) -> str | None:
-        """Return why a query is refused, or null; called in the request's thread."""
+        """Return why a query is rejected, or None; called in the request's thread."""
         try:
             self._check(BrokerRequest(request))
-        except Exception as error:  # noqa: BLE001  # whatever went wrong, the query must not pass as it is
+        except Exception as error:  # noqa: BLE001  # after any error, the query must not run unchanged
             return refusal_text(error)
         return None

@@ -1,8 +1,8 @@
-"""The place in Pinot 1.5's broker where queries pass: its starter is a class of ours; Java: ``v1_5.broker``.
+"""The extension point in Pinot 1.5's broker: its starter is our class; Java: ``v1_5.broker``.
 
-A query gets the versions of its upsert tables as one option, and servers turn it into the rows of these
-versions: :mod:`server_hooks.upsert.place_1_5`. Both of Pinot's engines hand options to servers. Segments that
-an answer needs and no server has count as unavailable in the routing, which is a class of ours too.
+A query gets the versions of its upsert tables as one option, and servers filter the rows by it:
+:mod:`server_hooks.upsert.extension_point_1_5`. Both of Pinot's engines pass options to servers. The routing
+is our class too: segments that an answer needs and no server has count as unavailable in it.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ _PACKAGE = "io.pinotplugins.v1_5.broker"
 _POLICY = f"{_PACKAGE}.VersionPolicy"
 
 STARTER = f"{_PACKAGE}.Starter"
-"""The starter to use."""
+"""The starter class to use."""
 
 
 def install(versions_of: Callable[[str, Mapping[str, str]], str | None]) -> None:
-    """Have the starter's queries ask; before the starter is made.
+    """Set the versions of all queries of the starter; call it before the starter is created.
 
     Args:
         versions_of: Given a query and its options, returns the option that names the versions of its upsert
-            tables, or None; raises to refuse the query. Called in the threads of the broker's requests.
+            tables, or None; raises to reject the query. Called in the threads of the broker's requests.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise.
+        UnsupportedError: This Pinot is built differently.
         SetupError: This Java has no compiler.
     """
     load_classes(
         _PACKAGE,
         SHARED,
-        otherwise="queries pass otherwise in this version of Pinot",
+        otherwise="the hook upsert does not support the broker of this version of Pinot",
         expected="Pinot 1.5",
-        remedy="run the broker without the hook upsert, and ask for upsert tables through the client",
+        remedy="run the broker without the hook upsert, and query upsert tables through the Python client",
     )
     jpype.JClass(STARTER).install(jpype.JObject(_Policy(versions_of), jpype.JClass(_POLICY)))
 
 
 def unrouted(manager: Any, table: str, segments: Sequence[str]) -> set[str]:
-    """Return those of some segments of a table (with type) that the broker does not query.
+    """Return which of the given segments of a table (with type) the broker does not query.
 
-    Those that a server may leave out (new ones) are among them.
+    These include optional segments, which a server may skip because they are new.
     """
     return {str(name) for name in manager.unrouted(table, jpype.JArray(jpype.JString)(segments))}
 
@@ -63,10 +63,10 @@ class _Policy:
 
     @overrides
     def versions(self, sql: Any, options: Any) -> str | None:
-        """Return the option that a query gets, or null; called in the request's thread."""
+        """Return the option to add to a query, or None; called in the request's thread."""
         try:
             found = {str(each.getKey()): str(each.getValue()) for each in options.entrySet()}
             return self._versions_of(str(sql), found)
         except Exception as error:
-            # Whatever went wrong, the query must not pass as it is.
+            # After any error, the query must not run unchanged.
             raise self._refused(refusal_text(error)) from error

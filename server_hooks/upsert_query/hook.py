@@ -22,76 +22,76 @@ __all__ = ["NAME", "UpsertQueryHook"]
 NAME = "upsert"
 _TICK_S = 1.0
 _ZOOKEEPER_TIMEOUT_S = 3.0
-"""While ZooKeeper is away, the first query of a table waits so long before it is refused."""
+"""While ZooKeeper is unreachable, the first query of a table waits this long before it is rejected."""
 
 
 class UpsertQueryHook(TickingHook[HostedBrokerView]):
-    """One a broker; see :class:`~jvm_bridge.role_host.BrokerHook`. Its thread follows the marks.
+    """The hook of one broker; see :class:`~jvm_bridge.role_host.BrokerHook`. Its thread follows the marks.
 
-    Pinot 0.11's routing is changed when it is made: before the starter, which has Java load the class.
+    Creating it patches Pinot 0.11's routing: this has to precede the starter, which loads the class.
     """
 
     def __init__(self) -> None:
         super().__init__(NAME, pause_s=_TICK_S, thread_name="upsert-marks")
-        self._knowledge: RoutingState | None = None
+        self._routing_state: RoutingState | None = None
         self._has_plug_in_point = have_plug_in_point()
         self._refusal: PinotPluginError | None = None
         if not self._has_plug_in_point:
             try:
                 broker_0_11.change_routing()
             except PinotPluginError as error:
-                self._refusal = error  # told before the start: who depends on it is known then
+                self._refusal = error  # raised before the start, when the dependents can be found
 
     def starter(self) -> str | None:
-        """The starter that it needs, see :class:`~jvm_bridge.role_host.NeedsStarter`."""
+        """Return the starter that it needs; see :class:`~jvm_bridge.role_host.NeedsStarter`."""
         if not self._has_plug_in_point:
             return None
         broker_1_5.install(self._versions_option)
         return broker_1_5.STARTER
 
     def prepare(self, role: HostedBrokerView) -> None:
-        """Stand in the way of queries before there is one."""
+        """Install the hook before the first query."""
         if self._refusal:
             raise self._refusal
         store = PropertyStore(role.zookeeper_address, role.cluster_name, timeout_s=_ZOOKEEPER_TIMEOUT_S)
-        place = broker_1_5 if self._has_plug_in_point else broker_0_11
-        routing = BrokerRouting(self._routing_manager, place.unrouted)
-        self._knowledge = knowledge = RoutingState(
+        extension = broker_1_5 if self._has_plug_in_point else broker_0_11
+        routing = BrokerRouting(self._routing_manager, extension.unrouted)
+        self._routing_state = state = RoutingState(
             store, routing, self.wake, by_option=self._has_plug_in_point
         )
         if not self._has_plug_in_point:
-            broker_0_11.install(partial(version_of_query, knowledge), partial(check_multistage, knowledge))
+            broker_0_11.install(partial(version_of_query, state), partial(check_multistage, state))
 
     def dependents(self, role: HostedRoleView) -> Dependents:
-        """All upsert tables; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
+        """Return all upsert tables; see :class:`~jvm_bridge.role_host.KnowsDependents`."""
         store = PropertyStore(role.zookeeper_address, role.cluster_name)
         with store:
             found = upsert_tables(store)
         return Dependents(
             found,
-            way_out="ask for upsert tables through the client, and run a stock broker for the others",
-            later="`pinotctl upsert create` is refused while this broker runs.",
+            way_out="query upsert tables through the Python client, and run a stock broker for other tables",
+            later="`pinotctl upsert create` is rejected while this broker is running.",
         )
 
     def tick(self) -> None:
-        """Read again what has changed."""
-        if self._knowledge:
-            self._knowledge.refresh()
-            marks = self._knowledge.marks()
+        """Refresh what has changed."""
+        if self._routing_state:
+            self._routing_state.refresh()
+            marks = self._routing_state.marks()
             replace_values(
                 self.role.monitoring.gauge(catalogue.QUERY_MARK),
                 {(table,): version for table, version in marks.items()},
             )
 
     def ended(self) -> None:
-        """Let go what is followed: queries that still run go on with the last marks."""
-        if self._knowledge:
-            self._knowledge.close()
+        """Release resources; queries that are still running use the last marks."""
+        if self._routing_state:
+            self._routing_state.close()
 
     def _routing_manager(self) -> Any | None:
         return self.role.routing_manager()
 
     def _versions_option(self, sql: str, options: Mapping[str, str]) -> str | None:
-        if self._knowledge is None:
-            raise RuntimeError("before_start() comes first")
-        return versions_of_query(self._knowledge, sql, options)
+        if self._routing_state is None:
+            raise RuntimeError("before_start() was not called")
+        return versions_of_query(self._routing_state, sql, options)

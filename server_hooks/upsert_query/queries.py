@@ -1,4 +1,4 @@
-"""What becomes of a query: the version that it is answered at, or why it is refused."""
+"""Determines the version at which a query is answered, or the reason to reject it."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ class Request(Protocol):
 
     @property
     def sql(self) -> str:
-        """Its text."""
+        """The text of the query."""
         ...
 
     def options(self) -> dict[str, str]:
-        """Its query options, from wherever they were given."""
+        """Return its query options, wherever they were set."""
         ...
 
     @property
     def versions(self) -> MutableMapping[str, int]:
-        """Versions that this request's tables are asked at already: a query in a string sees the same."""
+        """The versions already chosen for its tables: a query within a string uses the same ones."""
         ...
 
 
 def version_of_query(routing_state: RoutingState, name: str, request: Request | None) -> int | None:
-    """Return the version at which a query sees its table; None where it sees all rows.
+    """Return the version at which a query reads its table; None if it reads all rows.
 
     Args:
-        routing_state: Of the broker.
-        name: The table's name as the query has it.
-        request: What it is compiled for; None where it is compiled for something else than an answer.
+        routing_state: The broker's routing state.
+        name: The table's name as written in the query.
+        request: The request; None if the query is compiled for another purpose than an answer.
 
     Raises:
-        PinotPluginError: The query is refused.
+        PinotPluginError: The query is rejected.
     """
     if request is not None and _PARTITIONED.search(request.sql):
         _refuse_partitioned(routing_state, request)
@@ -67,10 +67,10 @@ def version_of_query(routing_state: RoutingState, name: str, request: Request | 
 
 
 def check_multistage(routing_state: RoutingState, request: Request) -> None:
-    """Refuse a query for the multi-stage engine that names an upsert table.
+    """Reject a query for the multi-stage engine that reads an upsert table.
 
     Raises:
-        PinotPluginError: It is refused.
+        PinotPluginError: The query is rejected.
     """
     options = request.options()
     if VersionOptions.of(options).skip:
@@ -85,18 +85,19 @@ def check_multistage(routing_state: RoutingState, request: Request) -> None:
 
 
 def versions_of_query(routing_state: RoutingState, sql: str, options: Mapping[str, str]) -> str | None:
-    """Return the query option by which servers of Pinot 1.5 leave the rows of a version.
+    """Return the query option by which servers of Pinot 1.5 filter the rows of a version.
 
     Args:
-        routing_state: Of the broker.
+        routing_state: The broker's routing state.
         sql: The query.
-        options: Its options, from wherever they were given.
+        options: Its options, wherever they were set.
 
     Returns:
-        ``orders_REALTIME:17,users_REALTIME:4``; None where it reads no upsert table, or asks for all rows.
+        ``orders_REALTIME:17,users_REALTIME:4``; None if it reads no upsert table, or requests all rows.
+
 
     Raises:
-        PinotPluginError: The query is refused.
+        PinotPluginError: The query is rejected.
     """
     asked = VersionOptions.of(options)
     if asked.skip:
@@ -119,13 +120,13 @@ def versions_of_query(routing_state: RoutingState, sql: str, options: Mapping[st
 
 
 def _refuse_partitioned(routing_state: RoutingState, request: Request) -> None:
-    """Servers compile the query in IN_PARTITIONED_SUBQUERY, where no condition is added."""
+    """Reject IN_PARTITIONED_SUBQUERY with an upsert table: servers compile it, and add no condition."""
     if VersionOptions.of(request.options()).skip:
         return
     words = dict.fromkeys(_WORD.findall(request.sql))
     named = [word for word in words if routing_state.may_be_table(word) and routing_state.table(word)]
     if named:
         raise RefusedQueryError(
-            f"IN_PARTITIONED_SUBQUERY cannot be answered at one version of the upsert table {named[0]}",
+            f"IN_PARTITIONED_SUBQUERY is not supported for the upsert table {named[0]}",
             remedy="use IN_SUBQUERY, or query with the option skipUpsert=true",
         )

@@ -1,4 +1,4 @@
-"""What a query is told that is refused."""
+"""The message of a rejected query."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["refusal_text"]
 
 
 def refusal_text(error: Exception) -> str:
-    """Return the text for an error; one that nobody expected is named too, for the broker's people."""
+    """Return the message for an error; an unexpected error is included for the broker's operators."""
     return str(error) if isinstance(error, PinotPluginError) else f"the hook upsert failed: {error!r}"

@@ -1,4 +1,4 @@
-"""Which segments a broker queries, as its own routing has it, and which ones an answer needs."""
+"""The segments that a broker queries, from its own routing, and those that an answer needs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import jpype
 __all__ = ["PACKAGE", "BrokerRouting"]
 
 PACKAGE = "io.pinotplugins.broker"
-"""The Java that knows which segments an answer needs."""
+"""The Java package that stores which segments an answer needs."""
 
 
 class BrokerRouting:
     """A broker's routing, see :class:`~server_hooks.upsert_query.routing_state.Routing`.
 
     Args:
-        manager: Returns Pinot's routing manager, or None before it is made.
-        unrouted: Given that, a table (with type) and segments, returns those that the broker does not query.
+        manager: Returns Pinot's routing manager, or None before it is created.
+        unrouted: Given the manager, a table (with type) and segments, returns those that the broker does not
+            query.
     """
 
     def __init__(
@@ -31,12 +32,12 @@ class BrokerRouting:
         self._needed: dict[str, Collection[str]] = {}
 
     def unrouted(self, table: str, segments: Collection[str]) -> Collection[str]:
-        """Return those segments of a table (with type) that the broker does not query."""
+        """Return which of the given segments of a table (with type) the broker does not query."""
         manager = self._manager()
         return segments if manager is None else self._unrouted(manager, table, tuple(segments))
 
     def need(self, table: str, segments: Collection[str]) -> None:
-        """From now on an answer of a table counts only if all of these segments were asked; may be none."""
+        """Require an answer for a table to include all of these segments, from now on; may be empty."""
         if self._needed.get(table, ()) != segments:
             names = jpype.JArray(jpype.JString)(list(segments))
             jpype.JClass(f"{PACKAGE}.NeededSegments").set(table, names)

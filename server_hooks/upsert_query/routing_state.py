@@ -1,4 +1,4 @@
-"""What a broker knows of upsert tables: which there are, and the mark of those that are asked for."""
+"""A broker's state of upsert tables: which tables there are, and the marks of those that are queried."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Routing(Protocol):
     """Which segments this broker queries."""
 
     def unrouted(self, table: str, segments: Collection[str]) -> Collection[str]:
-        """Return those segments of a table (with type) that the broker does not query."""
+        """Return which of the given segments of a table (with type) the broker does not query."""
         ...
 
     def need(self, table: str, segments: Collection[str]) -> None:
-        """From now on an answer of a table counts only if all of these segments were asked; may be none."""
+        """Require an answer for a table to include all of these segments, from now on; may be empty."""
         ...
 
 
 @dataclass(frozen=True)
 class _Table:
-    """What a name means: a realtime table, an upsert table or not."""
+    """The meaning of a name: a realtime table, and the upsert table if it is one."""
 
     name: str
     found: QueriedTable | None
@@ -52,15 +52,15 @@ class _Mark:
 
 
 class RoutingState:
-    """Kept up to date by one thread (:meth:`refresh`), asked by those that compile queries.
+    """Refreshed by one thread (:meth:`refresh`), and used by threads that compile queries.
 
-    What was not asked before is read at once. What was, is taken as it was read last: ZooKeeper's watches
-    have it read again when it changes. While ZooKeeper is away, what was read last counts.
+    A value that was not needed before is read at once. After that the cached value is used: ZooKeeper watches
+    trigger a new read when it changes. While ZooKeeper is unreachable, the cached values are used.
 
     Args:
         store: The cluster's property store.
-        routing: The broker's.
-        on_change: Called, in kazoo's thread, when :meth:`refresh` has something to do.
+        routing: The broker's routing.
+        on_change: Called in kazoo's thread when :meth:`refresh` has something to do.
         by_option: Whether queries name the version in an option, and not in a condition of their SQL.
     """
 
@@ -87,46 +87,46 @@ class RoutingState:
         self._ends_mutex = threading.Lock()
 
     def table(self, name: str) -> QueriedTable | None:
-        """The upsert table that a query means; None where it means another.
+        """Return the upsert table with a name used in a query; None if it is another kind of table.
 
         Raises:
-            UnreachableError: It was never asked for, and ZooKeeper does not answer.
-            ConfigError: The table's settings are not whole.
+            UnreachableError: The table was never queried, and ZooKeeper does not answer.
+            ConfigError: The table's settings are incomplete.
         """
         names = self._table_names()
         if name not in names:
-            # It may have come this moment. Nothing is kept of it: queries may name anything.
+            # It may have just been created. This is not cached: queries may contain any name.
             return find_table(self._store, name)
         if not names.alike(name):
-            return None  # an offline table alone
-        known = self._tables.get(names.key(name))
-        return known.found if known else self._read_table(name)
+            return None  # only an offline table
+        cached = self._tables.get(names.key(name))
+        return cached.found if cached else self._read_table(name)
 
     def may_be_table(self, word: str) -> bool:
-        """Whether a word of a query may name an upsert table, by the tables that were there last.
+        """Return whether a word of a query may be the name of an upsert table, by the last list of tables.
 
         Raises:
-            UnreachableError: They were never read, and ZooKeeper does not answer.
+            UnreachableError: The list was never read, and ZooKeeper does not answer.
         """
         return bool(self._table_names().alike(word))
 
     def mark(self, table: TableName) -> int:
-        """The version at which queries of a table (with type) are answered.
+        """Return the version at which queries of a table (with type) are answered.
 
         Raises:
-            NoMarkError: There is none, and was none before.
-            UnreachableError: It was never asked for, and ZooKeeper does not answer.
+            NoMarkError: The table has no mark, and had none before.
+            UnreachableError: The table was never queried, and ZooKeeper does not answer.
         """
-        known = self._marks.get(table)
-        return known.version if known else self._read_mark(table)
+        cached = self._marks.get(table)
+        return cached.version if cached else self._read_mark(table)
 
     def marks(self) -> dict[TableName, int]:
-        """The marks of the tables that were asked for, as they were read last."""
+        """Return the cached marks of the tables that were queried."""
         with self._mutex:
             return {table: mark.version for table, mark in self._marks.items()}
 
-    def with_ends(self, table: QueriedTable, look: Callable[[VersionEnds], Any]) -> Any:
-        """Look for an earlier version of a table; one look at a time.
+    def with_ends(self, table: QueriedTable, find: Callable[[VersionEnds], Any]) -> Any:
+        """Find an earlier version of a table; one search at a time.
 
         Raises:
             SourceError: Kafka does not answer.
@@ -134,28 +134,28 @@ class RoutingState:
         with self._ends_mutex:
             if table.table not in self._ends:
                 self._ends[table.table] = VersionEnds(table.stream, table.settings.updates_topic)
-            return look(self._ends[table.table])
+            return find(self._ends[table.table])
 
     def refresh(self) -> None:
-        """Read again what has changed, and all marks."""
+        """Refresh what has changed, and all marks."""
         if self._names_changed and self._names is not None:
             try:
                 self._read_names()
             except PinotPluginError as error:
-                logger.warning("the names of tables cannot be read, those read last count: %s", error)
+                logger.warning("cannot read the names of tables, using the last ones: %s", error)
                 return
             self._forget_dropped()
         for key in list(self._changed):
-            self._changed.discard(key)  # first: it may change again while it is read
+            self._changed.discard(key)  # before the read, during which it may change again
             if key not in self._tables:
                 continue
             try:
                 self._read_table(self._tables[key].name)
             except PinotPluginError as error:
                 self._changed.add(key)
-                logger.warning("table %s cannot be read, what was read last counts: %s", key, error)
+                logger.warning("cannot read table %s, using its last state: %s", key, error)
                 if isinstance(error, UnreachableError):
-                    return  # so it is with all others
+                    return  # the others would fail too
         present = {table.found.table for table in self._tables.values() if table.found}
         for table in list(self._marks):
             if table not in present:
@@ -165,10 +165,10 @@ class RoutingState:
             try:
                 self._read_mark(table)
             except PinotPluginError as error:
-                logger.warning("the mark of %s cannot be read, the last one counts: %s", table, error)
+                logger.warning("cannot read the mark of %s, using the last one: %s", table, error)
 
     def close(self) -> None:
-        """Let Kafka go."""
+        """Close the connections to Kafka."""
         with self._ends_mutex:
             for ends in self._ends.values():
                 ends.close()
@@ -178,7 +178,7 @@ class RoutingState:
         return self._names or self._read_names()
 
     def _read_names(self) -> TableNames:
-        self._names_changed = False  # first: they may change again while they are read
+        self._names_changed = False  # before the read, during which they may change again
         path = f"/{self._store.cluster_name}/PROPERTYSTORE{TABLES_PATH}"
         try:
             names = TableNames(self._store.connection.read_children(path, self._on_names).names)
@@ -186,17 +186,17 @@ class RoutingState:
             self._names_changed = True
             raise
         self._names = names
-        # A table that came or went may be what a name means, or the offline half of what it means.
+        # A table that was created or dropped may change what a name means, or be its offline half.
         self._changed.update(self._tables)
         return names
 
     def _on_names(self, _event: Any) -> None:
-        """Called in kazoo's thread: a table came or went, or the session is lost."""
+        """Called in kazoo's thread when a table was created or dropped, or the session was lost."""
         self._names_changed = True
         self._on_change()
 
     def _forget_dropped(self) -> None:
-        """Keep no more tables than there are."""
+        """Drop tables from the cache that no longer exist."""
         names = self._table_names()
         with self._mutex:
             self._tables = {
@@ -209,9 +209,9 @@ class RoutingState:
     def _read_table(self, name: str) -> QueriedTable | None:
         names = self._table_names()
         key = names.key(name)
-        # The same object each time: so many watches of it are one.
+        # The same object each time, so repeated watches count as one.
         watcher = self._watchers.setdefault(key, partial(self._on_table, key))
-        # Watched before it is read, so that no change is missed.
+        # Set before the read, so that no change is missed.
         for table in names.alike(name):
             path = f"/{self._store.cluster_name}/PROPERTYSTORE{table_config_path(table)}"
             self._store.connection.watch(path, watcher)
@@ -221,15 +221,15 @@ class RoutingState:
         return found
 
     def _on_table(self, key: str, _event: Any) -> None:
-        """Called in kazoo's thread: at a change, and when the session is lost."""
+        """Called in kazoo's thread after a change, and when the session was lost."""
         self._changed.add(key)
         self._on_change()
 
     def _read_mark(self, table: TableName) -> int:
         with self._mutex:
             found = read_mark(self._store, table)
-            known = self._marks.get(table)
-            keeper = known.keeper if known else MarkKeeper(by_option=self._by_option)
+            cached = self._marks.get(table)
+            keeper = cached.keeper if cached else MarkKeeper(by_option=self._by_option)
             try:
                 kept = keeper.take(
                     found,
@@ -238,7 +238,7 @@ class RoutingState:
                     lambda names: with_rows(self._store, table, names),
                 )
             except NoMarkError:
-                self._forget_mark(table)  # the last one does not count either
+                self._forget_mark(table)  # the cached mark is not valid either
                 raise
             self._routing.need(table, kept.segments)
             self._marks[table] = _Mark(keeper, kept.version)
@@ -252,5 +252,5 @@ class RoutingState:
         self._marks.pop(table, None)
 
     def _on_mark(self, _event: Any) -> None:
-        """Called in kazoo's thread."""
+        """Called in kazoo's thread after a change."""
         self._on_change()

@@ -64,7 +64,7 @@ _TABLE_CONFIG = "org.apache.pinot.spi.config.table.TableConfig"
 
 @contextmanager
 def _limited(size_bytes: int | None) -> Iterator[None]:
-    """Let no file grow beyond a size: what a full disk is like, for a process that may mount none."""
+    """Limit the size of files, to simulate a full disk in a process that may not mount one."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     if size_bytes is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
@@ -289,7 +289,7 @@ def _value(value: Any) -> Any:
 
 
 def _features(_: dict[str, Any]) -> dict[str, Any]:
-    """What the Pinot of this process has."""
+    """Return the features of this process's Pinot."""
     avro = "org.apache.pinot.plugin.inputformat.avro.AvroRecordReaderConfig"
     jars = running_jars()
     return {

@@ -1,6 +1,6 @@
 """Uploads segments as commits do, with Pinot's own uploader; run as a child process that takes orders.
 
-Arguments: a folder, and the store's scheme. ``held`` is the scheme of a store that hangs while it is told to.
+Arguments: a folder, and the store's scheme. ``held`` is the scheme of a store that hangs on request.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from controller_client.clock import SystemClock
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.jvm import logging_options, start_jvm_with
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry, BacklogLimits
+from server_hooks.commit_upload.extension_point import install_extension
 from server_hooks.commit_upload.file_system_1_5 import have_plug_in_point
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
 from server_hooks.commit_upload.pinot_store import PinotStore
-from server_hooks.commit_upload.place import take_place
 from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.commit_upload.uploads import CommitUploads
 from tests.support.java_options import QUICK_START
@@ -75,7 +75,7 @@ def main() -> None:
     backlog = Backlog(SystemClock(), BacklogLimits(), kept.free_bytes)
     uploads = CommitUploads(PinotStore(), kept, backlog, counts, wait_s=WAIT_S)
     configuration = _configuration(folder, scheme)
-    take_place(configuration, store_uri, uploads.upload)
+    install_extension(configuration, store_uri, uploads.upload)
     factory = jpype.JClass("org.apache.pinot.spi.filesystem.PinotFSFactory")
     factory.init(configuration.subset("pinot.server.storage.factory"))
     _say({"plug_in_point": have_plug_in_point(), "store_uri": store_uri})

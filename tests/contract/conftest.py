@@ -12,7 +12,7 @@ from tests.support.pinned_pinot import EACH_RUN, pinned_home, pinot_versions
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test with the mark ``every_pinot`` with each version that there are jars of, too."""
+    """Also run tests marked ``every_pinot`` with each version that has jars."""
     if "child" in metafunc.fixturenames and metafunc.definition.get_closest_marker("every_pinot"):
         versions = pinot_versions(EACH_RUN, "1.4.0", "1.3.0")
         metafunc.parametrize("child", versions, indirect=True, scope="session")

@@ -38,7 +38,7 @@ ROWS: Mapping[str, tuple[Any, Any]] = {
 
 
 def main(folder: Path) -> None:
-    """Write a table for each version that this Pinot writes, and one with exceptions and metadata only."""
+    """Write a table in each version that this Pinot supports, and one with only exceptions and metadata."""
     start_jvm()
     with_version_3 = has_class(_WITH_VERSION_3)
     factory = java_class(_PACKAGE + ("DataTableFactory" if with_version_3 else "DataTableBuilderFactory"))
@@ -70,7 +70,7 @@ def _write(table: Any, path: Path) -> None:
 
 
 def _set(builder: Any, number: int, value: Any) -> None:
-    """Call ``setColumn`` for exactly the value's type: by name, a number also fits the one for objects."""
+    """Call the ``setColumn`` for exactly the value's type: by name, the one for objects would match too."""
     primitive = {"JInt": "Integer", "JLong": "Long", "JFloat": "Float", "JDouble": "Double"}.get(
         type(value).__name__
     )

@@ -1,4 +1,4 @@
-"""Loads Java sources in a process of its own; reads one JSON document and writes what became of it."""
+"""Loads Java sources in a separate process; reads one JSON document and writes the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WITHOUT_COMPILER = "--limit-modules=java.se,jdk.unsupported"
 
 
 def main() -> None:
-    """``{options, package, files, main}``: answers what the main class' ``answer()`` returns."""
+    """``{options, package, files, main}``: prints the result of the main class's ``answer()``."""
     request: dict[str, Any] = json.load(sys.stdin)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     start_jvm_with(["-Xmx256m", *QUICK_START.split(), *logging_options(), *request["options"]])

@@ -101,7 +101,7 @@ def write_avro(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def expected_row(row: Mapping[str, Any], *, empty_is_null: bool) -> dict[str, Any]:
-    """What Pinot must give back for a row: Python's own view of the data, nulls left out by the reader."""
+    """The values that Pinot must return for a row: Python's view of the data, without the reader's nulls."""
     result: dict[str, Any] = {}
     for name, value in row.items():
         if value is None or (empty_is_null and value == ""):

@@ -1,4 +1,4 @@
-"""Compares queries with what they were rewritten to, by Pinot's own parser; run as a child process."""
+"""Compares queries with their rewritten forms, with Pinot's own parser; runs as a child process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UTILS = "org.apache.pinot.common.utils.request.RequestUtils"
 
 
 def main() -> None:
-    """Read ``{condition, queries: [[original, rewritten]]}``; write what differs, null where nothing does."""
+    """Read ``{condition, queries: [[original, rewritten]]}``; write the differences, null for none."""
     request: dict[str, Any] = json.load(sys.stdin)
     start_jvm()
     parser = jpype.JClass(_PARSER)
@@ -49,7 +49,7 @@ def _add(query: Any, condition: Any) -> None:
 
 
 def _operands(expression: Any) -> list[Any]:
-    """What an AND joins; anything else is alone."""
+    """Return the operands of an AND; anything else is a single operand."""
     if expression is None:
         return []
     call = expression.getFunctionCall()

@@ -82,7 +82,7 @@ def with_random_expressions(table: RandomTable, seed: int, *, of_existing: bool)
 
 
 def _function(random: Random, kinds: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return a function, the type of what it fills, and a column that it reads."""
+    """Return a function, its result type, and a column that it reads."""
     name = random.choice(list(kinds))
     functions = _OF.get(kinds[name], [])
     if kinds[name] != "BYTES":

@@ -118,7 +118,7 @@ def _spec(random: Random, column: _Column) -> dict[str, Any]:
 
 
 class _Indexes:
-    """What a table config says of indexes, gathered column by column."""
+    """The indexes of a table config, collected column by column."""
 
     def __init__(self, random: Random) -> None:
         self.lists: dict[str, list[str]] = {}
@@ -207,7 +207,7 @@ def _star_tree(
 
 
 def _without_nan_sums(values: pa.Array) -> pa.Array:
-    """Replace what sums up to NaN: star-trees keep its sign, in which Java's compilers differ."""
+    """Replace values whose sum is NaN: star-trees keep its sign, which depends on Java's compilers."""
     if not pa.types.is_floating(values.type):
         return values
     unfit = pc.or_kleene(pc.is_nan(values), pc.equal(values, -math.inf))

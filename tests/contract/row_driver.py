@@ -1,4 +1,4 @@
-"""Pinot's own driver over rows of Arrow: what any other way to build a segment is held against.
+"""Pinot's own driver over Arrow rows: the reference for every other way to build a segment.
 
 The rows come through a ``RecordReader`` of Python, so that no reader of a file format is needed.
 """

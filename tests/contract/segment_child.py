@@ -43,7 +43,7 @@ class SegmentChild:
 
     @cached_property
     def features(self) -> Mapping[str, Any]:
-        """What the child's Pinot has."""
+        """The features of the child's Pinot."""
         return self.ask({"action": "features"})
 
     def reads(self, file_format: str) -> bool:

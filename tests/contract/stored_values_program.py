@@ -1,4 +1,4 @@
-"""Says what Pinot stores of JSON messages; run as a child process."""
+"""Prints what Pinot stores of JSON messages; runs as a child process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Avro files by columns give the segments that Pinot's reader gives; what is not the same is left to it."""
+"""Avro files read by columns give the same segments as Pinot's reader; other files are left to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check(
     *,
     config: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Build by choice and by Pinot's reader, if there is one; return the one result, perhaps an error."""
+    """Build with the automatic choice and with Pinot's reader, if any; return the common result or error."""
     config = config or table_config()
     by_choice = child.build(config, schema, path, "auto", read_back=True)
     if not child.reads("avro"):
@@ -329,7 +329,7 @@ def test_names_that_do_not_say_what_is_gzip(child: SegmentChild, source_dir: Pat
         path = source_dir / name
         path.write_bytes(source.read_bytes())
         check(
-            child, MIXED_SCHEMA, path, "its name does not say" if name[0] in "ab" and goes_by_name else None
+            child, MIXED_SCHEMA, path, "its name does not match" if name[0] in "ab" and goes_by_name else None
         )
 
 
@@ -348,7 +348,7 @@ def test_rows_behind_a_block_without_rows(child: SegmentChild, source_dir: Path)
     path.write_bytes(avro_header(MIXED) + block + avro_block(0, b"") + block)
     for reader in ("pinot", "auto", "arrow"):
         refused = child.build(table_config(), MIXED_SCHEMA, path, reader)
-        assert "the block after row 9 has no rows, and further ones follow it" in refused["message"]
+        assert "the block after row 9 is empty, but more blocks follow" in refused["message"]
     path.write_bytes(avro_header(MIXED) + block * 2 + avro_block(0, b""))
     assert check(child, MIXED_SCHEMA, path)["rows"] == 18
 
@@ -410,7 +410,7 @@ def test_files_of_different_schemas(child: SegmentChild, source_dir: Path) -> No
 # --- random tables -----------------------------------------------------------------------------------------
 
 _TABLES, _FULL = 40, 600
-_REASONS = ("two UTF-16 units", "rows without a value that is a number")
+_REASONS = ("two UTF-16 units", "rows with no value other than NaN")
 _AVRO = {
     "INT": "int",
     "LONG": "long",
@@ -426,7 +426,7 @@ _AVRO = {
 
 
 def write_random_table(path: Path, table: RandomTable, random: Random) -> None:
-    """Write its rows in a random layout, between fields that nobody asks for."""
+    """Write its rows in a random layout, among unused fields."""
     specs = {
         spec["name"]: spec
         for kind in ("dimensionFieldSpecs", "metricFieldSpecs")
@@ -549,7 +549,7 @@ def test_sizes_that_are_not_true(child: SegmentChild, source_dir: Path, reader: 
         path.write_bytes(avro_header(fields, "deflate" if "packed" in case else "null") + blocks)
         built = child.build(table_config(), schema, path, reader)
         assert built.get("error") == "DataError", f"{case}: {built}"
-    # The process goes on, with what it had.
+    # The process continues with its existing state.
     path.write_bytes(avro_header(fields) + avro_block(2, row * 2))
     assert child.build(table_config(), schema, path, reader)["rows"] == 2
 

@@ -1,4 +1,4 @@
-"""The rules about what a change does to data know every field that Pinot's own classes have."""
+"""The rules about the effect of changes on data cover every field of Pinot's own classes."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.jvm
 _EACH_RUN, _FULL = 120, 2_000
 _REASONS = (
     "two UTF-16 units",  # cut at a length that may be inside a character
-    "rows without a value that is a number",
+    "rows with no value other than NaN",
 )
 
 

@@ -1,4 +1,4 @@
-"""Pinot's own uploader hands what a commit uploads to ours, whatever store is configured."""
+"""Pinot's own uploader passes a commit's upload to ours, whichever store is configured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MUCH_LONGER_S = 60.0
 
 @dataclass(frozen=True)
 class Uploader:
-    """The child process, and what it works with.
+    """The child process and its folders.
 
     Attributes:
         tar: Where a commit builds a segment's tar.
@@ -41,7 +41,7 @@ class Uploader:
         return self.program.ask(order)
 
     def counts(self) -> dict[str, int]:
-        """What became of the uploads that were handed over."""
+        """The outcomes of the uploads."""
         return {name: count for name, count in self.program.ask({"do": "count"}).items() if count}
 
 

@@ -1,4 +1,4 @@
-"""Bad files: the error names file, row, field, what was expected and found; nothing half-done stays."""
+"""Bad files: the error names file, row, field, the expected and the found value; nothing partial remains."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_row_with_more_values_than_the_header_has_names(
     for reader in ("pinot", "auto"):
         reply = child.build(config, SCHEMA, path, reader, name="never")
         assert reply["error"] == "DataError"
-        assert "wide.csv, row 250: 4 values, where the header has 3 names: 'v, 249,249,1600000000000'" in str(
+        assert "wide.csv, row 250: 4 values, but the header has 3 names: 'v, 249,249,1600000000000'" in str(
             reply["message"]
         )
         built = child.build_files(config, SCHEMA, [path, path], reader)
@@ -95,12 +95,12 @@ def test_a_truncated_avro(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "cut.avro"
     write_avro(path, ROWS)
     path.write_bytes(path.read_bytes()[:-40])
-    assert "cut.avro cannot be read as AVRO: it is cut short" in _error(child, path)
+    assert "cut.avro cannot be read as AVRO: it is truncated" in _error(child, path)
     whole = source_dir / "whole.avro"
     write_avro(whole, ROWS)
     packed = source_dir / "cut.avro.gz"
     packed.write_bytes(gzip.compress(whole.read_bytes())[:-30])
-    assert "cut.avro.gz cannot be read as AVRO: it is cut short" in _error(child, packed)
+    assert "cut.avro.gz cannot be read as AVRO: it is truncated" in _error(child, packed)
 
 
 def test_a_truncated_parquet(child: SegmentChild, source_dir: Path) -> None:

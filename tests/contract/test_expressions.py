@@ -281,7 +281,7 @@ def _transforms(filter_function: str | None = None, **functions: str) -> dict[st
 def _built(
     child: SegmentChild, config: dict[str, Any], schema: dict[str, Any], path: Path, reason: str | None
 ) -> dict[str, Any]:
-    """Return what both readers give; reason: why it is Pinot's."""
+    """Return the result of both readers; reason: why Pinot's reader is used."""
     child.require_reader(path)
     by_pinot = child.build(config, schema, path, "pinot", read_back=True)
     by_choice = child.build(config, schema, path, "auto", read_back=True)
@@ -326,7 +326,7 @@ JSON_CASES: Mapping[str, tuple[str, str, str | None]] = {
     "a whole number among fractions": ('{"x": 0.5}\n{"x": 1}\n', _CLASS, "written with a fraction"),
     "a fraction that is whole": ('{"x": 0.5}\n{"x": 1.0}\n', _CLASS, "written with a fraction"),
     "whole numbers where it is all the same": ('{"x": 0.5}\n{"x": 1}\n{"x": 2.0}\n', "times(x, 2)", None),
-    "a large whole number": ('{"x": 0.5}\n{"x": 9007199254740993}\n', _CLASS, "from 2^53 on"),
+    "a large whole number": ('{"x": 0.5}\n{"x": 9007199254740993}\n', _CLASS, "of 2^53 or more"),
     "a number too large": ('{"x": 5}\n{"x": 9223372036854775808}\n', _CLASS, "Arrow cannot read it"),
     "booleans": ('{"x": true}\n{"x": null}\n{"x": false}\n', _CLASS, None),
     "lists": ('{"x": ["a"]}\n', _CLASS, "list values"),
@@ -357,7 +357,7 @@ def test_arguments_of_csv(child: SegmentChild, source_dir: Path) -> None:
     config = _transforms(t="Groovy({x == null ? 'none' : x.getClass().getSimpleName() + x}, x)")
     for text, reason in (
         ("x,m\n1,a;b\n,c\n;x,d\n", None),
-        ("x,m\n1;2,a;b\n", "is taken as single-value"),
+        ("x,m\n1;2,a;b\n", "is used as single-value"),
     ):
         path.write_text(text)
         _built(child, config, schema, path, reason)
@@ -365,7 +365,7 @@ def test_arguments_of_csv(child: SegmentChild, source_dir: Path) -> None:
     path.write_text("m\na\n\nb\n")
     _built(child, _transforms(t="upper(m)"), schema, path, None)
     path.write_text("m\na;b\n")
-    _built(child, _transforms(t="Groovy({m.length + ''}, m)"), schema, path, "is taken as single-value")
+    _built(child, _transforms(t="Groovy({m.length + ''}, m)"), schema, path, "is used as single-value")
 
 
 def test_arguments_of_parquet(child: SegmentChild, source_dir: Path) -> None:
@@ -414,8 +414,8 @@ def test_rows_that_are_dropped_are_converted_as_pinot_does(child: SegmentChild, 
     rows = {
         "all is well": ("1,{},2020-01-01 00:00:00,y", None),
         "no values": (",,,y", None),
-        "no number": ("one,{},2020-01-01 00:00:00,y", "among the digits"),
-        "no time": ("1,{},noon,y", "column t of a row that is dropped"),
+        "no number": ("one,{},2020-01-01 00:00:00,y", "unexpected characters"),
+        "no time": ("1,{},noon,y", "column t of a dropped row"),
     }
     for text, reason in rows.values():
         path.write_text(f"i,j,t,drop\n2,{{}},2020-01-02 00:00:00,n\n{text}\n")

@@ -1,4 +1,4 @@
-"""Where Arrow would read something else than Pinot's reader, "auto" leaves the file to Pinot and says why."""
+"""Where Arrow would read other values than Pinot's reader, "auto" uses Pinot's and logs the reason."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SCHEMA = schema_of(
 
 CSV_CASES = {
     "byte-order mark": ("\ufeffs,i\na,1\n", None),
-    "quote inside a field": ('s,i\na"b,1\n', "quote inside a field"),
-    "spaces before a quote": ('s,i\n "a",1\n', "quote inside a field"),
+    "quote inside a field": ('s,i\na"b,1\n', "a quote inside an unquoted field"),
+    "spaces before a quote": ('s,i\n "a",1\n', "a quote inside an unquoted field"),
     "fewer fields": ("s,i\na\nb,2\n", "Expected 2 columns"),
     "more fields": ("s,i\na,1,x\nb,2\n", "Expected 2 columns"),
     "more fields without a value": ("s,i\na,1,\nb,2,,\n", "Expected 2 columns"),
     "one delimiter at the end of a value": ("s,mv\na,x;\n", "empty parts"),
-    "Java's own number": ("s,d\na,1.5f\nb,Infinity\n", "among the digits"),
-    "plus sign": ("s,i\na,+5\n", "among the digits"),
+    "Java's own number": ("s,d\na,1.5f\nb,Infinity\n", "unexpected characters"),
+    "plus sign": ("s,i\na,+5\n", "unexpected characters"),
     "a doubled name nobody wants": ("s,i,x\na,1,\n", None),
     "quoted delimiter": ('s,i\n"a,b",1\n', None),
     "quoted quote and line": ('s,i\n"a ""x""\nb",1\r\n"",2\n', None),

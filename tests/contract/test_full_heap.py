@@ -1,4 +1,4 @@
-"""A heap that is too small for a segment: the error says so, no file is to blame, and the process goes on."""
+"""A heap too small for a segment: the error reports it, blames no file, and the process continues."""
 
 from __future__ import annotations
 

@@ -103,9 +103,9 @@ class Place:
 def _end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
     output, log = process.communicate(timeout=600)
     assert process.returncode == 0, log
-    found: dict[str, Any] = json.loads(output)  # nothing else was written there
+    found: dict[str, Any] = json.loads(output)  # nothing else was written to it
     assert "warning" not in log.lower(), log
-    return {**found, "compiled": "compiled a.b" in log, "damaged": "is damaged" in log}
+    return {**found, "compiled": "compiled a.b" in log, "damaged": "is corrupt" in log}
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def place(tmp_path: Path) -> Place:
 def test_sources_are_compiled_once(place: Place) -> None:
     assert place.load() == {"answer": _ANSWER, "compiled": True, "damaged": False}
     (entry,) = place.entries
-    # A run time without a compiler does for what is in the cache.
+    # A Java runtime without a compiler is enough for cached classes.
     assert place.load(WITHOUT_COMPILER) == {"answer": _ANSWER, "compiled": False, "damaged": False}
     place.write("Greeter.java", _GREETER.replace("!", "?"))
     found = place.load(WITHOUT_COMPILER)

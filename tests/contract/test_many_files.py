@@ -1,4 +1,4 @@
-"""Many files give the segments that Pinot would build of their rows, whoever reads, wherever they are cut."""
+"""Many files give the segments that Pinot would build from their rows, with any reader and any split."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def same_as_one_file(
     paths: Sequence[Path],
     whole: Path,
 ) -> dict[str, Any]:
-    """Check many files by both readers against one file with all of their rows, read by Pinot's driver."""
+    """Compare many files, read by both readers, with one file of all rows, read by Pinot's driver."""
     in_files = "-".join(map(str, range(len(paths))))
     by_driver = child.build(
         config, schema, whole, "pinot", name="part_0", custom={"files": in_files}, read_back=True
@@ -137,7 +137,7 @@ def test_rows_that_take_more_than_pinot_maps(child: SegmentChild, source_dir: Pa
     assert [segment["rows"] for segment in built["segments"]] == [15, 5, 15, 5, 15, 9]
     rows = [row["ts"] for segment in built["segments"] for row in segment["read"]]
     assert rows == [row["ts"] for row in ROWS]
-    # Where one file alone is too large, each file becomes a segment.
+    # If a single file is too large, each file becomes a segment.
     built = child.build_files(CONFIG, SCHEMA, paths, "pinot", 64, mapped_rows_bytes=1_000)
     assert [segment["rows"] for segment in built["segments"]] == [20, 20, 24]
 

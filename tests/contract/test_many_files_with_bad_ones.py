@@ -1,4 +1,4 @@
-"""A bad file among many: the others are in, whole; the bad one is out, whole, with the error it has alone."""
+"""A bad file among many: all rows of the others are loaded, none of the bad one; its error is unchanged."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
     "a CSV row": ("csv", _bad_row, "DataError", "row 8, field d_int: found '1099511627776'"),
     "a JSON text": ("json", _bad_last_row, "DataError", "row 2: cannot be read as JSON"),
     "a cut gzip": ("csv.gz", _cut_gzip, "DataError", ": cannot be read as CSV"),
-    "the head of a gzip": ("csv.gz", _gzip_head, "UnreadableFileError", "its gzip header is damaged"),
-    "a cut Avro file": ("avro", _cut, "UnreadableFileError", "it is cut short"),
+    "the head of a gzip": ("csv.gz", _gzip_head, "UnreadableFileError", "its gzip header is corrupt"),
+    "a cut Avro file": ("avro", _cut, "UnreadableFileError", "it is truncated"),
     "a cut Parquet file": ("parquet", _cut, "UnreadableFileError", "cannot be read as PARQUET"),
     "no JSON": ("json", _another_format, "UnreadableFileError", "cannot be read as JSON"),
-    "no Avro": ("avro", _another_format, "UnreadableFileError", "does not begin like an Avro file"),
+    "no Avro": ("avro", _another_format, "UnreadableFileError", "does not start like an Avro file"),
     "no Parquet": ("parquet", _another_format, "UnreadableFileError", "cannot be read as PARQUET"),
     "another table's": ("csv", _foreign, "UnreadableFileError", "none of the table's columns"),
     "no file": ("csv", lambda path: None, "UnreadableFileError", "no such file"),
@@ -170,7 +170,7 @@ def test_only_arrow_and_files_it_must_not_read(child: SegmentChild, source_dir: 
     ):
         path.write_text(json.dumps(row) + "\n")
     built = child.build_files(table_config(), schema, paths, "arrow")
-    assert "cannot be read by Arrow with Pinot's result" in built["failures"][1]["message"]
+    assert "cannot be read by Arrow with the same result as Pinot" in built["failures"][1]["message"]
     # Arrow cannot store the two others in one form: one segment each.
     assert [part["rows"] for part in built["segments"]] == [1, 1]
 

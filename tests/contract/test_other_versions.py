@@ -1,4 +1,4 @@
-"""What one version of Pinot builds, another one loads, where it can; else the error names both."""
+"""Segments built by one version of Pinot load in another if possible; otherwise the error names both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows are split as Pinot itself partitions them: it finds one partition in each segment."""
+"""Rows are split as Pinot partitions them: it finds one partition in each segment."""
 
 from __future__ import annotations
 

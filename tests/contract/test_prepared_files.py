@@ -37,7 +37,7 @@ def read_alike(
     config: Mapping[str, Any] = CONFIG,
     **more: Any,
 ) -> dict[str, Any]:
-    """Build by both readers, alone and among others, and return the one result."""
+    """Build with both readers, alone and among others, and return the common result."""
     by_pinot = child.build(config, schema, path, "pinot", read_back=True, **more)
     by_choice = child.build(config, schema, path, "auto", read_back=True, **more)
     assert "error" not in by_pinot, by_pinot
@@ -100,7 +100,7 @@ def test_bytes_of_another_encoding(child: SegmentChild, source_dir: Path, name: 
     )
     path.write_bytes(text.encode("utf-16"))
     kind, message = refused_alike(child, path)
-    assert (kind, f"{name} begins with the byte-order mark of UTF-16" in message) == (
+    assert (kind, f"{name} starts with the byte-order mark of UTF-16" in message) == (
         "UnreadableFileError",
         True,
     )
@@ -111,7 +111,10 @@ def test_an_empty_gzip_file(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "a.csv.gz"
     path.touch()
     kind, message = refused_alike(child, path)
-    assert (kind, "a.csv.gz is empty: gzip data has a header" in message) == ("UnreadableFileError", True)
+    assert (kind, "a.csv.gz is empty: gzip data always has a header" in message) == (
+        "UnreadableFileError",
+        True,
+    )
 
 
 # --- columns ------------------------------------------------------------------------------------------------
@@ -290,7 +293,7 @@ def test_logical_types_of_avro_files(
     numbers = [None if each is None else each // step_us for each in MICROS]
     kind = {"type": "int" if logical == "date" else "long", "logicalType": logical}
     heeded = bool(child.features["avro_logical_types"])
-    # Where Pinot's reader heeds it, a date is a text, which fits no LONG that is no time column.
+    # Where Pinot's reader applies the logical type, a date is a text, which fits only a LONG time column.
     names = [name for name in COLUMNS if name != "plain"] if heeded and logical == "date" else COLUMNS
     fields = [{"name": name, "type": ["null", kind]} for name in names]
     # Written as numbers, and declared afterwards: fastavro would make times of them.
@@ -347,7 +350,7 @@ def test_a_time_that_does_not_fit(child: SegmentChild, source_dir: Path) -> None
     kind, message = refused_alike(child, path, schema)
     assert kind == "DataError"
     assert "times.parquet, row 2" in message
-    assert "The time does not fit, for column: s" in message
+    assert "The time is out of range for column: s" in message
 
 
 def test_arrow_tables_come_in_the_unit_of_the_column(child: SegmentChild) -> None:

@@ -1,4 +1,4 @@
-"""What Pinot's own loader does to a segment's files: a copy from a server is proven all the same."""
+"""The changes of Pinot's own loader to a segment's files: a copy from a server is verified anyway."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ VERSION_1 = {"segmentFormatVersion": "v1"}
 Step = tuple[Mapping[str, Any], Mapping[str, Any]]
 CONTENT = Proof.CONTENT
 
-# What the check sum of all files proves; where that is nothing, that of the data does, if Pinot makes one.
+# Verified by the checksum of all files, or if that fails by the one of the data, if Pinot writes one.
 CHANGES: dict[str, tuple[Mapping[str, Any], Sequence[Step], Proof | None]] = {
     "nothing": (PLAIN, [(PLAIN, SCHEMA)], CONTENT),
     "indexes that are not built with the segment": (INDEXED, [(INDEXED, SCHEMA)], CONTENT),
@@ -93,7 +93,7 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Sequence[Step], Proof | None]] = {
         [(config(**VERSION_1, **INDEXES), SCHEMA)],
         CONTENT,
     ),
-    # These do not leave what was committed.
+    # These change the committed data.
     "a built index removed": (BUILT_INDEXED, [(PLAIN, SCHEMA)], None),
     "version 1 to version 3": (config(**VERSION_1), [(config(segmentFormatVersion="v3"), SCHEMA)], None),
 }
@@ -113,7 +113,7 @@ def test_a_copy_that_a_server_has_changed(child: SegmentChild, tmp_path: Path, c
         tar = tmp_path / f"{number}.tar.gz"
         request = {"folder": str(folder), "table_config": loaded_with, "schema": schema, "tar": str(tar)}
         loaded = child.ask({"action": "load", **request})
-        # Pinot's own sum of what its own packing gives.
+        # Pinot's own checksum of its own packing.
         assert content_crc(tar, LIMITS) == loaded["crc"]
     verdict = judge_copy(tar, expected, LIMITS)
     assert verdict.proof is (Proof.DATA if proof is None and data_crc is not None else proof)

@@ -1,4 +1,4 @@
-"""What the key coordinator takes for stored, Pinot stores, and as what it takes it."""
+"""Pinot stores the rows that the key coordinator counts as stored, with the same values."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_text_of_a_key_is_the_one_that_is_stored(max_length: int) -> None:
     (answers,) = _stored([request])
     keys = KeyColumn("c", "STRING", max_length).parts([orjson.loads(message)["c"] for message in messages])
     found = [None if key is None else key[4:].decode() for key in keys]
-    # Where the cut goes through a character, Java has a question mark, which other texts may have too.
+    # If the truncation splits a character, Java writes a question mark, which other texts may contain too.
     assert found == [None if answer is None or answer.endswith("?") else answer for answer in answers]
     assert None in found
 

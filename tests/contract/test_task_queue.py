@@ -1,4 +1,4 @@
-"""Jobs and queues that are written into ZooKeeper are what Helix' own builders make."""
+"""Jobs and queues written to ZooKeeper equal those of Helix's own builders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a sealed segment's plain columns, where Pinot has written them and reads them again."""
+"""Values of a sealed segment's raw columns, where Pinot writes and reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.contract.tables import schema_of, table_config
 
 pytestmark = [pytest.mark.jvm, pytest.mark.every_pinot]
 
-# More than two of the chunks that Pinot divides such a column into, the last one not full.
+# More than two of Pinot's chunks of such a column, the last one partly filled.
 _ROWS = 2_345
 
 
@@ -50,7 +50,7 @@ def test_what_pinot_wrote_is_found_and_what_is_written_there_pinot_reads(child: 
 
     with pytest.raises(UnsupportedError, match="compression 1"):
         map_column(folder, "packed", mode="r")
-    with pytest.raises(UnsupportedError, match="coded is stored in another way"):
+    with pytest.raises(UnsupportedError, match="coded is stored in an unsupported format"):
         map_column(folder, "coded", mode="r")
-    with pytest.raises(DataError, match="no plain column none"):
+    with pytest.raises(DataError, match="no raw column none"):
         map_column(folder, "none", mode="r")

@@ -45,7 +45,7 @@ class Model:
         self.write_all({column: list(versions.items())})
 
     def write_all(self, events: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-        """Write rows' versions by column, in one go."""
+        """Write rows' versions by column, all at once."""
         for column, pairs in events.items():
             known = self.froms if column == VALID_FROM else self.untils
             for row, version in pairs:
@@ -56,7 +56,7 @@ class Model:
         self._program.ask({"do": order})
 
     def storm(self, history: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
-        """Write versions while others are asked for; returns each asked one and the number of its rows."""
+        """Write versions while others are queried; return each queried version and its number of rows."""
         answers: list[dict[str, int]] = self._program.ask({"do": "storm", "history": history})["answers"]
         return answers
 
@@ -88,7 +88,7 @@ class Model:
         skips: bool = False,
         meanwhile: Sequence[Mapping[str, Any]] = (),
     ) -> list[int] | str:
-        """Ask; other orders are obeyed once the query waits for its version."""
+        """Query; other commands run once the query waits for its version."""
         order = {"version": version, "where": where, "skips": skips, "orders": meanwhile}
         answer = self._program.ask({"do": "ask meanwhile" if meanwhile else "ask", **order})
         found: list[int] | str = answer.get("error") or answer["rows"]
@@ -100,7 +100,7 @@ class Model:
 
 @pytest.fixture(params=pinot_versions(EACH_RUN, "1.4.0"))
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
-    """What names the Pinot of the child process; before 1.4 tables of ours do not go."""
+    """The environment that selects the child process's Pinot; our tables need 1.4 or later."""
     return {} if request.param is None else {"PINOT_HOME": str(pinned_home(request.param, tmp_path))}
 
 
@@ -126,7 +126,7 @@ def test_random_histories(kind: str, tmp_path: Path, home: dict[str, str]) -> No
             if deed < 2 and kind == "consuming":
                 model.add([chance.randrange(100) for _ in range(chance.randrange(1, 200))])
             elif deed < 6:
-                # The next version, or several together, or too late an older one.
+                # The next version, several at once, or an older one that is late.
                 ages = chance.choice([(0, 0), (0, 0), (0, 3), (-2, 4), (-10, 0)])
                 model.write_all({column: _some(chance, model, newest, ages) for column in _COLUMNS})
             elif deed == 6 and chance.randrange(4) == 0:
@@ -165,7 +165,7 @@ def test_a_column_is_scanned_for_its_first_version_and_for_old_ones(
         for version in range(1, 700):
             first = 2_000 + 4 * version
             inserted = [(row, version) for row in range(first, first + 4)]
-            # One that came and lost, and some from anywhere.
+            # One that arrived and lost, and arbitrary others.
             deleted = [(first, version), *((chance.randrange(first), version) for _ in range(3))]
             model.write_all({VALID_FROM: inserted, VALID_UNTIL: deleted})
             if version % 50 == 0:
@@ -182,7 +182,7 @@ def test_a_column_is_scanned_for_its_first_version_and_for_old_ones(
 
 
 def test_more_rows_than_are_noted(tmp_path: Path, home: dict[str, str]) -> None:
-    """Whole versions are noted, however many rows one has; a first scan that finds more is not followed."""
+    """Versions are recorded as a whole, however many rows they have; larger first scans are not followed."""
     with _model("sealed", tmp_path, home) as model:
         model.add([0] * 1_000_000)
         for version in range(4):
@@ -251,11 +251,14 @@ def test_a_version_that_is_not_complete_here_is_refused(tmp_path: Path, home: di
         assert model.asked(2) == [0, 1, 2]
         assert model.asked(1) == [0, 1]
         refused = model.asked(3, "a > 1")
-        assert "this server is complete up to version 2 of u_REALTIME, and version 3 is asked for" in refused
+        assert (
+            "this server is complete up to version 2 of u_REALTIME, but the query needs version 3" in refused
+        )
+
         assert model.counters()["queriesRefused"] == 1
         model.complete(3)
         assert model.asked(3) == [0, 1, 2, 3]
-        # It may fall: a server that was let through is behind again.
+        # It may decrease: a server that was accepted lags again.
         model.complete(NIL)
         assert "complete up to version -1" in model.asked(0)
 

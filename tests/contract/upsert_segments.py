@@ -38,20 +38,20 @@ class UpsertSegment(Protocol):
         ...
 
     def write(self, versions: Sequence[VersionsOfRows]) -> None:
-        """Write versions that insert rows, and such that delete rows, and tell of them."""
+        """Write versions that insert rows and versions that delete rows, and report them."""
         ...
 
     def attach(self) -> None:
-        """Tell of what is written from now on."""
+        """Report writes from now on."""
         ...
 
     def detach(self) -> None:
-        """Tell of nothing more."""
+        """Stop reporting."""
         ...
 
 
 class ConsumingSegment:
-    """One that still gets rows."""
+    """A segment that still gets rows."""
 
     def __init__(self, folder: Path) -> None:
         schema = jpype.JClass(f"{_SPI}.data.Schema").fromString(json.dumps(_schema()))
@@ -98,7 +98,7 @@ class ConsumingSegment:
 
 
 class SealedSegment:
-    """One that is built; it gets its rows at once."""
+    """A built segment, which gets its rows at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

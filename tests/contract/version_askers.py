@@ -23,7 +23,7 @@ _CONTEXTS = "org.apache.pinot.core.query.request.context.utils.QueryContextConve
 
 
 class VersionAsker(Protocol):
-    """Asks for the rows of a version."""
+    """Requests the rows of a version."""
 
     def filter(self, segment: Any, version: int | None, where: str, *, skips: bool = False) -> Any:
         """Return a function that makes Pinot's operator of the rows.
@@ -32,7 +32,7 @@ class VersionAsker(Protocol):
             segment: The segment.
             version: The version; None: a query that names none.
             where: Further conditions; maybe none.
-            skips: Whether the query says that it is to see all rows.
+            skips: Whether the query requests all rows.
         """
         ...
 
@@ -43,7 +43,7 @@ def asker() -> VersionAsker:
 
 
 class _Nobody:
-    """Hears what Pinot tells the hook, of which there is none here."""
+    """Ignores Pinot's notifications to the hook, which does not run here."""
 
     def before_add(self, table: Any, segment: Any) -> None: ...
     def consuming(self, table: Any, segment: str) -> None: ...
@@ -52,7 +52,7 @@ class _Nobody:
 
 
 class _Conditions:
-    """A condition of the SQL, which our filters know."""
+    """A condition in the SQL, which our filters recognize."""
 
     def __init__(self) -> None:
         classes_0_11.install(_Nobody())
@@ -67,7 +67,7 @@ class _Conditions:
 
 
 class _Options:
-    """An option of the query, of which the table makes a bitmap of each segment."""
+    """A query option, from which the table computes a bitmap for each segment."""
 
     def __init__(self) -> None:
         table_managers.load()
@@ -86,7 +86,7 @@ class _Options:
 
         def make() -> Any:
             if asked is not None:
-                self._java.cut(TABLE, contexts, asked)
+                self._java.filterRows(TABLE, contexts, asked)
             return jpype.JClass(f"{_PLANS}.FilterPlanNode")(context, query).run()
 
         return make

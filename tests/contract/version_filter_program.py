@@ -1,4 +1,4 @@
-"""Asks one segment of an upsert table through Pinot's filters; run as a child process that takes orders."""
+"""Queries one segment of an upsert table through Pinot's filters; runs as a child process with commands."""
 
 from __future__ import annotations
 

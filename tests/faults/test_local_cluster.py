@@ -98,7 +98,7 @@ def test_the_life_of_a_local_cluster(cluster: Cluster) -> None:
     # Once more: nothing happens.
     code, _, errors = cluster.run("up")
     assert (code, cluster.pids()) == (0, first)
-    assert "runs already" in errors
+    assert "is already running" in errors
 
     code, output, _ = cluster.run("status", "--output", "json")
     roles = json.loads(output)

@@ -280,7 +280,7 @@ def _unserved_segments(controller_url: str) -> str:
             for line in _differences(controller_url, table)
         ]
     except (requests.RequestException, KeyError, ValueError) as error:
-        return f"the controller does not tell the tables: {error}"
+        return f"the controller does not return the tables: {error}"
     return "\n".join(["segments whose external view is not the ideal state:", *(lines or ["none"])])
 
 

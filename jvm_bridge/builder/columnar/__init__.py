@@ -1,1 +1,1 @@
-"""Whole columns on their way to Pinot's driver: the form in which Java reads them, and the Java that does."""
+"""Passes whole columns to Pinot's driver: the form in which Java reads them, and the Java classes that do."""

@@ -1,7 +1,7 @@
-"""Writes whole columns, batch by batch, into the one file that Java then reads column by column.
+"""Writes whole columns, batch by batch, to one file, which Java then reads column by column.
 
-There is no header: only the writer knows where the blocks are, one for each column and batch. Numbers are
-little-endian. Each block of texts has a dictionary of its own.
+There is no header: only the writer knows the positions of the blocks, one for each column and batch. Numbers
+are little-endian. Each block of texts has its own dictionary.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jvm_bridge.builder.planning import Unsuitable
 __all__ = ["FULL_BYTES", "ColumnFileWriter"]
 
 FULL_BYTES = 1 << 30
-"""A segment that may end anywhere ends with the batch that reaches this many bytes."""
+"""A segment without a fixed number of rows ends with the batch that reaches this many bytes."""
 
 _ABSENT = -1
 
@@ -31,13 +31,13 @@ class ColumnFileWriter(Closing):
     """Writes batches of columns; a context manager.
 
     Args:
-        path: The file, which is made.
-        columns: How many columns each batch has.
+        path: The file to create.
+        columns: Number of columns in each batch.
     """
 
     def __init__(self, path: Path, columns: int) -> None:
         if sys.byteorder != "little":
-            raise SetupError("Columns need a little-endian machine", remedy='use reader="pinot"')
+            raise SetupError("The arrow reader requires a little-endian machine", remedy='use reader="pinot"')
         self.rows = 0
         self.size_bytes = 0
         self._blocks: list[list[int]] = [[] for _ in range(columns)]
@@ -47,8 +47,8 @@ class ColumnFileWriter(Closing):
         """Close the file; a second call does nothing."""
         self._file.close()
 
-    def places(self, number: int) -> npt.NDArray[np.int64]:
-        """Flush the file, and return where a column's blocks are, as ``Block.java`` has their fields."""
+    def blocks(self, number: int) -> npt.NDArray[np.int64]:
+        """Flush the file, and return the positions of a column's blocks, in the order of ``Block.java``."""
         self._file.flush()
         return np.asarray(self._blocks[number], dtype=np.int64)
 
@@ -56,11 +56,11 @@ class ColumnFileWriter(Closing):
         """Write one batch.
 
         Args:
-            columns: Each of that many rows.
+            columns: The columns, each with this number of rows.
             rows: Rows in the batch.
 
         Raises:
-            Unsuitable: Texts are too long.
+            Unsuitable: The texts are too long.
         """
         if rows == 0:
             return

@@ -1,8 +1,8 @@
-"""The Java side of a build by columns: Pinot's driver takes them in place of rows.
+"""The Java side of a build from columns: Pinot's driver gets them instead of rows.
 
-``ColumnarSource.java`` stands in for the rows, the statistics and the reader of Pinot's driver, which makes
-dictionaries and index creators itself; whole columns are then put through these. So every byte is Pinot's.
-Where a version of Pinot keeps its creators is known to ``DriverCreators.java`` alone.
+``ColumnarSource.java`` replaces the rows, the statistics and the reader of Pinot's driver. The driver creates
+dictionaries and index creators itself, and whole columns are then passed through these. So Pinot writes every
+byte. Only ``DriverCreators.java`` depends on where a version of Pinot keeps its creators.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Classes:
 
 def _classes() -> _Classes:
     version = "v1" if is_pinot_1() else "v0_11"
-    classes = classes_of("columns cannot be handed to", _PACKAGE, f"{_PACKAGE}.{version}")
+    classes = classes_of("columns cannot be passed to", _PACKAGE, f"{_PACKAGE}.{version}")
     return _Classes(
         file=classes[f"{_PACKAGE}.ColumnFile"],
         source=classes[f"{_PACKAGE}.ColumnarSource"],
@@ -47,19 +47,19 @@ def _classes() -> _Classes:
 
 
 def build_columns(config: Any, plans: Sequence[ColumnPlan], written: ColumnFileWriter, path: Path) -> Path:
-    """Build a segment of columns in a file; Java exceptions pass through.
+    """Build a segment from columns in a file; Java exceptions are not caught.
 
     Args:
         config: Pinot's ``SegmentGeneratorConfig``.
         plans: The columns, in the order in which they were written.
-        written: What wrote them.
+        written: Their writer.
         path: The file.
 
     Returns:
         The segment's folder.
 
     Raises:
-        Unsuitable: Columns cannot be handed to this Pinot, or this Java has no compiler.
+        Unsuitable: Columns cannot be passed to this Pinot, or this Java has no compiler.
     """
     classes = _classes()
     schema = config.getSchema()
@@ -71,7 +71,7 @@ def build_columns(config: Any, plans: Sequence[ColumnPlan], written: ColumnFileW
                 plan.field.name,
                 spec.getDataType().getStoredType(),
                 spec.isSingleValueField(),
-                jpype.JArray(jpype.JLong)(written.places(number)),
+                jpype.JArray(jpype.JLong)(written.blocks(number)),
             )
             if plan.is_text:
                 source.addTexts(*described, _transformer(classes, config, plan))

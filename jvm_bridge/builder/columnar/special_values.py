@@ -1,4 +1,4 @@
-"""What Pinot's ``SpecialValueTransformer`` (since 1.1) makes of floating-point values: no NaN, one zero."""
+"""Does the same as Pinot's ``SpecialValueTransformer`` (since 1.1): no NaN, and only one zero."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["nan_as_null", "without_negative_zeros"]
 
 
 def nan_as_null(field: Field, source: Any) -> Any:
-    """Put null for NaN in a column of a batch, before it is stored.
+    """Replace NaN by null in a column of a batch, before it is stored.
 
     Args:
         field: The table's column.
         source: The source's Arrow array.
 
     Raises:
-        Unsuitable: A row of a multi-value column has no other value, which 1.3 stores otherwise than 1.4.
+        Unsuitable: A row of a multi-value column has only NaN, which Pinot 1.3 and 1.4 store differently.
     """
     is_list = pa.types.is_list(source.type) or pa.types.is_large_list(source.type)
     values = source.flatten() if is_list else source
@@ -40,13 +40,13 @@ def nan_as_null(field: Field, source: Any) -> Any:
     with_nan = rows[is_nan.to_numpy(zero_copy_only=False)]
     with_number = rows[cleaned.is_valid().to_numpy(zero_copy_only=False)]
     if not np.isin(with_nan, with_number).all():
-        raise Unsuitable(f"column {field.name} has rows without a value that is a number")
+        raise Unsuitable(f"column {field.name} has rows with no value other than NaN")
     ends = np.cumsum(lengths, dtype=np.int64)
     return pa.LargeListArray.from_arrays(pa.array(np.concatenate([[0], ends]), pa.int64()), cleaned)
 
 
 def without_negative_zeros(column: StoredColumn) -> StoredColumn:
-    """Put zero for negative zero in a stored column; what stands there for a null stays as it is."""
+    """Replace negative zero by zero in a stored column; the placeholders of nulls stay unchanged."""
     numbers = column.values if isinstance(column, ListColumn) else column
     if not isinstance(numbers, FixedColumn) or numbers.values.dtype.kind != "f":
         return column

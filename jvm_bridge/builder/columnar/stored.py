@@ -1,8 +1,8 @@
-"""Columns in the form in which a column file holds them, and the conversions that lead there.
+"""Columns in the form in which a column file stores them, and the conversions to it.
 
 Each conversion does exactly what Pinot's ``PinotDataType``, ``NullValueTransformer`` and
-``SanitizationTransformer`` do, or refuses (:class:`~jvm_bridge.builder.planning.Unsuitable`). Arrow parses
-some texts that Java does not (``0x1F``, ``inf``), so bytes that would let it are looked for first.
+``SanitizationTransformer`` do, or raises :class:`~jvm_bridge.builder.planning.Unsuitable`. Arrow parses some
+texts that Java does not (``0x1F``, ``inf``), so texts are checked for such bytes first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXACT_IN_DOUBLE = 2.0**53
 
 @dataclass(frozen=True)
 class FixedColumn:
-    """One number a row, little-endian as in ``FIXED_WIDTH``; ``nulls`` is None when there is none."""
+    """One number per row, little-endian as in ``FIXED_WIDTH``; ``nulls`` is None if there are none."""
 
     values: npt.NDArray[Any]
     nulls: Mask | None
@@ -38,7 +38,7 @@ class FixedColumn:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """One text or byte string a row, as Arrow ``large_binary`` without nulls."""
+    """One text or byte string per row, as Arrow ``large_binary`` without nulls."""
 
     values: Any
     nulls: Mask | None
@@ -46,7 +46,7 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class ListColumn:
-    """At least one value a row; ``offsets`` (rows + 1 of them) index ``values``."""
+    """At least one value per row; ``offsets`` (rows + 1 of them) index ``values``."""
 
     values: FixedColumn | TextColumn
     offsets: Offsets
@@ -60,17 +60,15 @@ def store(plan: ColumnPlan, source: Any | None, rows: int, default: Any) -> Stor
     """Convert one column of a batch.
 
     Args:
-        plan: What to do.
-        source: The source's Arrow array; None for ``Conversion.MISSING``. A multi-value field takes lists,
-            or single
-            values that become lists of one.
+        plan: The conversion.
+        source: The source's Arrow array; None for ``Conversion.MISSING``. A multi-value field accepts lists,
+            or single values, which become lists of one.
         rows: Rows in the batch.
-        default: What Pinot puts in place of a null (for a multi-value field: the one value): a number, text
-            or
-            bytes; text for a late column.
+        default: The value that Pinot stores for a null (for a multi-value field: its only value): a number,
+            text or bytes; text for a late column.
 
     Raises:
-        Unsuitable: A value that Pinot would treat in another way, or refuse.
+        Unsuitable: Pinot would convert a value differently, or reject it.
     """
     try:
         if source is None or plan.conversion is Conversion.MISSING:
@@ -103,7 +101,7 @@ def _single(plan: ColumnPlan, source: Any, default: Any) -> FixedColumn | TextCo
     if plan.is_late or plan.field.data_type not in FIXED_WIDTH:
         return TextColumn(_text(plan, source, default), nulls)
     if nulls is not None:
-        # numpy has no nulls: convert a column in which nulls are some valid value, then put the default there
+        # numpy has no nulls: convert a column with a valid value for nulls, then insert the default
         source = source.fill_null(_neutral(source.type))
     values = np.ascontiguousarray(_numbers(plan, source), dtype=FIXED_WIDTH[plan.field.data_type])
     if nulls is not None:
@@ -141,7 +139,7 @@ def _multi(plan: ColumnPlan, source: Any, default: Any) -> ListColumn:
 def _with_filled_rows(
     field: Field, stored: FixedColumn | TextColumn, lengths: Offsets, empty: Mask, default: Any
 ) -> ListColumn:
-    # A row without values takes the default, which stands behind all values.
+    # A row without values gets the default, which is appended after all values.
     filler = _constant(field, 1, default)
     offsets = _offsets(np.where(empty, 1, lengths))
     take = np.full(int(offsets[-1]), len(stored.values), dtype=np.int64)
@@ -189,7 +187,9 @@ def _parsed(field: Field, source: Any) -> Any:
     if not found <= frozenset(digits):
         if not found <= frozenset(digits) | frozenset(b" \t"):
             odd = bytes(sorted(found - frozenset(digits)))[:8]
-            raise Unsuitable(f"column {field.name}, {field.data_type}: {odd!r} among the digits")
+            raise Unsuitable(
+                f"column {field.name}, {field.data_type}: unexpected characters {odd!r} in numbers"
+            )
         source = pc.utf8_trim(source, characters=_JAVA_TRIMS)
     return source.cast(
         {"INT": pa.int32(), "LONG": pa.int64(), "FLOAT": pa.float32()}.get(field.data_type, pa.float64())
@@ -197,7 +197,7 @@ def _parsed(field: Field, source: Any) -> Any:
 
 
 def _bytes_found(source: Any) -> frozenset[int]:
-    """Return the byte values that occur in a text column (that of null slots included)."""
+    """Return the byte values that occur in a text column, including its null slots."""
     return frozenset(np.flatnonzero(np.bincount(text_bytes(source)[1], minlength=256)).tolist())
 
 
@@ -215,7 +215,7 @@ def text_bytes(source: Any) -> tuple[Offsets, npt.NDArray[np.uint8]]:
 
 def _another_width(field: Field, source: Any) -> npt.NDArray[Any]:
     if field.data_type in {"INT", "LONG"}:
-        # Java drops the high bits of what does not fit; Arrow refuses it, and so Pinot's reader decides.
+        # Java drops the high bits of a number that does not fit; Arrow rejects it, so Pinot's reader decides.
         return np.asarray(source.cast(NUMBER_TYPES[field.data_type]).to_numpy())
     values = np.asarray(source.to_numpy(zero_copy_only=False))
     if (
@@ -241,7 +241,7 @@ def _text(plan: ColumnPlan, source: Any, default: Any) -> Any:
         return values.fill_null(pa.scalar(default, pa.large_binary())) if values.null_count else values
     values = source.cast(pa.large_string())
     if plan.conversion is not Conversion.TO_TEXT:
-        values.validate(full=True)  # Java puts U+FFFD for what is no UTF-8
+        values.validate(full=True)  # Java replaces invalid UTF-8 by U+FFFD
     if values.null_count:
         values = values.fill_null(pa.scalar(default, pa.large_string()))
     if field.data_type == "STRING":
@@ -253,7 +253,7 @@ def _unhexed(field: Field, source: Any) -> Any:
     offsets, data = text_bytes(source)
     nibbles = _NIBBLES[data]
     if (nibbles > 15).any() or (offsets & 1).any():
-        raise Unsuitable(f"column {field.name}, BYTES: not hexadecimal digits throughout")
+        raise Unsuitable(f"column {field.name}, BYTES: values that are not hexadecimal")
     packed = (nibbles[0::2] << 4) | nibbles[1::2]
     validity = source.is_valid() if source.null_count else None
     decoded = pa.Array.from_buffers(
@@ -270,7 +270,7 @@ _NIBBLES[list(b"ABCDEF")] = range(10, 16)
 
 
 def _sanitized(field: Field, values: Any) -> Any:
-    """Cut at the first null character and at the longest length, counted in UTF-16 units as Java does."""
+    """Truncate at the first null character and at the maximum length, in UTF-16 units as in Java."""
     offsets, data = text_bytes(values)
     if (data == 0).any():
         values = pc.replace_substring_regex(values, pattern=r"(?s)\x00.*", replacement="")
@@ -280,5 +280,5 @@ def _sanitized(field: Field, values: Any) -> Any:
         return values
     candidates = values.filter(pa.array(too_long))
     if pc.any(pc.match_substring_regex(candidates, r"[\x{10000}-\x{10FFFF}]")).as_py():
-        raise Unsuitable(f"column {field.name}, STRING: long values with characters of two UTF-16 units")
+        raise Unsuitable(f"column {field.name}, STRING: too long values with characters of two UTF-16 units")
     return pc.utf8_slice_codeunits(values, 0, field.max_length)

@@ -1,4 +1,1 @@
-"""Transforms and filters of a table config over whole columns.
-
-Pinot's own classes evaluate them, over the columns that are their arguments.
-"""
+"""Evaluates transforms and filters of a table config over whole columns, with Pinot's own classes."""

@@ -1,4 +1,4 @@
-"""A group of transforms, perhaps with the filter, over a batch of columns: Pinot's own classes in Java."""
+"""Evaluates a group of transforms, possibly with the filter, over a batch of columns: by Pinot's classes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def evaluator(function: str) -> Any:
-    """Return Pinot's evaluator of a function; Java exceptions pass through."""
+    """Return Pinot's evaluator of a function; Java exceptions are not caught."""
     return java_class(_LOCAL + "function.FunctionEvaluatorFactory").getExpressionEvaluator(function)
 
 
@@ -47,27 +47,27 @@ def java_classes() -> Mapping[str, Any]:
     """Return the classes of the package, by name.
 
     Raises:
-        Unsuitable: They cannot be made for this Pinot, or this Java has no compiler.
+        Unsuitable: They do not support this Pinot, or this Java has no compiler.
     """
-    return classes_of("transforms and filters cannot be handed columns of", _PACKAGE)
+    return classes_of("transforms and filters cannot be evaluated over columns with", _PACKAGE)
 
 
 def arrow_type(field: Field) -> pa.DataType:
-    """Return the type of a computed column, which is that of its stored form."""
+    """Return the type of a computed column: the type of its stored form."""
     kind = _TYPES[field.data_type]
     return kind if field.single_value else pa.list_(kind)
 
 
 @dataclass(frozen=True)
 class _Distinct:
-    """Which rows stand for all, and for each row which of those it is like."""
+    """The distinct rows, and for each row the index of the distinct row that equals it."""
 
     rows: npt.NDArray[np.int64]
     like: npt.NDArray[np.int64]
 
 
 class EvaluatedGroup:
-    """A group with the Java that evaluates it."""
+    """A group with the Java object that evaluates it."""
 
     def __init__(self, table: PinotTable, plan: TablePlan, group: Group) -> None:
         self._group = group
@@ -86,11 +86,11 @@ class EvaluatedGroup:
         for field in self._fields:
             stored_type = str(table.schema.getFieldSpecFor(field.name).getDataType().getStoredType())
             is_late = plan_column(field, arrow_type(field)).is_late
-            self.java.ask(field.name, stored_type, is_late)
+            self.java.request(field.name, stored_type, is_late)
 
     @property
     def description(self) -> str:
-        """What it is, for people."""
+        """A description for messages."""
         parts = [f"the transform of column {each.column}" for each in self._group.transforms]
         if self._group.filter_function is not None:
             parts.append("the filter")
@@ -107,8 +107,8 @@ class EvaluatedGroup:
             The computed fields, and which rows are dropped if there is a filter.
 
         Raises:
-            pyarrow.ArrowInvalid: A text is no UTF-8, or a value does not fit.
-            Unsuitable: An argument of a kind that is not known.
+            pyarrow.ArrowInvalid: A text is not UTF-8, or a value does not fit.
+            Unsuitable: An argument has an unsupported type.
         """
         names = sorted(self._group.names & batch.arguments.keys())
         columns = [batch.arguments[name] for name in names]
@@ -136,7 +136,7 @@ class EvaluatedGroup:
 
 
 def _transformer(transforms: Sequence[Transform]) -> Any:
-    """Return Pinot's ``ExpressionTransformer`` of these transforms alone."""
+    """Return Pinot's ``ExpressionTransformer`` with only these transforms."""
     configs = [{"columnName": each.column, "transformFunction": each.function} for each in transforms]
     config = parse_table_config(
         {
@@ -154,15 +154,15 @@ def _transformer(transforms: Sequence[Transform]) -> Any:
 
 
 def _distinct(columns: Iterable[Any], rows: int) -> _Distinct:
-    """Tell which rows have the same values in all columns; of no column all rows are alike."""
+    """Find the rows that have the same values in all columns; without columns all rows are the same."""
     like = np.zeros(rows, dtype=np.int64)
     for column in columns:
         bits = column
-        if pa.types.is_floating(column.type):  # two zeros are not one value
+        if pa.types.is_floating(column.type):  # zero and negative zero are different values
             bits = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
         encoded = bits.dictionary_encode(null_encoding="encode")
         both = like * len(encoded.dictionary) + encoded.indices.to_numpy()
         like = pa.array(both).dictionary_encode().indices.to_numpy().astype(np.int64)
     firsts = np.zeros(int(like.max()) + 1, dtype=np.int64)
-    firsts[like[::-1]] = np.arange(rows - 1, -1, -1)  # of several, the last one stays
+    firsts[like[::-1]] = np.arange(rows - 1, -1, -1)  # the last assignment, of the first row, counts
     return _Distinct(firsts, like)

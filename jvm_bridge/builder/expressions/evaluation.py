@@ -1,8 +1,8 @@
-"""Transforms and filters of a table config over whole columns, evaluated by Pinot's own classes.
+"""Evaluates transforms and filters of a table config over whole columns, with Pinot's own classes.
 
-Java gets the columns that functions read, as the rows of Pinot's reader would have them, and gives back those
-that they fill, in their stored form. Rows with the same arguments are evaluated once, which is where the
-speed is. Whatever Java throws makes the file one for Pinot's reader, whose error is authoritative.
+Java gets the columns that functions read, with the values that Pinot's reader would give them, and returns
+those that they fill, in their stored form. Rows with the same arguments are evaluated once, which makes this
+fast. After any Java exception Pinot's reader reads the file, and its error is authoritative.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = ["Expressions", "with_arguments"]
 
 
 def with_arguments(plan: TablePlan) -> TablePlan:
-    """Return the plan with the columns that its transforms and its filter take.
+    """Return the plan with the columns that its transforms and its filter read.
 
     Raises:
-        Unsuitable: Pinot does not take one of the functions.
+        Unsuitable: Pinot rejects one of the functions.
     """
     columns = [transform.column for transform in plan.transforms]
     names = [name for each in _arguments(plan).values() for name in each]
@@ -52,11 +52,11 @@ def _arguments(plan: TablePlan) -> dict[str, list[str]]:
     try:
         return {each: [str(name) for name in evaluator(each).getArguments()] for each in functions}
     except jpype.JException as error:
-        raise Unsuitable(f"Pinot does not take a transform or filter: {root_causes(error)}") from error
+        raise Unsuitable(f"Pinot rejects a transform or filter: {root_causes(error)}") from error
 
 
 class Expressions:
-    """A table's transforms and filter; for one thread.
+    """A table's transforms and filter; used by one thread.
 
     Args:
         table: The table.
@@ -74,7 +74,7 @@ class Expressions:
             self._groups = [EvaluatedGroup(table, self._plan, group) for group in groups]
 
     def applied(self, source: Source) -> Source:
-        """Return the rows that are left of a source, with the columns that are computed."""
+        """Return a source of the remaining rows, with the computed columns."""
         if not self._groups:
             return source
         derived = [plan_column(field, arrow_type(field)) for field in self._plan.derived]
@@ -103,7 +103,7 @@ class Expressions:
             yield Batch(left, int(np.count_nonzero(~dropped)))
 
     def _convert_dropped(self, plans: Iterable[ColumnPlan], batch: Batch, dropped: Mask) -> None:
-        """Convert rows as Pinot 0.11 does before it drops them: one that it refuses is an error there."""
+        """Convert rows as Pinot 0.11 does before it drops them: there an invalid row is an error."""
         mask = pa.array(dropped)
         for plan in plans:
             column = batch.columns.get(plan.field.name)
@@ -121,6 +121,4 @@ class Expressions:
                 types, plan.field.name, argument_of(java_classes(), distinct), len(distinct)
             )
         except jpype.JException as error:
-            raise Unsuitable(
-                f"column {plan.field.name} of a row that is dropped: {root_causes(error)}"
-            ) from error
+            raise Unsuitable(f"column {plan.field.name} of a dropped row: {root_causes(error)}") from error

@@ -1,4 +1,4 @@
-"""Transforms and a filter, put together where one needs what another gives; no JVM."""
+"""Groups transforms and the filter if one needs the result of another; without a JVM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from jvm_bridge.builder.planning import Transform
 
 __all__ = ["Group", "groups_of"]
 
-# What these give is no matter of their arguments alone, and of a script it cannot be known.
-_ANEW_EACH_TIME = re.compile(r"Groovy|.*\b(now|ago|ago_?mv|rand|random)\s*\(", re.IGNORECASE | re.DOTALL)
+# Functions whose result does not depend on their arguments alone, and scripts, of which this is unknown.
+_NOT_DETERMINISTIC = re.compile(r"Groovy|.*\b(now|ago|ago_?mv|rand|random)\s*\(", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,10 @@ class Group:
     """Functions that are evaluated together.
 
     Attributes:
-        transforms: Some of the table's.
+        transforms: Some of the table's transforms.
         filter_function: The table's filter, in one of the groups.
-        names: All columns that count: arguments, and what the transforms fill if nothing is there.
-        by_row: Whether a row may get another result than one with the same arguments.
+        names: All columns that matter: arguments, and columns that transforms fill if they have no value.
+        by_row: Whether rows with the same arguments may get different results.
     """
 
     transforms: tuple[Transform, ...]
@@ -34,7 +34,7 @@ class Group:
 def groups_of(
     transforms: Sequence[Transform], filter_function: str | None, arguments: Mapping[str, Sequence[str]]
 ) -> tuple[Group, ...]:
-    """Group what hangs together by columns that are computed.
+    """Group functions that are connected by computed columns.
 
     Args:
         transforms: The table's transforms.
@@ -51,7 +51,7 @@ def groups_of(
         groups.append(Group((), filter_function, names, _is_by_row(filter_function)))
     apart: list[Group] = []
     for group in groups:
-        # What was apart may be brought together by this one.
+        # This group may connect groups that were separate.
         joined = [each for each in apart if each.names & group.names & computed]
         apart = [each for each in apart if each not in joined]
         apart.append(_together([*joined, group]))
@@ -59,7 +59,7 @@ def groups_of(
 
 
 def _is_by_row(function: str) -> bool:
-    return _ANEW_EACH_TIME.match(function) is not None
+    return _NOT_DETERMINISTIC.match(function) is not None
 
 
 def _together(groups: Sequence[Group]) -> Group:

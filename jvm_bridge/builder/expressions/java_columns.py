@@ -1,4 +1,4 @@
-"""Columns of values on their way into Java and back, for functions that take them row by row."""
+"""Converts columns to Java and back, for functions that evaluate them row by row."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def argument_of(classes: Mapping[str, Any], column: Any, *, has_any_width: bool 
         has_any_width: See :class:`~jvm_bridge.builder.sources.source.Source`.
 
     Raises:
-        pyarrow.ArrowInvalid: A text is no UTF-8.
-        Unsuitable: There is no such argument.
+        pyarrow.ArrowInvalid: A text is not UTF-8.
+        Unsuitable: The type is not supported.
     """
     kind = column.type
     nulls = _java(column.is_null().to_numpy(zero_copy_only=False)) if column.null_count else None
@@ -47,7 +47,7 @@ def argument_of(classes: Mapping[str, Any], column: Any, *, has_any_width: bool 
         pa.float64(): of.ofNumbers if has_any_width else of.ofDoubles,
     }
     if kind not in makers:
-        raise Unsuitable(f"transforms and filters are not given {kind} values")
+        raise Unsuitable(f"transforms and filters do not support {kind} values")
     return makers[kind](_java(column.fill_null(0).to_numpy(zero_copy_only=False)), nulls)
 
 
@@ -66,9 +66,9 @@ def column_of(result: Any, kind: pa.DataType, *, is_list: bool) -> Any:
     """Return Java's ``Result`` as an Arrow array.
 
     Args:
-        result: Filled.
-        kind: Of its values.
-        is_list: Whether a row may have several.
+        result: The result, after the evaluation.
+        kind: Type of its values.
+        is_list: Whether a row may have several values.
 
     Raises:
         pyarrow.ArrowInvalid: A value does not fit.

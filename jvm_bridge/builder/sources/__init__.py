@@ -1,4 +1,4 @@
-"""Files and Arrow tables as sources of columns: one module a format, and what makes a file ready for it.
+"""Files and Arrow tables as sources of columns: one module per format, and the preparation of files.
 
-A source gives what Pinot's own reader of the format would give, or says why it cannot (``Unsuitable``).
+A source gives the same values as Pinot's own reader for the format, or raises ``Unsuitable`` with the reason.
 """

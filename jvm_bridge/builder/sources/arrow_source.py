@@ -24,7 +24,7 @@ def record_batches(data: Any) -> tuple[pa.Schema, Iterator[Any]]:
     """Return the schema and the batches of a table, a reader or any iterable of record batches.
 
     Raises:
-        DataError: It is none of these, or an iterable without a batch (which has no schema).
+        DataError: It is none of these, or an empty iterable (which has no schema).
     """
     if isinstance(data, pa.Table):
         return data.schema, iter(data.to_batches(max_chunksize=_BATCH_ROWS))
@@ -33,12 +33,14 @@ def record_batches(data: Any) -> tuple[pa.Schema, Iterator[Any]]:
     if isinstance(data, pa.RecordBatchReader):
         return data.schema, iter(data)
     if not isinstance(data, Iterable):
-        raise DataError(f"Not Arrow data: {type(data).__name__}", expected="a table or record batches")
+        raise DataError(f"{type(data).__name__} is not Arrow data", expected="a table or record batches")
     batches = iter(data)
     first = next(batches, None)
     if not isinstance(first, pa.RecordBatch):
         raise DataError(
-            "Not an iterable of record batches" if first is not None else "No record batch, so no schema",
+            "The iterable does not have record batches"
+            if first is not None
+            else "There is no record batch, so the schema is unknown",
             expected="a table, a record batch reader or at least one record batch",
         )
     return first.schema, _same_schema(first, batches)
@@ -49,16 +51,16 @@ def _same_schema(first: Any, others: Iterator[Any]) -> Iterator[Any]:
     for number, batch in enumerate(others, start=2):
         if batch.schema != first.schema:
             raise DataError(
-                f"Batch {number} has another schema than the first", expected=str(first.schema)[:500]
+                f"Batch {number} has a different schema than the first", expected=str(first.schema)[:500]
             )
         yield batch
 
 
 def open_arrow(schema: pa.Schema, batches: Iterator[Any], table: TablePlan) -> Source:
-    """Plan Arrow data: a timestamp or date is a point in time, in the unit that the column counts.
+    """Plan Arrow data: a timestamp or date is a point in time, converted to the unit of the column.
 
     Raises:
-        Unsuitable: A column's type does not fit the field; while batches are read, a value does not.
+        Unsuitable: A column's type does not fit the field; or, while batches are read, a value does not.
     """
     if is_foreign(table.fields, schema.names):
         raise Unsuitable("it has none of the table's columns")
@@ -72,7 +74,7 @@ def open_arrow(schema: pa.Schema, batches: Iterator[Any], table: TablePlan) -> S
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type that a column is cast to first: no dictionaries, views or half floats."""
+    """Return the type to which a column is cast first: no dictionaries, views or half floats."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
@@ -96,12 +98,12 @@ def _batches(batches: Iterator[Any], types: dict[str, pa.DataType]) -> Iterator[
 def write_parquet(
     schema: pa.Schema, batches: Iterator[Any], path: Path, time_steps: Mapping[str, int]
 ) -> None:
-    """Write the data so that Pinot's Parquet reader sees the values that :func:`open_arrow` would give.
+    """Write the data so that Pinot's Parquet reader reads the same values as :func:`open_arrow`.
 
     Args:
-        schema: Of the data.
+        schema: Schema of the data.
         batches: The data.
-        path: Where to.
+        path: The file to write.
         time_steps: The table's time columns, each with the nanoseconds of a step.
     """
     plain = pa.schema([(field.name, _parquet_type(plain_type(field.type))) for field in schema])
@@ -114,7 +116,7 @@ def write_parquet(
                 ]
                 writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=plain))
     except pa.ArrowException as error:
-        raise DataError(f"Arrow data that cannot be handed to Pinot: {error}") from error
+        raise DataError(f"Arrow data cannot be passed to Pinot: {error}") from error
 
 
 def _parquet_type(kind: pa.DataType) -> pa.DataType:

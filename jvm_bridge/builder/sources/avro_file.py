@@ -1,7 +1,7 @@
 """Checks an Avro container file block by block, without decoding values.
 
-Java's ``DataFileStream`` takes a file that is cut short for one that ends, and a block without rows for the
-end: rows would be lost without a word.
+Java's ``DataFileStream`` takes a truncated file for a complete one, and an empty block for the end: rows
+would be lost silently.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _CHUNK_BYTES = 1 << 20
 _MAX_VARINT_BYTES = 10
 
 
-class _CutShortError(Exception):
+class _TruncatedError(Exception):
     pass
 
 
-_CUT_SHORT: tuple[type[Exception], ...] = (_CutShortError, *CORRUPT_GZIP)
+_TRUNCATED: tuple[type[Exception], ...] = (_TruncatedError, *CORRUPT_GZIP)
 
 
 def check_avro(file: SourceFile) -> Mapping[str, int | None]:
     """Read through the file's blocks.
 
     Args:
-        file: An Avro file, perhaps gzipped.
+        file: An Avro file, possibly gzipped.
 
     Returns:
-        The record's fields, each with the nanoseconds of what it counts where it is a point in time.
+        The record's fields, each with its unit in nanoseconds if it is a point in time.
 
     Raises:
-        UnreadableFileError: The file is no Avro file, is cut short, a block does not end in the file's sync
-            marker, or rows follow a block without rows.
+        UnreadableFileError: The file is not an Avro file or is truncated, a block does not end with the
+            file's sync marker, or rows follow an empty block.
     """
     with closing(open_bytes(file.path)) as stream:
         try:
             if stream.read(len(_MAGIC)) != _MAGIC:
-                raise _error(file, "it does not begin like an Avro file")
+                raise _error(file, "it does not start like an Avro file")
             metadata = _metadata(stream)
             sync = _exactly(stream, _SYNC_BYTES)
             rows = 0
@@ -58,11 +58,11 @@ def check_avro(file: SourceFile) -> Mapping[str, int | None]:
                 if _exactly(stream, _SYNC_BYTES) != sync:
                     raise _error(file, f"the block after row {rows} does not end where it should")
                 if has_empty_block and rows_here:
-                    raise _error(file, f"the block after row {rows} has no rows, and further ones follow it")
+                    raise _error(file, f"the block after row {rows} is empty, but more blocks follow")
                 has_empty_block |= not rows_here
                 rows += rows_here
-        except _CUT_SHORT as error:
-            raise _error(file, "it is cut short") from error
+        except _TRUNCATED as error:
+            raise _error(file, "it is truncated") from error
     schema: Any = json.loads(metadata.get("avro.schema", b"{}"))
     fields = schema.get("fields", []) if isinstance(schema, dict) else []
     return {str(field["name"]): _step_ns(field.get("type")) for field in fields}
@@ -80,7 +80,7 @@ _LOGICAL_NS = {
 
 
 def _step_ns(kind: Any) -> int | None:
-    """Return what a field of that type counts; its values may be null, or arrays of them."""
+    """Return the unit of a field of a type in nanoseconds; its values may be null, or arrays."""
     if isinstance(kind, list):
         others = [each for each in kind if each != "null"]
         return _step_ns(others[0]) if len(others) == 1 else None
@@ -94,7 +94,7 @@ def _step_ns(kind: Any) -> int | None:
 def _error(file: SourceFile, what: str) -> UnreadableFileError:
     return UnreadableFileError(
         f"{file.name} cannot be read as {FileFormat.AVRO}: {what}",
-        expected="a whole Avro file",
+        expected="a complete Avro file",
         where=file.where,
     )
 
@@ -102,7 +102,7 @@ def _error(file: SourceFile, what: str) -> UnreadableFileError:
 def _metadata(stream: IO[bytes]) -> dict[str, bytes]:
     metadata = {}
     while count := _varint(stream):
-        if count < 0:  # then the block's size in bytes comes first
+        if count < 0:  # then the block's size in bytes follows
             count = -count
             _varint(stream)
         for _ in range(count):
@@ -113,9 +113,9 @@ def _metadata(stream: IO[bytes]) -> dict[str, bytes]:
 
 def _varint(stream: IO[bytes], first: bytes | None = None) -> int:
     value = 0
-    for place in range(_MAX_VARINT_BYTES):
-        byte = (first if place == 0 and first else _exactly(stream, 1))[0]
-        value |= (byte & 0x7F) << (7 * place)
+    for index in range(_MAX_VARINT_BYTES):
+        byte = (first if index == 0 and first else _exactly(stream, 1))[0]
+        value |= (byte & 0x7F) << (7 * index)
         if not byte & 0x80:
             break
     return (value >> 1) ^ -(value & 1)
@@ -126,7 +126,7 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
     while len(parts) < size:
         part = stream.read(min(size - len(parts), _CHUNK_BYTES))
         if not part:
-            raise _CutShortError
+            raise _TruncatedError
         parts += part
     return bytes(parts)
 
@@ -135,5 +135,5 @@ def _skip(stream: IO[bytes], size: int) -> None:
     while size > 0:
         part = stream.read(min(size, _CHUNK_BYTES))
         if not part:
-            raise _CutShortError
+            raise _TruncatedError
         size -= len(part)

@@ -1,7 +1,7 @@
-"""Reads Avro with Avro's own library in the JVM, block by block into columns, where Pinot's reader agrees.
+"""Reads Avro with Avro's own library in the JVM, block by block, if Pinot's reader reads the same.
 
-``AvroFile.java`` decodes straight into arrays, which are Arrow's buffers here: there is no object for a value
-on either side.
+``AvroFile.java`` decodes directly into arrays, which become Arrow's buffers: there are no objects for single
+values on either side.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
 
     Args:
         file: The file.
-        table: What the table asks of it.
+        table: The plan of the table.
 
     Raises:
-        Unsuitable: Pinot's reader would not certainly read the same; also while batches are read.
+        Unsuitable: Pinot's reader is not certain to read the same; also while batches are read.
         DataError: While batches are read: a value or a block does not fit into the heap.
     """
-    # Pinot 0.11 goes by the name here, later ones by the content.
+    # Pinot 0.11 detects gzip by the name, later versions by the content.
     if not is_pinot_1() and is_gzipped(file.path) != file.path.name.endswith(".gz"):
-        raise Unsuitable("its name does not say whether it is gzip")
+        raise Unsuitable("its name does not match whether it is gzipped")
     try:
         with closing(_open(file)) as opened:
             types = {name: _type(opened, name) for name in table.columns}
     except jpype.JException as error:
         raise _unreadable(error) from error
-    heeds_logical = _heeds_logical_types()
+    applies_logical = _applies_logical_types()
     columns = {
-        name: planned_column(name, found, file.times.get(name), heeds_logical=heeds_logical)
+        name: planned_column(name, found, file.times.get(name), applies_logical=applies_logical)
         for name, found in types.items()
         if found is not None
     }
@@ -67,14 +67,14 @@ def open_avro(file: SourceFile, table: TablePlan) -> Source:
 
 
 def _check_argument(name: str, column: AvroColumn) -> None:
-    """Refuse what a transform or filter gets from Pinot's reader in another form than here.
+    """Reject an argument of a transform or filter for which Pinot's reader returns other values.
 
-    Times of the table's time columns are no such thing: behind either reader they are numbers of its unit.
+    The table's time columns are not affected: both readers return them as numbers in the table's unit.
     """
     if pa.types.is_list(column.stored):
-        raise Unsuitable(f"column {name} has arrays, and is taken by a transform or filter")
+        raise Unsuitable(f"column {name} has arrays and is used by a transform or filter")
     if column.millis_of is not None and column.conversion is None:
-        raise Unsuitable(f"column {name} is a time for Pinot's reader, and is taken by a transform or filter")
+        raise Unsuitable(f"column {name} is a time for Pinot's reader and is used by a transform or filter")
 
 
 def _open(file: SourceFile) -> Any:
@@ -91,8 +91,8 @@ def _type(opened: Any, name: str) -> AvroType | None:
 
 
 @cache
-def _heeds_logical_types() -> bool | None:
-    """Return whether Pinot's reader does so by itself; None where there is none."""
+def _applies_logical_types() -> bool | None:
+    """Return whether Pinot's reader does so by default; None if there is no reader."""
     return bool(java_class(_READER_CONFIG)().isEnableLogicalTypes()) if has_class(_READER_CONFIG) else None
 
 
@@ -109,12 +109,12 @@ def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], table: TablePl
         if full is None:
             raise _unreadable(error) from error
     except pa.ArrowException as error:
-        raise Unsuitable(f"Arrow cannot take it: {str(error).splitlines()[0][:200]}") from error
+        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
 
-    if full is not None:  # not in the handler: it must have no cause that shows a heap that is too small
+    if full is not None:  # not in the handler, as a cause would make it look like a heap that is too small
         raise DataError(
-            f"{file.name} cannot be read as {FileFormat.AVRO}: a value or a block of it did not fit into what"
-            f" was free of Java's heap of {max_heap_mib()} MiB",
+            f"{file.name} cannot be read as {FileFormat.AVRO}: a value or a block did not fit into the free"
+            f" part of Java's heap of {max_heap_mib()} MiB",
             expected="values and blocks that are much smaller than the heap",
             where=file.where,
         )
@@ -125,12 +125,12 @@ def _unreadable(error: Any) -> Unsuitable:
 
 
 def _column(values: Any, column: AvroColumn) -> Any:
-    """Return one column of a batch, as Arrow has it."""
+    """Return one column of a batch as an Arrow array."""
     return column.converted(_stored(values, column.stored))
 
 
 def _stored(values: Any, kind: pa.DataType) -> Any:
-    """Return what Java read of the file as an Arrow array; the arrays become its buffers."""
+    """Return values that Java read from the file as an Arrow array; Java's arrays become its buffers."""
     nulls = int(values.nulls())
     validity = pa.py_buffer(memoryview(values.validity())) if nulls else None
     buffers = [validity, *(pa.py_buffer(memoryview(each)) for each in values.buffers())]

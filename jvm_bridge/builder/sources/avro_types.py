@@ -1,8 +1,8 @@
-"""Decides, without a JVM, what an Avro file's columns are for Arrow, where Pinot's reader gives the same.
+"""Decides, without a JVM, which Arrow types an Avro file's columns have, if Pinot's reader gives the same.
 
-Pinot hands on what a file stores, save that since 1.4 it makes of some logical types what they stand for. An
-enum is its symbol. Bytes of a fixed length are a text without meaning in 0.11; later readers may hand on the
-array that they read the next row into.
+Pinot returns the stored values, except that since 1.4 it converts some logical types. An enum is its symbol.
+In 0.11 bytes of a fixed length become a meaningless text; later readers may return the array into which they
+read the next row.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ _ARROW_TYPES: Mapping[str, pa.DataType] = {
     "ENUM": pa.string(),
     "BYTES": pa.binary(),
 }
-# What Pinot makes of these depends on the version, and on the values.
+# Pinot converts these depending on its version and on the values.
 _DECIMALS = frozenset(["decimal", "big-decimal"])
 _TIMESTAMPS = {"timestamp-millis": MILLI_NS, "timestamp-micros": UNIT_NS["MICROSECONDS"]}
-_MADE_TEXTS = frozenset(["uuid", "date", "time-millis", "time-micros"])
-# Java's Timestamp overflows within a second of the least long.
-_LEAST_MILLIS = -(2**63) + 1_000
+_CONVERTED_TEXTS = frozenset(["uuid", "date", "time-millis", "time-micros"])
+# Java's Timestamp overflows within a second of the minimum long.
+_MIN_MILLIS = -(2**63) + 1_000
 
 
 @dataclass(frozen=True)
 class AvroType:
-    """A field of the file, whose values may be null or not.
+    """A field of the file; its values may be nullable.
 
     Attributes:
-        kind: Avro's type of the values, e.g. ``LONG``; of those in the arrays.
-        logical: Avro's name of what they stand for.
-        is_array: Whether they are in arrays.
+        kind: Avro's type of the values, e.g. ``LONG``; for arrays, the type of their items.
+        logical: Avro's logical type.
+        is_array: Whether the field has arrays.
     """
 
     kind: str
@@ -58,10 +58,10 @@ class AvroColumn:
     """How a field becomes an Arrow column.
 
     Attributes:
-        stored: The Arrow type of what the file stores.
-        planned: The Arrow type of what the table gets.
-        millis_of: Nanoseconds of a step where Pinot makes a time in milliseconds of a number.
-        conversion: How numbers become those of a time column.
+        stored: The Arrow type of the stored values.
+        planned: The Arrow type of the values for the table.
+        millis_of: Unit in nanoseconds of numbers that Pinot converts to times in milliseconds.
+        conversion: How numbers are converted for a time column.
     """
 
     stored: pa.DataType
@@ -70,11 +70,11 @@ class AvroColumn:
     conversion: TimeConversion | None = None
 
     def converted(self, column: Any) -> Any:
-        """Make of an Arrow array of what the file stores what the table gets.
+        """Convert an Arrow array of stored values to the values for the table.
 
         Raises:
-            Unsuitable: A time that Pinot changes.
-            pyarrow.ArrowInvalid: A time does not fit, or a text is no UTF-8.
+            Unsuitable: Pinot would change a time.
+            pyarrow.ArrowInvalid: A time does not fit, or a text is not UTF-8.
         """
         if pa.types.is_list(self.stored):
             values = self._converted_values(column.values)
@@ -83,12 +83,12 @@ class AvroColumn:
 
     def _converted_values(self, values: Any) -> Any:
         if pa.types.is_string(values.type):
-            values.validate(full=True)  # Java puts U+FFFD for what is no UTF-8
+            values.validate(full=True)  # Java replaces invalid UTF-8 by U+FFFD
         if self.millis_of is not None:
             values = TimeConversion(self.millis_of, MILLI_NS).applied(values)
-            least = pc.min(values).as_py()
-            if least is not None and least < _LEAST_MILLIS:
-                raise Unsuitable(f"a time is {least} milliseconds from 1970")
+            first = pc.min(values).as_py()
+            if first is not None and first < _MIN_MILLIS:
+                raise Unsuitable(f"the time {first} (milliseconds since 1970) is too early for Java")
             if self.conversion is None:
                 return values.view(pa.timestamp("ms"))
             values = TimeConversion(MILLI_NS, self.millis_of).applied(values)
@@ -100,30 +100,29 @@ def _mask(column: Any) -> Any:
 
 
 def planned_column(
-    name: str, found: AvroType, conversion: TimeConversion | None, *, heeds_logical: bool | None
+    name: str, found: AvroType, conversion: TimeConversion | None, *, applies_logical: bool | None
 ) -> AvroColumn:
-    """Decide what a field becomes.
+    """Decide how a field is converted.
 
     Args:
-        name: Of the field.
-        found: What it is.
-        conversion: How its numbers become those of the table's time column, if it is one.
-        heeds_logical: Whether Pinot's reader gives what logical types stand for; None where this Pinot has
-            no reader.
+        name: Name of the field.
+        found: Its type.
+        conversion: How its numbers are converted for the table's time column, if it is one.
+        applies_logical: Whether Pinot's reader converts logical types; None if this Pinot has no reader.
 
     Raises:
-        Unsuitable: Arrow would not certainly give what Pinot's reader gives.
+        Unsuitable: Arrow is not certain to give the same values as Pinot's reader.
     """
     described = f"{'array of ' if found.is_array else ''}{found.kind.lower()} {found.logical or ''}".rstrip()
     refusal = Unsuitable(f"column {name} is stored as {described}")
     stored = _ARROW_TYPES.get(found.kind)
     if stored is None or found.logical in _DECIMALS:
         raise refusal
-    is_made = found.logical in (*_TIMESTAMPS, *_MADE_TEXTS)
-    if is_made and heeds_logical is None:
-        raise Unsuitable(f"{refusal}, and this Pinot has no reader of Avro that shows what becomes of it")
+    is_converted = found.logical in (*_TIMESTAMPS, *_CONVERTED_TEXTS)
+    if is_converted and applies_logical is None:
+        raise Unsuitable(f"{refusal}, and this Pinot has no Avro reader to compare with")
     millis_of = None
-    if is_made and heeds_logical:
+    if is_converted and applies_logical:
         millis_of = _TIMESTAMPS.get(str(found.logical))
         is_day = found.logical == "date" and conversion is not None
         if found.is_array or (millis_of is None and not is_day):

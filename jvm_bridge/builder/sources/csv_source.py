@@ -1,7 +1,7 @@
-"""Reads CSV with Arrow where commons-csv, which Pinot uses, would read the same.
+"""Reads CSV with Arrow if commons-csv, which Pinot uses, would read the same.
 
-Both agree on well-formed files. They differ on malformed ones (text after a closing quote, rows of another
-width), so the raw bytes pass a guard on their way to Arrow that refuses what is not well-formed.
+Both agree on well-formed files. They differ on malformed ones (text after a closing quote, rows with more or
+fewer values), so a guard checks the raw bytes before Arrow reads them, and rejects malformed input.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _QUOTE, _LF, _CR = b'"\n\r'
 
 
 class QuoteGuard(io.RawIOBase):
-    """Passes bytes through and refuses quotes that are not at the edges of a field.
+    """Passes bytes through and rejects quotes that are not at the edges of a field.
 
-    An opening quote must follow a delimiter, a line end or (doubled) a quote; a closing one must stand
-    before one.
+    An opening quote must follow a delimiter, a line end or (doubled) a quote; a closing quote must precede
+    one of these.
 
     Args:
-        stream: Where the bytes come from; closed with this object.
-        delimiter: Between fields, one byte.
+        stream: The stream to read; closed with this object.
+        delimiter: The separator of fields, one byte.
     """
 
     def __init__(self, stream: IO[bytes], delimiter: str) -> None:
@@ -53,14 +53,14 @@ class QuoteGuard(io.RawIOBase):
         self._last = _LF  # as if a line had just ended
 
     def readable(self) -> bool:
-        """Return True: that is all this stream can do."""
+        """Return True: the stream can only be read."""
         return True
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes.
 
         Raises:
-            Unsuitable: They are not well-formed.
+            Unsuitable: The input is malformed.
         """
         data = self._stream.read(size)
         if data:
@@ -70,7 +70,7 @@ class QuoteGuard(io.RawIOBase):
         return data
 
     def _check(self, block: Any) -> None:
-        # One byte of context on the left; what stands right of the last byte is checked with the next block.
+        # One byte of context on the left; the byte after the last one is checked with the next block.
         extended = np.concatenate([np.array([self._last], dtype=np.uint8), block])
         if self._last == _QUOTE and self._quotes % 2 == 0 and not self._is_edge[block[0]]:
             raise Unsuitable("text after a closing quote")
@@ -78,7 +78,7 @@ class QuoteGuard(io.RawIOBase):
         first_closes = self._quotes % 2
         opening, closing_ = quotes[first_closes::2], quotes[1 - first_closes :: 2]
         if not self._is_edge[extended[opening]].all():
-            raise Unsuitable("a quote inside a field that is not quoted")
+            raise Unsuitable("a quote inside an unquoted field")
         inner = closing_[closing_ < len(block) - 1]
         if not self._is_edge[block[inner + 1]].all():
             raise Unsuitable("text after a closing quote")
@@ -86,7 +86,7 @@ class QuoteGuard(io.RawIOBase):
         self._last = int(block[-1])
 
     def close(self) -> None:
-        """Close the stream below."""
+        """Close the underlying stream."""
         self._stream.close()
         super().close()
 
@@ -95,16 +95,16 @@ def read_header(path: Path, delimiter: str) -> list[str]:
     """Return the values of the first line that is not empty.
 
     Raises:
-        Unsuitable: There is none, or a name comes twice.
+        Unsuitable: There is none, or a name appears twice.
     """
     names = header_names(path, delimiter)
     if len(set(names)) != len(names):
-        raise Unsuitable("a column name comes twice in the header")
+        raise Unsuitable("a column name appears twice in the header")
     return names
 
 
 def header_names(path: Path, delimiter: str) -> list[str]:
-    """Return the values of the first line that is not empty, whatever they are.
+    """Return the values of the first line that is not empty, without further checks.
 
     Raises:
         Unsuitable: There is none.
@@ -128,11 +128,11 @@ def open_csv(path: Path, table: TablePlan, plan: CsvPlan) -> Source:
     """Plan a CSV file; all values are read as text and converted later.
 
     Raises:
-        Unsuitable: Arrow would not certainly read what commons-csv reads; also while batches are read.
+        Unsuitable: Arrow is not certain to read the same as commons-csv; also while batches are read.
     """
     names = list(plan.header) if plan.header is not None else read_header(path, plan.delimiter)
     if plan.no_edge_spaces and any(name != name.strip() for name in names):
-        raise Unsuitable("a column name has white space at its edges")
+        raise Unsuitable("a column name has leading or trailing white space")
     present = [field for field in table.fields if field.name in names]
     plans = tuple(plan_column(field, pa.string() if field.name in names else None) for field in table.fields)
     multi_value = frozenset(field.name for field in present if not field.single_value)
@@ -167,11 +167,10 @@ def _batches(
 
 
 def check_widths(file: SourceFile) -> None:
-    """Refuse a row with more values than the header has names: Pinot's reader drops what is too much.
+    """Reject a row with more values than the header has names, as Pinot's reader drops the extra values.
 
-    Most often a delimiter stands in a value that is not quoted, so that the values behind it are in wrong
-    columns. Surplus values that are empty do no harm. Nothing is reported of a file whose values only Pinot's
-    reader can distinguish.
+    Usually an unquoted value contains a delimiter, so that the values after it are in the wrong columns.
+    Extra values that are empty do no harm. Files that only Pinot's reader can parse are not checked.
 
     Raises:
         DataError: There is such a row.
@@ -200,11 +199,11 @@ def check_widths(file: SourceFile) -> None:
         (row,) = wide
         number = row.number - (plan.header is None)
         raise DataError(
-            f"{file.name}, row {number}: {row.actual_columns} values, where the header has"
+            f"{file.name}, row {number}: {row.actual_columns} values, but the header has"
             f" {row.expected_columns} names: {visible(row.text)[:_SHOWN_CHARACTERS]!r}",
             expected="no more values than names",
             where=f"{file.where}, row {number}",
-            remedy=f"put values that contain {plan.delimiter!r} into quotes",
+            remedy=f"put values that contain {plan.delimiter!r} in quotes",
         )
 
 
@@ -224,7 +223,7 @@ def _reader(
         convert_options=pacsv.ConvertOptions(
             include_columns=names,
             column_types={name: pa.string() for name in names},
-            # Pinot takes an empty value for null, quoted or not.
+            # For Pinot an empty value is null, quoted or not.
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
@@ -235,16 +234,16 @@ def _reader(
 def _refuse_edge_spaces(name: str, column: Any) -> None:
     if not pc.all(pc.equal(pc.utf8_trim_whitespace(column), column)).as_py():
         raise Unsuitable(
-            f"column {name} has white space at the edges, which Pinot drops with any reader config"
+            f"column {name} has leading or trailing white space, which Pinot drops with any reader config"
         )
 
 
 def _split(name: str, column: Any, delimiter: str, *, lists: bool) -> Any:
-    """Split values as Pinot does: one that has no two parts stays whole, delimiters and all."""
+    """Split values as Pinot does: a value without two parts is kept unchanged, including delimiters."""
     escaped = f"[{delimiter}]" if delimiter != "^" else r"\^"
     if not lists:
         if pc.any(pc.match_substring(column, delimiter)).as_py() and _has_parts(column, delimiter, escaped):
-            raise Unsuitable(f"column {name} is taken as single-value, but has values with {delimiter!r}")
+            raise Unsuitable(f"column {name} is used as single-value, but has values with {delimiter!r}")
         return column
     parts = pc.split_pattern(column, delimiter)
     if pc.any(pc.equal(pc.list_flatten(parts), "")).as_py():

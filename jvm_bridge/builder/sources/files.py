@@ -15,7 +15,7 @@ __all__ = ["open_file"]
 
 
 def open_file(file: SourceFile, table: TablePlan) -> Source:
-    """Plan a file that :func:`~jvm_bridge.builder.sources.prepare.prepare` made ready.
+    """Plan a file that :func:`~jvm_bridge.builder.sources.prepare.prepare` has prepared.
 
     Raises:
         Unsuitable: Pinot's reader must read it; also while batches are read.
@@ -23,7 +23,7 @@ def open_file(file: SourceFile, table: TablePlan) -> Source:
     if file.file_format is FileFormat.CSV:
         return open_csv(file.path, table, plan_csv(file.reader_config))
     if file.reader_config:
-        raise Unsuitable(f"the reader property {min(file.reader_config)} is known to Pinot's reader only")
+        raise Unsuitable(f"only Pinot's reader supports the reader property {min(file.reader_config)}")
     if file.file_format is FileFormat.JSON:
         return open_json(file.path, table)
     if file.file_format is FileFormat.AVRO:

@@ -1,6 +1,6 @@
-"""Refuses a JSON array with something behind it: Pinot's reader stops at the array's end without a word.
+"""Rejects a JSON array that is followed by more data: Pinot's reader silently stops at the array's end.
 
-So arrays that were written one after the other into a file would lose the rows of all but the first.
+So a file with several arrays would lose the rows of all but the first.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ __all__ = ["check_array"]
 
 _CHUNK_BYTES = 1 << 20
 _BLANKS = b" \t\r\n"
-# What follows a bracket in no array of objects without arrays in arrays, unless both are within a text.
+# Text that cannot follow a bracket in an array of objects without nested arrays, except within a string.
 _MORE = re.compile(rb"\][ \t\r\n]*+(?:[^ \t\r\n,\]}]|,[ \t\r\n]*+[\[{])")
 _BRACKET = re.compile(rb"[\[\]]")
 
 
 def check_array(file: SourceFile) -> None:
-    """Read a JSON file through, if an array is first in it.
+    """Check a JSON file that starts with an array.
 
     Args:
-        file: UTF-8, perhaps gzipped. Gzip data that breaks off is left to the reader.
+        file: UTF-8, possibly gzipped. Truncated gzip data is left to the reader.
 
     Raises:
-        DataError: Something is behind the array.
+        DataError: More data follows the array.
     """
-    # Texts are told from brackets the second time alone, which takes twenty times as long.
+    # Only the second pass skips strings, which takes twenty times as long.
     if _may_have_more(_chunks(file)) and _has_more(_chunks(file)):
         raise DataError(
-            f"{file.name} has more than a JSON array, and Pinot's reader would leave out what is behind it",
-            expected="one array of objects, or objects without an array around them",
+            f"{file.name} has data after a JSON array, which Pinot's reader would skip",
+            expected="one array of objects, or objects without an enclosing array",
             where=file.where,
-            remedy="write each array into a file of its own, or a JSON object per line",
+            remedy="write each array to its own file, or write one JSON object per line",
         )
 
 
@@ -82,10 +82,10 @@ def _has_more(chunks: Iterable[bytes]) -> bool:
 
 
 def _outside_texts(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Leave one quote of each text."""
+    """Yield the chunks with each string reduced to one quote."""
     is_text, escape = False, b""
     for chunk in chunks:
-        # Whether a backslash stands for itself shows behind all those before it.
+        # Whether a backslash is escaped depends on all backslashes before it.
         text = (escape + chunk).replace(rb"\\", b"")
         escape = text[len(text.rstrip(b"\\")) :]
         parts = text[: len(text) - len(escape)].replace(rb"\"", b"").split(b'"')

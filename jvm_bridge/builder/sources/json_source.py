@@ -1,6 +1,6 @@
-"""Reads JSON lines with Arrow where Jackson, which Pinot uses, would read the same.
+"""Reads JSON lines with Arrow if Jackson, which Pinot uses, would read the same.
 
-Arrow is given the type of every field, so that it refuses a value of another kind instead of guessing.
+Arrow gets the type of every field, so that it rejects values of other types instead of guessing.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT
 _INTEGER_MAX = 2**31 - 1
 _EXACT_IN_DOUBLE = 2.0**53
 _BLANKS = b" \t\r"
-# Each begins with one byte, which is searched for twenty times as fast as one of several beginnings. What the
-# second finds may be within a text: then Pinot reads what Arrow could have read.
+# Each starts with a fixed byte, which makes the search twenty times faster than with alternatives. The second
+# may match within a string: then Pinot reads a file that Arrow could have read.
 _NULL_LINE = re.compile(rb"\n[ \t\r]*null")
 _NULL_AFTER_OBJECT = re.compile(rb"\}[ \t\r]*null")
 
@@ -40,7 +40,7 @@ def open_json(path: Path, table: TablePlan) -> Source:
     """Plan a file of JSON lines.
 
     Raises:
-        Unsuitable: Arrow would not certainly read what Jackson reads; also while batches are read.
+        Unsuitable: Arrow is not certain to read the same as Jackson; also while batches are read.
     """
     kinds = first_keys(path)
     types = {field.name: _arrow_type(field, kinds.get(field.name)) for field in table.fields}
@@ -48,15 +48,15 @@ def open_json(path: Path, table: TablePlan) -> Source:
     for name in sorted(table.arguments):
         kind = types.setdefault(name, _argument_type(name, kinds.get(name)))
         if pa.types.is_list(kind):
-            raise Unsuitable(f"column {name} may have lists, and is taken by a transform or filter")
+            raise Unsuitable(f"column {name} may have lists and is used by a transform or filter")
     return Source(plans, _batches(path, table, types), has_any_width=True)
 
 
 def first_keys(path: Path) -> Mapping[str, Any]:
-    """Return the keys of the first rows, each with its first value there that is not null.
+    """Return the keys of the first rows, each with its first value that is not null.
 
     Raises:
-        Unsuitable: These are no JSON lines.
+        Unsuitable: The file does not have JSON lines.
     """
     with closing(open_bytes(path)) as stream:
         try:
@@ -102,7 +102,7 @@ def _scalar_type(field: Field, sample: Any) -> pa.DataType:
 
 
 def _argument_type(name: str, sample: Any) -> pa.DataType:
-    # Of a key that the first rows lack, later ones have texts or nothing: Arrow refuses all else.
+    # A key that the first rows lack may only have strings or nulls later: Arrow rejects everything else.
     for kind, found in (
         (str | None, pa.string()),
         (bool, pa.bool_()),
@@ -146,10 +146,10 @@ def _reader(stream: IO[bytes], types: Mapping[str, pa.DataType]) -> Any:
 
 
 class NullRowGuard:
-    """Gives Arrow what a stream has, and raises :class:`Unsuitable` at a row that is ``null``.
+    """Passes a stream to Arrow, and raises :class:`Unsuitable` at a row that is ``null``.
 
-    Where such a line is the first of a block, Arrow 26 ends the process. Behind an object, it is a row
-    without values for Arrow, and an error for Pinot.
+    If such a line is the first of a block, Arrow 26 crashes the process. After an object, it is a row without
+    values for Arrow, but an error for Pinot.
     """
 
     closed = False
@@ -157,7 +157,7 @@ class NullRowGuard:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._begun = b"\n"
-        """What may be the beginning of a null, from the line break or brace before it on; else nothing."""
+        """A possible start of a null, from the line break or brace before it on; else empty."""
 
     def read(self, size: int) -> bytes:
         """Read bytes; called by Arrow."""
@@ -171,7 +171,7 @@ class NullRowGuard:
         return read
 
     def close(self) -> None:
-        """Leave the stream to whoever opened it; called by Arrow."""
+        """Do nothing, as the opener closes the stream; called by Arrow."""
 
 
 def _values_type(source: pa.DataType) -> pa.DataType:
@@ -181,7 +181,7 @@ def _values_type(source: pa.DataType) -> pa.DataType:
 def _refuse_small_millis(name: str, column: Any) -> None:
     values = column.drop_null().to_numpy(zero_copy_only=False)
     if (np.abs(values) <= _INTEGER_MAX + 1).any():
-        raise Unsuitable(f"column {name} has small numbers, which Pinot does not take for a TIMESTAMP")
+        raise Unsuitable(f"column {name} has small numbers, which Pinot does not accept for a TIMESTAMP")
 
 
 def _refuse_odd_floats(name: str, column: Any) -> None:
@@ -194,4 +194,4 @@ def _refuse_odd_floats(name: str, column: Any) -> None:
 
 def _refuse_large_whole_numbers(name: str, column: Any) -> None:
     if (np.abs(column.drop_null().to_numpy(zero_copy_only=False)) >= _EXACT_IN_DOUBLE).any():
-        raise Unsuitable(f"column {name} has numbers from 2^53 on, and is taken by a transform or filter")
+        raise Unsuitable(f"column {name} has numbers of 2^53 or more and is used by a transform or filter")

@@ -1,4 +1,4 @@
-"""Arrow's lists with other values in them."""
+"""Arrow lists with changed values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["with_values"]
 
 
 def with_values(lists: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a list array as large lists with changed values; nulls and empty lists stay what they are.
+    """Return a list array as large lists with changed values; nulls and empty lists are unchanged.
 
     Args:
         lists: Lists or large lists.
-        change: Makes another array of an array of all values, in their order.
+        change: Converts an array of all values, in their order.
     """
     lengths = pc.cast(pc.fill_null(pc.list_value_length(lists), 0), pa.int64())
     offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)])

@@ -1,8 +1,7 @@
-"""ORC, written anew as Parquet, so that Arrow and Pinot's Parquet reader get the same of it.
+"""Converts ORC to Parquet, so that Arrow and Pinot's Parquet reader get the same values.
 
-Pinot's own reader of ORC is in a plugin that is not among the pinned jars. What it would give of a value is
-what the copy has: a timestamp's milliseconds, a date's days. In time columns both come in the unit that the
-table counts in.
+Pinot's own ORC reader is in a plugin that is not in the pinned jars. The copy has the values that it would
+return: the milliseconds of a timestamp, the days of a date. In time columns both are in the table's unit.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from jvm_bridge.builder.sources.lists import with_values
 __all__ = ["as_parquet"]
 
 _BATCH_ROWS = 16_384
-"""Of a stripe, which may have millions."""
+"""Rows per batch; a stripe may have millions."""
 
 
 def as_parquet(
@@ -36,23 +35,23 @@ def as_parquet(
 
     Args:
         file: The ORC file.
-        path: Where to.
+        path: The Parquet file to write.
         time_steps: The table's time columns, each with the nanoseconds of a step.
-        wanted: Columns to write, where it has one of them; None: all.
+        wanted: Columns to write, if the file has at least one of them; None for all columns.
 
     Returns:
-        The names of all columns that it has.
+        The names of all columns in the ORC file.
 
     Raises:
-        UnreadableFileError: It is no whole ORC file, or a value has no place in Arrow or Parquet: a timestamp
-            outside of 1677 to 2262, a union, a time within a struct.
-        SetupError: This pyarrow would change such timestamps without a word.
+        UnreadableFileError: It is not a complete ORC file, or has a value that Arrow or Parquet cannot store:
+            a timestamp outside of 1677 to 2262, a union, a time within a struct.
+        SetupError: This version of pyarrow would silently change such timestamps.
     """
     _check_pyarrow()
     try:
         schema = orc.ORCFile(file.path).schema
         if len(set(schema.names)) != len(schema.names):
-            raise _error(file, "a column name comes twice")
+            raise _error(file, "a column name appears twice")
         names = [name for name in schema.names if wanted is None or name in wanted] or schema.names
         fields = [schema.field(name) for name in names]
         for field in fields:
@@ -70,7 +69,7 @@ def as_parquet(
         if isinstance(error, UnreadableFileError):
             raise
         raise _error(file, str(error).splitlines()[0][:200]) from error
-    # Arrow's reader raises OSError of a damaged file; a full disk is one with a number.
+    # Arrow's reader raises OSError without a number for a corrupt file; a full disk has a number.
     except OSError as error:
         if error.errno is not None:
             raise
@@ -113,7 +112,7 @@ def _days_of(column: Any) -> Any:
 
 @cache
 def _check_pyarrow() -> None:
-    """See that a timestamp that Arrow's nanoseconds do not reach is refused, and does not become another."""
+    """Check that pyarrow rejects a timestamp outside the range of nanoseconds, and does not change it."""
     sink = pa.BufferOutputStream()
     orc.write_table(pa.table({"t": pa.array([datetime(9999, 1, 1)], pa.timestamp("us"))}), sink)  # noqa: DTZ001
     try:
@@ -121,8 +120,8 @@ def _check_pyarrow() -> None:
     except pa.ArrowInvalid:
         return
     raise SetupError(
-        f"pyarrow {pa.__version__} changes timestamps of ORC files after 2262",
-        expected="one that refuses them",
+        f"pyarrow {pa.__version__} silently changes timestamps after 2262 in ORC files",
+        expected="a version that rejects them",
         remedy="pip install --upgrade pyarrow",
     )
 
@@ -130,6 +129,6 @@ def _check_pyarrow() -> None:
 def _error(file: SourceFile, what: str) -> UnreadableFileError:
     return UnreadableFileError(
         f"{file.name} cannot be read as {FileFormat.ORC}: {what}",
-        expected="a whole ORC file, with values that Arrow has",
+        expected="a complete ORC file with values that Arrow supports",
         where=file.where,
     )

@@ -1,7 +1,7 @@
-"""Reads Parquet with Arrow where Pinot 0.11.0's reader (parquet-avro, no logical types) would read the same.
+"""Reads Parquet with Arrow if Pinot 0.11.0's reader (parquet-avro, no logical types) would read the same.
 
-What counts is how a value is *stored*: Pinot takes a timestamp's or a date's number as it is, in the file's
-unit. Columns that the table declares as times are converted behind either reader.
+The *stored* values count: Pinot uses the number of a timestamp or date unchanged, in the file's unit. Columns
+that the table declares as times are converted after either reader.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["open_parquet", "read_columns"]
 
 _BATCH_ROWS = 65_536
 _BUFFER_BYTES = 128 << 10  # of each column
-# A schema of Avro's own in the file decides how parquet-avro reads it.
+# If the file contains an Avro schema, parquet-avro reads it by that schema.
 _AVRO_SCHEMA_KEYS = (b"parquet.avro.schema", b"avro.schema")
 
 _BY_PHYSICAL_TYPE: Mapping[tuple[str, str], pa.DataType] = {
@@ -46,7 +46,7 @@ _BY_PHYSICAL_TYPE: Mapping[tuple[str, str], pa.DataType] = {
 
 @dataclass(frozen=True)
 class _Stored:
-    """How a column lies in the file: its type as Pinot sees it, the unit of a timestamp, what it becomes."""
+    """How a column is stored: its type for Pinot, the unit of a timestamp, and its conversion."""
 
     source_type: pa.DataType
     unit: str | None
@@ -55,10 +55,10 @@ class _Stored:
 
 
 def read_columns(path: Path) -> tuple[Mapping[str, int | None], bool]:
-    """Return the file's columns, each with the nanoseconds of what it counts where it is a point in time.
+    """Return the file's columns, each with its unit in nanoseconds if it is a point in time.
 
     Returns:
-        These, and whether columns are stored as INT96.
+        The columns, and whether there are INT96 columns.
     """
     with pq.ParquetFile(path) as file:
         steps: dict[str, int | None] = dict.fromkeys(file.schema_arrow.names)
@@ -70,14 +70,14 @@ def read_columns(path: Path) -> tuple[Mapping[str, int | None], bool]:
 
 
 def _leaves(file: Any, name: str | None = None) -> list[Any]:
-    """Return the columns of values in the file, or those of them that one of its fields is stored in."""
+    """Return the leaf columns of the file, or those of one of its fields."""
     leaves = [file.schema.column(number) for number in range(len(file.schema))]
     return [leaf for leaf in leaves if name is None or leaf.path == name or leaf.path.startswith(name + ".")]
 
 
 def _step_ns(leaf: Any) -> int | None:
     if leaf.physical_type == "INT96":
-        return MILLI_NS  # both readers give its milliseconds
+        return MILLI_NS  # both readers return milliseconds
     logical = json.loads(leaf.logical_type.to_json())
     if logical["Type"] == "Date":
         return UNIT_NS["DAYS"]
@@ -89,14 +89,14 @@ def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversio
 
     Args:
         path: The file.
-        table: What the table asks of it.
+        table: The plan of the table.
         times: Columns whose numbers are converted.
 
     Raises:
-        Unsuitable: Arrow would not certainly read what parquet-avro reads; also while batches are read.
+        Unsuitable: Arrow is not certain to read the same as parquet-avro; also while batches are read.
     """
     try:
-        # Else each row group is read as a whole, and how large these are is up to the file.
+        # Without these options each row group is read at once, and the file decides how large these are.
         file = pq.ParquetFile(
             path, coerce_int96_timestamp_unit="ms", buffer_size=_BUFFER_BYTES, pre_buffer=False
         )
@@ -105,13 +105,13 @@ def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversio
     names = file.schema_arrow.names
     metadata = file.metadata.metadata or {}
     if any(key in metadata for key in _AVRO_SCHEMA_KEYS):
-        raise Unsuitable("the file brings an Avro schema")
+        raise Unsuitable("the file contains an Avro schema")
     if len(set(names)) != len(names):
-        raise Unsuitable("a column name comes twice")
+        raise Unsuitable("a column name appears twice")
     stored = {name: _stored(file, name, times.get(name)) for name in table.columns if name in names}
     for name in sorted(table.arguments.intersection(stored)):
         if stored[name].is_list:
-            raise Unsuitable(f"column {name} has lists, and is taken by a transform or filter")
+            raise Unsuitable(f"column {name} has lists and is used by a transform or filter")
     plans = tuple(plan_column(field, _planned_type(stored.get(field.name))) for field in table.fields)
     return Source(plans, _batches(file, stored, table))
 
@@ -129,7 +129,7 @@ def _stored(file: Any, name: str, conversion: TimeConversion | None) -> _Stored:
         raise Unsuitable(f"column {name} is nested: {arrow_type}")
     leaf = leaves[0]
     if is_list and len(leaf.path.split(".")) != 3:
-        raise Unsuitable(f"column {name} is a list of another layout: {leaf.path}")
+        raise Unsuitable(f"column {name} is a list with an unsupported layout: {leaf.path}")
     logical = json.loads(leaf.logical_type.to_json())
     source_type = _BY_PHYSICAL_TYPE.get((leaf.physical_type, logical["Type"].upper()))
     unit = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}.get(str(logical.get("timeUnit")))
@@ -166,7 +166,7 @@ def _as_stored(column: Any, kind: _Stored) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if kind.unit is not None:
-        # The file may name a coarser unit for Arrow than the one it stores.
+        # The file may declare a coarser unit for Arrow than the one that it stores.
         column = column.cast(pa.timestamp(kind.unit, getattr(column.type, "tz", None)))
     if pa.types.is_temporal(column.type):
         column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())

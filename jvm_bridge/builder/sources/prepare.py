@@ -1,7 +1,7 @@
-"""A file made ready, so that Arrow and Pinot's own reader get the same; what neither may take is refused.
+"""Prepares a file so that Arrow and Pinot's own reader read the same, and rejects files that lose rows.
 
-Pinot's readers take without a word what would lose rows or values: an Avro file that is cut short, a CSV file
-whose gzip header is, bytes that are not UTF-8, columns of other names.
+Pinot's readers silently accept input that would lose rows or values: a truncated Avro file, a CSV file with a
+truncated gzip header, bytes that are not UTF-8, columns with other names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jvm_bridge.time_conversion import TimeConversion
 
 __all__ = ["Prepared", "prepare"]
 
-# Java cannot name all files: some locales have no letters beyond ASCII.
+# Java cannot open files with any name: some locales only have ASCII letters.
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9 /._+=,@~-]+")
 
 
@@ -43,30 +43,30 @@ class Prepared:
 
 
 def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path) -> Prepared:
-    """Check a file and make it ready.
+    """Check a file and prepare it for reading.
 
     Args:
         table: The table.
-        file: As it was given.
-        rules: What it may be like.
-        folder: An existing, empty folder for a copy or a link; it must live as long as the file is read.
+        file: The file.
+        rules: The requirements for it.
+        folder: An existing, empty folder for a copy or a link; it must exist as long as the file is read.
 
     Raises:
-        UnreadableFileError: There is no such file, it is damaged at its start or, if it is Avro, anywhere, or
-            its columns are not those of the table.
-        DataError: Bytes that are not of the encoding, or more than one JSON array.
+        UnreadableFileError: The file does not exist, is corrupt at its start or, if it is Avro, anywhere, or
+            does not have the table's columns.
+        DataError: It has bytes that are not valid in the encoding, or more than one JSON array.
     """
     if not file.path.is_file():
         raise UnreadableFileError("There is no such file", where=file.where)
     if file.path.name.endswith(".gz") and not file.path.stat().st_size:
         raise UnreadableFileError(
-            f"{file.name} is empty: gzip data has a header, even that of an empty file",
-            expected="a whole gzip file",
+            f"{file.name} is empty: gzip data always has a header, even for an empty file",
+            expected="a complete gzip file",
             where=file.where,
-            remedy="write it again; an upload of it may have been cut short",
+            remedy="write it again; its upload may have been interrupted",
         )
     if not _PLAIN_PATH.fullmatch(str(file.path)):
-        # By the name, Pinot 0.11 decides whether an Avro file is gzip.
+        # Pinot 0.11 detects a gzipped Avro file by its name.
         link = folder / ("input.gz" if file.path.name.endswith(".gz") else "input")
         link.symlink_to(file.path.absolute())
         file = replace(file, path=link, original=file.path)
@@ -86,7 +86,7 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         try:
             stored, has_int96 = read_columns(file.path)
         except (pa.ArrowException, OSError):
-            return Prepared(file, ColumnMismatch())  # Pinot's reader reports what is wrong
+            return Prepared(file, ColumnMismatch())  # Pinot's reader reports the error
         file = replace(file, has_int96=has_int96)
         names = names or list(stored)
     mismatch = _checked(table, file, names, rules)
@@ -116,12 +116,12 @@ def _prepared_text(table: PinotTable, file: SourceFile, rules: InputRules, folde
 def _checked_keys(
     table: PinotTable, file: SourceFile, absent: frozenset[str], rules: InputRules
 ) -> ColumnMismatch:
-    """Compare JSON lines, whose rows leave keys out: what is missing occurs in no row."""
+    """Compare JSON lines, whose rows may omit keys: a missing column occurs in no row."""
     try:
         keys = list(first_keys(file.path))
     except Unsuitable:
         check_array(file)
-        keys = []  # other JSON, whose keys are not known
+        keys = []  # other JSON, with unknown keys
     else:
         if not keys:
             return ColumnMismatch()  # no rows, or empty ones
@@ -133,7 +133,7 @@ def _checked_keys(
 
 
 def _header(table: PinotTable, file: SourceFile) -> Sequence[str]:
-    """Return the names of a CSV file's columns; none where Pinot's reader must report why."""
+    """Return the names of a CSV file's columns; empty if Pinot's reader has to report an error."""
     try:
         plan = plan_csv(file.reader_config)
         names = list(plan.header or header_names(file.path, plan.delimiter))
@@ -144,7 +144,7 @@ def _header(table: PinotTable, file: SourceFile) -> Sequence[str]:
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     wanted = [name for name in twice if table.columns is None or name in table.columns.read]
     if wanted:
-        # Since 1.1 Pinot's reader takes one of the two.
+        # Since 1.1 Pinot's reader would use one of the two.
         raise UnreadableFileError(
             f"{file.name} cannot be read as CSV: its header has the name {wanted[0]!r} twice",
             expected="each column once",

@@ -1,4 +1,4 @@
-"""What every source gives: how its columns become fields, and its rows as batches of Arrow columns."""
+"""The common interface of sources: how columns become fields, and the rows as batches of Arrow columns."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ class Batch:
     """Some rows.
 
     Attributes:
-        columns: Arrow arrays by field name, of the types that the plans were made for; a missing column is
-            left out.
+        columns: Arrow arrays by field name, with the types of the plans; missing columns are omitted.
         rows: Rows in the batch.
-        arguments: Of the plan's ``arguments`` those that the source has, as Pinot's reader of that format
-            gives them to a transform: Arrow's int32 is a Java Integer, int64 a Long (but see
+        arguments: Those of the plan's ``arguments`` that the source has, with the values that Pinot's reader
+            for the format passes to a transform: Arrow's int32 is a Java Integer, int64 a Long (but see
             `Source.has_any_width`), float32 a Float, float64 a Double, string and bool a String, binary a
-            ``byte[]``. A time column comes converted, as an Integer where it is an INT of the table. A source
-            with others (multi-values, decimals) is :class:`~jvm_bridge.builder.planning.Unsuitable`.
+            ``byte[]``. A time column is converted, to an Integer if it is an INT column of the table. A
+            source with others (multi-values, decimals) is :class:`~jvm_bridge.builder.planning.Unsuitable`.
     """
 
     columns: Mapping[str, Any]
@@ -43,18 +42,18 @@ class Batch:
     def of(
         cls, columns: Mapping[str, Any], rows: int, table: TablePlan, converted: Container[str] = ()
     ) -> Batch:
-        """Return what was read of a source, as the plan wants it.
+        """Return a batch for a plan.
 
         Args:
-            columns: Arrow arrays by name, as they are both stored and given to functions.
+            columns: Arrow arrays by name, with values to be stored and passed to functions.
             rows: Rows in each.
             table: The plan.
-            converted: Columns whose numbers were converted to a time column's.
+            converted: Columns whose numbers were converted for a time column.
         """
         fields = {field.name: columns[field.name] for field in table.fields if field.name in columns}
         ints = table.int_columns
         arguments = {
-            # As TimeConvertingRecordReader has it.
+            # The same as in TimeConvertingRecordReader.
             name: columns[name].cast(pa.int32()) if name in converted and name in ints else columns[name]
             for name in table.arguments
             if name in columns
@@ -62,7 +61,7 @@ class Batch:
         return cls(fields, rows, arguments)
 
     def slice(self, start: int, rows: int) -> Batch:
-        """Return that many rows from there on, or those that there are; nothing is copied."""
+        """Return up to this many rows from an index on, without copying."""
         columns = {name: column.slice(start, rows) for name, column in self.columns.items()}
         arguments = {name: column.slice(start, rows) for name, column in self.arguments.items()}
         return Batch(columns, min(rows, self.rows - start), arguments)
@@ -75,8 +74,8 @@ class Source:
     Attributes:
         plans: How the plan's ``fields`` are filled.
         batches: The rows; read once, in bounded memory.
-        has_any_width: Whether Pinot's reader goes by each number, as in JSON: an int64 argument is an Integer
-            where it fits, and a float64 argument may be a whole number that was written without a fraction.
+        has_any_width: Whether the type depends on each number, as in JSON: an int64 argument is an Integer if
+            it fits, and a float64 argument may be a whole number that was written without a fraction.
     """
 
     plans: tuple[ColumnPlan, ...]
@@ -84,7 +83,7 @@ class Source:
     has_any_width: bool = False
 
 
-# The file object of python-isal raises what the standard library's does, and its own.
+# The file object of python-isal raises its own exceptions and those of the standard library's gzip.
 CORRUPT_GZIP: tuple[type[Exception], ...] = (
     EOFError,
     gzip.BadGzipFile,
@@ -94,13 +93,13 @@ CORRUPT_GZIP: tuple[type[Exception], ...] = (
 
 
 def is_gzipped(path: Path) -> bool:
-    """Return whether a file begins like gzip."""
+    """Return whether a file starts like gzip."""
     with path.open("rb") as file:
         return file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file, gunzipped if it begins like gzip: Pinot goes by the content too, not by the name."""
+    """Open a file, decompressed if it starts like gzip: Pinot too detects gzip by content, not by name."""
     if not is_gzipped(path):
         return path.open("rb", buffering=0)
     stream: IO[bytes] = _open_gzip(path, "rb")

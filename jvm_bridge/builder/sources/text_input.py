@@ -1,7 +1,7 @@
-"""CSV and JSON files as UTF-8 without a byte-order mark, which is what both readers take them for.
+"""Converts CSV and JSON files to UTF-8 without a byte-order mark, which is what both readers assume.
 
-Pinot's reader puts U+FFFD in place of bytes that are not UTF-8, and takes a byte-order mark for a part of the
-first column's name; so a file is read through before a reader gets it.
+Pinot's reader replaces bytes that are not UTF-8 by U+FFFD, and treats a byte-order mark as part of the first
+column's name; so each file is checked before a reader opens it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["TextFound", "check_text"]
 _CHUNK_BYTES = 1 << 20
 _LONGEST_MARK_BYTES = 4
 _UTF_8 = "utf-8"
-# UTF-32 first: its mark begins like that of UTF-16.
+# UTF-32 first: its mark starts like that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32", "utf-32-be"),
@@ -36,11 +36,11 @@ _MARKS = (
 
 @dataclass(frozen=True)
 class TextFound:
-    """What was read.
+    """The result of the check.
 
     Attributes:
-        copied: Whether the copy must be read in place of the file.
-        absent_keys: Those of the keys that were asked for that do not occur in the text.
+        copied: Whether the copy must be read instead of the file.
+        absent_keys: The given keys that do not occur in the text.
     """
 
     copied: bool
@@ -48,27 +48,27 @@ class TextFound:
 
 
 def check_text(file: SourceFile, encoding: str, copy: Path, keys: Collection[str] = ()) -> TextFound:
-    """Read a file through, and write it anew where it is not UTF-8 or begins with a byte-order mark.
+    """Check a file, and convert it if it is not UTF-8 or starts with a byte-order mark.
 
     Args:
-        file: CSV or JSON, perhaps gzipped. Gzip data that breaks off is left to the reader, if that reads the
-            file itself: it reports the row.
-        encoding: As `jvm_bridge.input_rules.text_encoding` returns it.
-        copy: Where it is written anew, unpacked.
-        keys: Keys of JSON objects whose absence is of interest.
+        file: CSV or JSON, possibly gzipped. Truncated gzip data is left to the reader if that reads the
+            original file, as it reports the row.
+        encoding: As returned by `jvm_bridge.input_rules.text_encoding`.
+        copy: Path for the converted, unpacked copy.
+        keys: Keys of JSON objects to look for.
 
     Raises:
-        UnreadableFileError: Its byte-order mark is that of another encoding, or it is damaged at its start.
-        DataError: Bytes that are not of the encoding, or gzip data to be copied that breaks off.
+        UnreadableFileError: It has the byte-order mark of another encoding, or is corrupt at its start.
+        DataError: It has bytes that are not valid in the encoding, or truncated gzip data to be copied.
     """
     with closing(open_bytes(file.path)) as stream:
         try:
             first = stream.read(_LONGEST_MARK_BYTES)
         except CORRUPT_GZIP as error:
-            # Pinot takes what is no whole gzip header for plain text: a CSV file without rows.
+            # Pinot treats data without a complete gzip header as plain text: a CSV file without rows.
             raise UnreadableFileError(
-                f"{file.name} cannot be read as {file.file_format}: its gzip header is damaged",
-                expected="a whole file",
+                f"{file.name} cannot be read as {file.file_format}: its gzip header is corrupt",
+                expected="a complete file",
                 where=file.where,
             ) from error
         mark = _mark(file, first, encoding)
@@ -82,7 +82,7 @@ def check_text(file: SourceFile, encoding: str, copy: Path, keys: Collection[str
 
 
 def _mark(file: SourceFile, first: bytes, encoding: str) -> bytes:
-    """Return the byte-order mark; refuse one that contradicts the encoding."""
+    """Return the byte-order mark; reject one that contradicts the encoding."""
     marks = [each for each in _MARKS if first.startswith(each[0])]
     for mark, family, exactly in marks:
         if encoding in (family, exactly):
@@ -90,8 +90,8 @@ def _mark(file: SourceFile, first: bytes, encoding: str) -> bytes:
     if marks:
         family = marks[0][1].upper()
         raise UnreadableFileError(
-            f"{file.name} begins with the byte-order mark of {family}",
-            expected=f"text in {encoding.upper()}, as inputEncoding sets it (UTF-8 by default)",
+            f"{file.name} starts with the byte-order mark of {family}",
+            expected=f"text in {encoding.upper()}, as set by inputEncoding (default: UTF-8)",
             where=file.where,
             remedy=f"set inputEncoding to {family}, or write the file in {encoding.upper()}",
         )
@@ -99,7 +99,7 @@ def _mark(file: SourceFile, first: bytes, encoding: str) -> bytes:
         name = encoding.upper()
         raise UnreadableFileError(
             f"{file.name} has no byte-order mark, so the byte order of {name} is unknown",
-            expected=f"text in {name}, as inputEncoding sets it",
+            expected=f"text in {name}, as set by inputEncoding",
             where=file.where,
             remedy=f"set inputEncoding to {name}LE or {name}BE",
         )
@@ -114,7 +114,7 @@ class _Text:
         self._offset = 0
         self._lines = 0
         self._is_begin = True
-        # As JSON writes them; a writer may escape what is not ASCII.
+        # As written in JSON; a writer may escape characters that are not ASCII.
         self._sought = {key: {json.dumps(key), json.dumps(key, ensure_ascii=False)} for key in keys}
         self._overlap = max((len(form) for forms in self._sought.values() for form in forms), default=0)
         self._tail = ""
@@ -139,8 +139,8 @@ class _Text:
                 if out is None:
                     return
                 raise DataError(
-                    f"{self._file.name}, line {self._lines + 1}: its gzip data is truncated or damaged",
-                    expected="a whole file",
+                    f"{self._file.name}, line {self._lines + 1}: its gzip data is truncated or corrupt",
+                    expected="a complete file",
                     where=f"{self._file.where}, line {self._lines + 1}",
                 ) from error
 
@@ -158,10 +158,10 @@ class _Text:
             raise DataError(
                 f"{self._file.name}, line {self._lines + 1}: the byte {found} at offset {offset:,} does not"
                 f" start a character in {name}",
-                expected=f"text in {name}, as inputEncoding sets it (UTF-8 by default)",
+                expected=f"text in {name}, as set by inputEncoding (default: UTF-8)",
                 where=f"{self._file.where}, line {self._lines + 1}, byte offset {offset}",
-                remedy="set inputEncoding to that of the files, such as ISO-8859-1 or windows-1252, or write"
-                f" them in {name}",
+                remedy="set inputEncoding to the encoding of the files, such as ISO-8859-1 or windows-1252,"
+                f" or write the files in {name}",
             ) from None
         self._offset += len(chunk)
         self._lines += text.count("\n")

@@ -1,4 +1,4 @@
-"""``pinotctl serve broker``: run Pinot's broker with Python hooks, in the place of the stock one."""
+"""``pinotctl serve broker``: run Pinot's broker with Python hooks, instead of the stock broker."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["broker"]
 
 broker = hosting_command(
     BROKER,
-    help="""Run Pinot's broker with Python hooks, in the place of `pinot-admin.sh StartBroker`.
+    help="""Run Pinot's broker with Python hooks, instead of `pinot-admin.sh StartBroker`.
 
-    It takes the same arguments (e.g. -configFileName broker.conf -zkAddress localhost:2181), JAVA_OPTS and
-    configuration; it logs, answers and ends as the stock broker does. Signals are the JVM's: after
-    SIGTERM the exit code is 143, after Ctrl-C 130. Where a hook cannot start, the broker does not: its
-    answers would be wrong.
+    It accepts the same arguments (e.g. -configFileName broker.conf -zkAddress localhost:2181), JAVA_OPTS and
+    configuration, and it logs, answers and stops like the stock broker. The JVM handles signals: after
+    SIGTERM the exit code is 143, after Ctrl-C 130. If a hook cannot start, the broker does not start, because
+    its answers would be wrong.
     """,
 )

@@ -23,12 +23,12 @@ logger = logging.getLogger(__name__)
 
 _PINOT_HELP = frozenset({"-help", "-h", "--h"})
 
-# No -h of ours: click would find it in the middle of Pinot's own words, e.g. in -path.
+# No -h option: click would find it inside of Pinot's own options, e.g. in -path.
 _SETTINGS = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 
 
 def hosting_command(kind: RoleKind, *, help: str) -> click.Command:  # noqa: A002 - click's name of it
-    """Make the command that hosts a role.
+    """Create the command that hosts a role.
 
     Args:
         kind: The role.
@@ -37,9 +37,9 @@ def hosting_command(kind: RoleKind, *, help: str) -> click.Command:  # noqa: A00
 
     @click.command(kind.name, help=help, context_settings=_SETTINGS)
     @click.option(
-        "--hook", "hooks", multiple=True, metavar="NAME", help="Only this hook; may be given again."
+        "--hook", "hooks", multiple=True, metavar="NAME", help="Run only this hook; can be repeated."
     )
-    @click.option("--no-hooks", is_flag=True, help=f"No hook at all: a stock {kind.name}.")
+    @click.option("--no-hooks", is_flag=True, help=f"Run no hooks, like a stock {kind.name}.")
     @role_monitoring_options
     @click.argument(
         "arguments",
@@ -71,17 +71,17 @@ def _host(
     monitoring: Monitoring,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run a role until it ends; then the process ends, too."""
+    """Run a role until it ends; then the process ends too."""
     if _PINOT_HELP & set(arguments):
         click.echo(click.get_current_context().get_help())
         return
     if no_hooks and hooks:
-        raise click.UsageError("--hook and --no-hooks do not go together")
+        raise click.UsageError("--hook and --no-hooks cannot be combined")
     factories = {} if no_hooks else load_hooks(kind.hook_group, hooks or None)
     unknown = set(hooks) - set(factories)
     if unknown:
-        known = ", ".join(sorted(load_hooks(kind.hook_group))) or "none"
-        raise click.UsageError(f"no such hook: {', '.join(sorted(unknown))}; there are: {known}")
+        available = ", ".join(sorted(load_hooks(kind.hook_group))) or "none"
+        raise click.UsageError(f"unknown hook: {', '.join(sorted(unknown))}; available: {available}")
     level = {0: "info", 1: "info"}.get(cli.verbose, "debug")
     with jar_progress(cli.out) as progress:
         pinot_jars(progress)
@@ -90,13 +90,13 @@ def _host(
         role.prepare()
         cli.out.note(f"{role.instance_id} joins the cluster; stop it with Ctrl-C")
         role.start()
-        cli.out.note(f"{role.instance_id} takes queries")
+        cli.out.note(f"{role.instance_id} accepts queries")
         role.wait()
 
 
 @contextmanager
 def _ended_by_java(cli: CliContext) -> Iterator[None]:
-    """End the process by ``System.exit`` after an error: Python's own end waits for Java's threads."""
+    """End the process with ``System.exit`` after an error: Python's exit would wait for Java's threads."""
     try:
         yield
     except Exception as error:
@@ -106,7 +106,7 @@ def _ended_by_java(cli: CliContext) -> Iterator[None]:
             raise
         from jvm_bridge.shutdown import exit_process
 
-        # Where Java refused, its stack is in the log, as that of a stock server is.
+        # After a Java exception the log has its stack trace, as that of a stock server.
         logger.error("%s", error, exc_info=error.__cause__ if isinstance(error, SetupError) else None)
         cli.out.note(f"Error: {error}")
         exit_process(error.exit_code if isinstance(error, PinotPluginError) else 1)

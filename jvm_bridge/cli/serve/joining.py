@@ -1,4 +1,4 @@
-"""Which cluster a minion joins: what it is not told, it asks the controller or ZooKeeper for."""
+"""Finds the cluster that a minion joins: missing settings come from the controller or ZooKeeper."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def joined_cluster(
     jars_version: str,
     wait_s: float,
 ) -> tuple[str, str]:
-    """Return ZooKeeper's address and the cluster's name, asking the controller for what is None.
+    """Return ZooKeeper's address and the cluster's name, from the controller where they are None.
 
     Args:
         config: The controller.
         zookeeper: ZooKeeper's address.
         cluster_name: The cluster's name.
-        jars_version: Pinot's version here.
+        jars_version: Pinot version of the jars.
         wait_s: How long to wait for a controller that does not answer yet.
 
     Raises:
-        UnreachableError: It did not answer.
+        UnreachableError: The controller did not answer.
         SetupError: The jars are newer than the cluster.
-        NotFoundError: The controller does not tell its ZooKeeper.
+        NotFoundError: The controller does not report its ZooKeeper.
     """
     from controller_client.client import ControllerClient
 
@@ -47,16 +47,16 @@ def joined_cluster(
         while not client.cluster.healthy():
             if clock.monotonic() > deadline:
                 raise UnreachableError(
-                    f"The controller did not answer for {wait_s:.0f} s",
+                    f"The controller did not answer within {wait_s:.0f} s",
                     where=config.url,
-                    remedy="Check --controller, or wait longer with --wait.",
+                    remedy="Check --controller, or increase --wait.",
                 )
             clock.sleep(_POLL_INTERVAL_S)
         check_jars_fit(jars_version, client.cluster.version().text)
         address = zookeeper or client.cluster.zookeeper_address()
         if address is None:
             raise NotFoundError(
-                "The controller does not tell the address of its ZooKeeper",
+                "The controller does not report the address of its ZooKeeper",
                 where=config.url,
                 remedy="Pass --zookeeper host:port[/chroot].",
             )
@@ -71,20 +71,20 @@ def controllers_in_zookeeper(
     wait_s: float,
     clock: Clock | None = None,
 ) -> ControllerConfig:
-    """Return the configuration with the controllers that are live in ZooKeeper, which has no scheme: by http.
+    """Return the configuration with the live controllers in ZooKeeper, over http as ZooKeeper has no scheme.
 
     Args:
-        config: Has credentials and TLS.
+        config: The configuration, with credentials and TLS.
         zookeeper: ZooKeeper's address.
         cluster_name: The cluster's name.
-        access: How to come into ZooKeeper.
+        access: The credentials for ZooKeeper.
         wait_s: How long to wait for ZooKeeper, the cluster, and a live controller.
-        clock: What to wait with.
+        clock: The clock.
 
     Raises:
         UnreachableError: ZooKeeper does not answer.
-        AuthError: ZooKeeper does not let this process in.
-        NotFoundError: There is no such cluster, or no controller is live in it.
+        AuthError: ZooKeeper rejects the credentials.
+        NotFoundError: There is no such cluster, or it has no live controller.
     """
     clock = clock or SystemClock()
     deadline = clock.monotonic() + wait_s
@@ -94,9 +94,9 @@ def controllers_in_zookeeper(
                 found = live_controllers(store)
             if not found:
                 raise NotFoundError(
-                    "no controller is live in ZooKeeper",
+                    "ZooKeeper has no live controller",
                     where=f"{zookeeper}, cluster {cluster_name}",
-                    remedy="start one, or name it with --controller or PINOT_CONTROLLER_URL",
+                    remedy="start a controller, or set --controller or PINOT_CONTROLLER_URL",
                 )
         except (UnreachableError, NotFoundError):
             if clock.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""``pinotctl serve minion``: run a minion whose task executors are Python."""
+"""``pinotctl serve minion``: run a minion with Python task executors."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
 
 
 @click.command()
-@click.option("--controller", metavar="URL", help="URL of the controller; as the global option.")
+@click.option("--controller", metavar="URL", help="URL of the controller; same as the global option.")
 @click.option(
     "--zookeeper",
     "-zkAddress",
     "zookeeper",
     metavar="ADDRESS",
-    help="ZooKeeper; without it the controller is asked.",
+    help="Address of ZooKeeper; default: as reported by the controller.",
 )
 @click.option(
     "--cluster-name",
     "-clusterName",
     "cluster_name",
-    help="Helix' name of the cluster; without it the controller is asked.",
+    help="Helix name of the cluster; default: as reported by the controller.",
 )
 @click.option(
     *_FILE_OPTIONS,
     "config_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Configuration file of a stock minion, in whose place this one is; it has host and port.",
+    help="Configuration file of the stock minion that this one replaces; it sets host and port.",
 )
 @click.option(
     "--dir",
@@ -61,8 +61,8 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
     type=click.Path(path_type=Path),
     default=Path("minion"),
     show_default=True,
-    help="A folder of its own for work files; its subfolders 'work' and 'pinot-data' are emptied. dataDir of"
-    " a configuration file wins.",
+    help="Folder for work files, for this minion only; its subfolders 'work' and 'pinot-data' are emptied."
+    " dataDir in a configuration file takes precedence.",
 )
 @click.option(
     "--host",
@@ -79,7 +79,7 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
     type=int,
     default=9514,
     show_default=True,
-    help="Port of its admin API; part of its name.",
+    help="Port of its admin API; part of its instance name.",
 )
 @click.option(
     "--tag",
@@ -87,13 +87,13 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
     show_default=True,
     envvar="PINOT_MINION_TAG",
     show_envvar=True,
-    help="Helix tag; tasks name it.",
+    help="Helix tag that tasks refer to.",
 )
 @click.option(
     "--concurrency",
     type=click.IntRange(min=1),
     show_default="number of cores",
-    help="Subtasks it runs at once.",
+    help="Number of subtasks to run at once.",
 )
 @click.option(
     "--drain",
@@ -103,14 +103,14 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
     show_default=True,
     envvar="PINOT_MINION_DRAIN_S",
     show_envvar=True,
-    help="Seconds that running subtasks have to end when it is stopped; then other minions get them.",
+    help="Seconds for running subtasks to finish when the minion stops; after that other minions run them.",
 )
 @click.option(
     "--max-heap-mb",
     type=click.IntRange(min=64),
     default=512,
     show_default=True,
-    help="Largest heap of Java, MiB; -Xmx in JAVA_OPTS wins.",
+    help="Maximum Java heap, MiB; -Xmx in JAVA_OPTS takes precedence.",
 )
 @click.option(
     "--wait",
@@ -125,7 +125,7 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
     type=click.IntRange(min=1000),
     default=30_000,
     show_default=True,
-    help="After this long without a sign of life the cluster takes it for dead.",
+    help="After this time without a heartbeat the cluster considers the minion dead.",
 )
 @role_monitoring_options
 @pass_cli
@@ -147,11 +147,11 @@ def minion(
     metrics_port: int,
     metrics_host: str,
 ) -> None:
-    """Run a minion whose task executors are Python, until SIGTERM or Ctrl-C.
+    """Run a minion with Python task executors until SIGTERM or Ctrl-C.
 
-    It takes the arguments of `pinot-admin.sh StartMinion` too, e.g. -configFileName minion.conf -zkAddress
-    localhost:2181, and JAVA_OPTS. Where no controller is named, those that are live in the ZooKeeper that is
-    named are asked.
+    It also accepts the arguments of `pinot-admin.sh StartMinion`, e.g. -configFileName minion.conf -zkAddress
+    localhost:2181, and JAVA_OPTS. If ZooKeeper and the cluster are given but no controller, it uses the live
+    controllers in ZooKeeper.
     """
     _check_one_place(config_file)
     executors = load_executors()
@@ -202,22 +202,22 @@ def minion(
     with serving(cli.out, monitoring, metrics_host, metrics_port):
         host_minion(settings, stop.event, lambda: stop.take_over(signal.SIGTERM, signal.SIGINT))
     cli.out.note(f"{settings.instance_id} has left the cluster")
-    # Pinot 1.3 and later leave threads of Helix and ZooKeeper behind, and Python would wait for them.
+    # Pinot 1.3 and later leave threads of Helix and ZooKeeper running, and Python would wait for them.
     from jvm_bridge.shutdown import exit_process
 
     exit_process(0)
 
 
 def _check_one_place(config_file: Path | None) -> None:
-    """Refuse host and port beside a file: stock minions take those of the file, and say nothing."""
+    """Reject host and port together with a file: stock minions silently use those in the file."""
     context = click.get_current_context()
     given = [
         name for name in ("host", "port") if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
     if config_file and given:
         raise click.UsageError(
-            f"{' and '.join(given)} of a minion with a configuration file are in the file, as"
-            " pinot.minion.host and pinot.minion.port"
+            f"--{' and --'.join(given)} cannot be combined with a configuration file: set pinot.minion.host"
+            " and pinot.minion.port in the file"
         )
 
 

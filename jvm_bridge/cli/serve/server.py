@@ -1,4 +1,4 @@
-"""``pinotctl serve server``: run Pinot's server with Python hooks, in the place of the stock one."""
+"""``pinotctl serve server``: run Pinot's server with Python hooks, instead of the stock server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["server"]
 
 server = hosting_command(
     SERVER,
-    help="""Run Pinot's server with Python hooks, in the place of `pinot-admin.sh StartServer`.
+    help="""Run Pinot's server with Python hooks, instead of `pinot-admin.sh StartServer`.
 
-    It takes the same arguments (e.g. -configFileName server.conf -zkAddress localhost:2181), JAVA_OPTS and
-    configuration; it logs, answers, drains and ends as the stock server does. Signals are the JVM's: after
-    SIGTERM the exit code is 143, after Ctrl-C 130.
+    It accepts the same arguments (e.g. -configFileName server.conf -zkAddress localhost:2181), JAVA_OPTS and
+    configuration, and it logs, answers, drains and stops like the stock server. The JVM handles signals:
+    after SIGTERM the exit code is 143, after Ctrl-C 130.
     """,
 )

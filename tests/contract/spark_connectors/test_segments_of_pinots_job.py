@@ -102,7 +102,7 @@ def given(row: int, part: int) -> dict[str, Any]:
 
 
 def comparable(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers of BIG_DECIMAL, and what JSON says, in place of their texts."""
+    """Numbers of BIG_DECIMAL and the JSON values instead of their texts."""
     values = dict(row)
     if values["id"] % ROWS != ROWS - 1:
         values |= {"big": Decimal(values["big"]), "doc": json.loads(values["doc"])}

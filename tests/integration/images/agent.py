@@ -1,4 +1,4 @@
-"""A Java agent that says so when it is loaded."""
+"""A Java agent that prints a line when it is loaded."""
 
 from __future__ import annotations
 

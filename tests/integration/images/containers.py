@@ -1,4 +1,4 @@
-"""One container of this project's image, with the arguments that Pinot's Helm chart gives a role."""
+"""Containers of this project's image, with the arguments that Pinot's Helm chart passes to a role."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Stopped:
     """How a container ended.
 
     Attributes:
-        exit_code: Of its first process.
-        took_s: Seconds from SIGTERM to there.
+        exit_code: The exit code of its first process.
+        took_s: The seconds from SIGTERM to its end.
     """
 
     exit_code: int
@@ -40,12 +40,12 @@ class Stopped:
 
 @dataclass
 class RoleContainer:
-    """A container on the host's network, which begins to run when it is made.
+    """A container on the host's network, started when it is created.
 
     Args:
-        arguments: Of the image's entry point.
-        environment: Added to the image's.
-        files: Content by path below :data:`FOLDER`, which the image's user can read.
+        arguments: The arguments of the image's entry point.
+        environment: Variables in addition to the image's.
+        files: File contents by path below :data:`FOLDER`, which the image's user can read.
     """
 
     arguments: tuple[str, ...]
@@ -60,7 +60,7 @@ class RoleContainer:
             labels={engine.OWNER_LABEL: engine.owner()},
             network_mode="host",
             environment=dict(self.environment),
-            # As the values for the chart have it.
+            # As in the values for the chart.
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
         )
@@ -82,7 +82,7 @@ class RoleContainer:
         environment: Mapping[str, str] | None = None,
         files: Mapping[str, bytes] | None = None,
     ) -> RoleContainer:
-        """Start a role as the chart does: cluster and ZooKeeper as arguments, all else in a file."""
+        """Start a role as the chart does: cluster and ZooKeeper as arguments, the rest in a file."""
         text = "".join(f"{key}={value}\n" for key, value in properties.items())
         return cls(
             (
@@ -96,11 +96,11 @@ class RoleContainer:
         )
 
     def logs(self) -> str:
-        """All that it has written."""
+        """Return its output so far."""
         return self._container.logs().decode(errors="replace")
 
     def run(self, program: str) -> str:
-        """Run a Python program in it, as its user; returns what it prints."""
+        """Run a Python program in it as its user; return the output."""
         code, output = self._container.exec_run(["python", "-c", program])
         assert isinstance(output, bytes)
         assert code == 0, output
@@ -117,14 +117,14 @@ class RoleContainer:
         wait_for(healthy, f"{self.arguments[0]} at {url}", timeout_s=300)
 
     def stop(self, grace_s: int = 120) -> Stopped:
-        """Send SIGTERM, and SIGKILL after the grace, as Kubernetes does."""
+        """Send SIGTERM, and SIGKILL after the grace period, as Kubernetes does."""
         began_s = time.monotonic()
         self._container.stop(timeout=grace_s)
         code = int(self._container.wait()["StatusCode"])
         return Stopped(code, time.monotonic() - began_s)
 
     def remove(self) -> None:
-        """Remove it, running or not."""
+        """Remove it, even if it is running."""
         self._container.remove(force=True, v=True)
 
     def _put(self) -> None:

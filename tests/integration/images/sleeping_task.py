@@ -1,4 +1,4 @@
-"""A task type whose subtasks take as long as they are told; this file goes into a container by itself."""
+"""A task type whose subtasks sleep for a configured time; this file alone is copied into a container."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def files() -> dict[str, bytes]:
-    """A distribution that registers the task type, below a folder of the path."""
+    """Return the files of a distribution that registers the task type, relative to a folder on the path."""
     info = f"{FOLDER}/sleeping_task-1.0.dist-info"
     return {
         f"{info}/METADATA": b"Metadata-Version: 2.1\nName: sleeping-task\nVersion: 1.0\n",
@@ -27,7 +27,7 @@ def files() -> dict[str, bytes]:
 
 
 class Sleeps:
-    """Takes the seconds of its config, or until it is cancelled."""
+    """Sleeps for the seconds in its config, or until it is cancelled."""
 
     def __init__(self, _context: MinionContext) -> None:
         self._cancelled = threading.Event()

@@ -43,7 +43,7 @@ Start = Callable[..., RoleContainer]
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Makes containers that go with the test."""
+    """Return a function that creates containers and removes them at the end of the test."""
     made: list[RoleContainer] = []
 
     def begin(make: Callable[..., RoleContainer], *args: object, **kwargs: object) -> RoleContainer:
@@ -74,12 +74,12 @@ def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
 
 
 def status_of(container: RoleContainer) -> dict[str, str]:
-    """What the kernel has of the first process."""
+    """Return the kernel's status of the first process."""
     lines = container.run("print(open('/proc/1/status').read())").splitlines()
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
-def assert_is_nobody_of_power(container: RoleContainer) -> None:
+def assert_has_no_privileges(container: RoleContainer) -> None:
     status = status_of(container)
     assert set(status["Uid"].split()) == {"1000"}
     assert int(status["CapEff"], 16) == 0
@@ -89,7 +89,7 @@ def assert_is_nobody_of_power(container: RoleContainer) -> None:
 
 
 def test_all_other_commands_are_pinots(start: Start) -> None:
-    # A command of Pinot's that wants no cluster.
+    # One of Pinot's commands that needs no cluster.
     container = start(RoleContainer, ("StartController", "-help"), {"JAVA_OPTS": "-Xmx64m"})
     wait_for(lambda: "-controllerPort" in container.logs(), "the help of Pinot's own command")
 
@@ -125,7 +125,7 @@ class Minion:
 
 @pytest.fixture
 def minion(pinot: PinotCluster, start: Start, agent: bytes) -> Callable[..., Minion]:
-    """Starts a minion as the chart does: it is told no controller."""
+    """Return a function that starts a minion as the chart does, without the controller's address."""
 
     def begin(tag: str, drain_s: int) -> Minion:
         (port,) = free_ports(1)
@@ -169,7 +169,7 @@ def test_a_minion_drains(
     minion: Callable[..., Minion], client: ControllerClient, store: PropertyStore, tag: str
 ) -> None:
     first = minion(tag, drain_s=60)
-    assert_is_nobody_of_power(first.container)
+    assert_has_no_privileges(first.container)
     assert f"{SAYS}minion" in first.log
     assert client.instances.get(first.instance).tags == (tag,)
 
@@ -181,7 +181,7 @@ def test_a_minion_drains(
     assert stopped.took_s > 3
     assert "has slept" in first.log
     assert "was cancelled" not in first.log
-    # It took no other: that one waits for a minion, and is what there is to scale by.
+    # It accepted no other subtask: that one waits for a minion, and autoscaling sees it.
     assert first.log.count("sleeping for") == 1
     wait_for(lambda: unfinished_subtasks(store).get(tag) == Unfinished(waiting=1), "one to be left")
 
@@ -205,7 +205,7 @@ def test_a_subtask_that_outlasts_the_drain_is_run_by_another_minion(
 
 
 def test_a_sigterm_while_a_minion_waits_for_its_cluster(pinot: PinotCluster, start: Start) -> None:
-    """The kernel drops signals of a container's first process that it does not handle."""
+    """The kernel drops signals that a container's first process does not handle."""
     container = start(
         RoleContainer,
         ("StartMinion", "-clusterName", pinot.cluster_name, "-zkAddress", pinot.zookeeper_address),
@@ -224,7 +224,7 @@ def test_a_server(
     pinot: PinotCluster, client: ControllerClient, store: PropertyStore, start: Start, agent: bytes
 ) -> None:
     netty, admin, grpc, query_server, query_runner = free_ports(5)
-    # Tables of other tests are not on a server of this tag.
+    # Tables of other tests are not on servers with this tag.
     instance = client.instances.create("server", HOST, netty, tags=["image_OFFLINE"])
     container = start(
         RoleContainer.of_role,
@@ -281,18 +281,19 @@ def test_a_broker(
 def _check_role(
     container: RoleContainer, client: ControllerClient, store: PropertyStore, instance: str, role: str
 ) -> None:
-    assert_is_nobody_of_power(container)
+    assert_has_no_privileges(container)
     assert f"{SAYS}{role}" in container.logs()
     wait_for(lambda: instance in client.instances.live(), f"{instance} to be live")
     assert container.stop().exit_code == TERMINATED
-    # It has left by itself: its session did not have to end by its time.
+    # It left the cluster by itself: its ZooKeeper session did not have to expire.
     assert instance not in store.live_instances()
     wait_for(lambda: instance not in client.instances.live(), "the controller to see that it left")
     client.instances.drop(instance)
 
 
 def test_an_image_of_this_checkout(tmp_path: Path) -> None:
-    """The roles above are of the wheel of this checkout, and the image is built once for it."""
+    """The roles above run the wheel of this checkout, and its image is built only once."""
+
     assert plugins_image() == plugins_image.__wrapped__()
     found = engine.client().images.get(plugins_image()).attrs["Config"]
     assert found["User"] == "1000:1000"

@@ -1,4 +1,4 @@
-"""Brokers of a test's own beside the session's cluster: stock ones and hosted ones, started alike."""
+"""Stock and hosted brokers that a test adds to the session's cluster, started the same way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _START = {Program.PINOT: ("StartBroker",), Program.PINOTCTL: ("serve", "broker")
 
 @dataclass
 class BrokerProcess(ServerProcess):
-    """A broker; of its ports the second is that of queries and health, the third the multi-stage engine's."""
+    """A broker; its second port is for queries and health, the third for the multi-stage engine."""
 
     @property
     def instance(self) -> str:
@@ -22,11 +22,11 @@ class BrokerProcess(ServerProcess):
 
     @property
     def start_words(self) -> tuple[str, ...]:
-        """What starts one, after the program."""
+        """The arguments of the program that start it."""
         return _START[self.program]
 
     def by_file(self) -> list[str]:
-        """The arguments that start it by a configuration file, which is written."""
+        """Write a configuration file and return the arguments that start it with this file."""
         listener = "pinot.broker.client.access.protocols"
         properties = {
             "pinot.cluster.name": self.pinot.cluster_name,

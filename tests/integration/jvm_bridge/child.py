@@ -14,7 +14,7 @@ TIMEOUT_S = 120
 
 
 def run(code: str, *, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `code` to its end."""
+    """Run `code` and wait for its end."""
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
         capture_output=True,

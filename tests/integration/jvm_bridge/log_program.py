@@ -21,7 +21,7 @@ LINES = (
     f'{{"secretKey":"{SECRET}", "b": 1}}',
     f"sent Authorization: Basic {SECRET}1234",
 )
-# What would overflow the stack, or never end, in a search that is not made for it.
+# Text that would overflow the stack or take forever with an unsuitable regular expression.
 LONG = (
     'secretKey="' + "\\x" * 100_000,
     "a" * 500_000,

@@ -48,7 +48,7 @@ class Fails:
 
 
 class Waits:
-    """Runs until it is cancelled or the file ``go`` appears; says how many ran with it."""
+    """Runs until it is cancelled or the file ``go`` appears; records how many ran at the same time."""
 
     running = 0
     lock = threading.Lock()

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Mirror:
-    """Serves made-up jars; a context manager."""
+    """Serves generated jars; a context manager."""
 
     def __init__(self, count: int, size_bytes: int) -> None:
         contents = {f"j{n}": bytes([n % 256]) * size_bytes for n in range(count)}
@@ -76,6 +76,6 @@ class Mirror:
                 self.wfile.write(content[half:])
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         return Handler

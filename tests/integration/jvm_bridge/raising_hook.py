@@ -26,7 +26,7 @@ _DOCUMENT = Path(__file__).parents[3] / "docs" / "servers.md"
 
 
 def install(folder: Path) -> None:
-    """Register the hooks, and the example of the documents, for whoever has the folder in its path."""
+    """Register the hooks, and the example of the docs, for processes with the folder on their path."""
     info = folder / "hooks_of_tests-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hooks-of-tests\nVersion: 1.0\n")
@@ -58,7 +58,7 @@ def cannot_be_made() -> Raises:
 
 
 class ExitsJava:
-    """Ends the JVM, as code of Java may do."""
+    """Ends the JVM, as Java code may do."""
 
     def before_start(self, server: HostedServerView) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Servers of a test's own beside the session's cluster: stock ones and hosted ones, started alike."""
+"""Stock and hosted servers that a test adds to the session's cluster, started the same way."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tests.support.wait import wait_for
 HOST = "127.0.0.1"
 REPOSITORY = Path(__file__).parents[3]
 
-# One compiler level and one collector thread: a server starts in half the CPU time. The session of one that
-# was killed is over soon.
+# One compiler level and one collector thread: a server starts in half the CPU time. The session of a killed
+# server expires soon.
 JAVA_OPTS = f"-Xmx256m {QUICK_START} -Dzk.session.timeout=4000"
 _START = {Program.PINOT: ("StartServer",), Program.PINOTCTL: ("serve", "server")}
 _TIMEOUT_S = 300.0
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Ports that nobody listens on now, each another."""
+    """Return different ports on which nothing listens now."""
     with ExitStack() as open_sockets:
         probes = [open_sockets.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -47,14 +47,14 @@ class ServerProcess:
     Attributes:
         pinot: The cluster it joins.
         store: The cluster's ZooKeeper.
-        folder: Its own; its log and its data are there.
+        folder: The folder with its log and its data.
         program: Which of the two.
-        tenant: Its tenant: no table of another test is on it.
-        properties: Added to its configuration file.
+        tenant: Its tenant, which has no tables of other tests.
+        properties: Properties added to its configuration file.
         java_opts: JAVA_OPTS.
-        environment: Added to its environment.
-        options: Words of ``pinotctl serve server`` before Pinot's own.
-        before: Words before the whole command, e.g. ``nohup``.
+        environment: Variables added to its environment.
+        options: Options of ``pinotctl serve server`` before Pinot's arguments.
+        before: A prefix of the whole command, e.g. ``nohup``.
         ports: Netty, admin API, gRPC, two of the multi-stage engine, JMX.
     """
 
@@ -78,22 +78,22 @@ class ServerProcess:
 
     @property
     def start_words(self) -> tuple[str, ...]:
-        """What starts one, after the program."""
+        """The arguments of the program that start it."""
         return _START[self.program]
 
     @property
     def pid(self) -> int:
-        """Of the process that runs."""
+        """The id of its running process."""
         assert self.process is not None
         return self.process.pid
 
     @property
     def log(self) -> str:
-        """What it has written to stdout and stderr."""
+        """Its output to stdout and stderr."""
         return (self.folder / "output.log").read_text(errors="replace")
 
     def register(self) -> None:
-        """Give it its tenant before it joins, else it would be of the default tenant for a while."""
+        """Set its tenant before it joins; otherwise it would belong to the default tenant for a time."""
         tags = [f"{self.tenant}_REALTIME", f"{self.tenant}_OFFLINE"]
         instance = {"host": HOST, "port": str(self.ports[0]), "type": "SERVER", "tags": tags}
         answer = requests.post(f"{self.pinot.controller_url}/instances", json=instance, timeout=300)
@@ -101,7 +101,7 @@ class ServerProcess:
             answer.raise_for_status()
 
     def by_file(self) -> list[str]:
-        """The arguments that start it by a configuration file, which is written."""
+        """Write a configuration file and return the arguments that start it with this file."""
         listener = "pinot.server.adminapi.access.protocols"
         properties = {
             "pinot.cluster.name": self.pinot.cluster_name,
@@ -125,7 +125,7 @@ class ServerProcess:
         return ["-configFileName", str(file)]
 
     def by_flags(self) -> list[str]:
-        """The arguments that start it without a file."""
+        """Return the arguments that start it without a file."""
         values = {
             "-zkAddress": self.pinot.zookeeper_address,
             "-clusterName": self.pinot.cluster_name,
@@ -141,10 +141,10 @@ class ServerProcess:
         return [word for pair in values.items() for word in pair]
 
     def start(self, arguments: Sequence[str] | None = None) -> None:
-        """Start it; does not wait.
+        """Start it without waiting.
 
         Args:
-            arguments: Those of StartServer; without them a configuration file.
+            arguments: The arguments of StartServer; default: a configuration file.
         """
         self.folder.mkdir(exist_ok=True)
         words = self.by_file() if arguments is None else list(arguments)
@@ -161,7 +161,7 @@ class ServerProcess:
             )
 
     def health(self) -> str:
-        """What its health endpoint says; empty where nobody listens."""
+        """Return the response of its health endpoint; empty if nothing listens."""
         try:
             answer = requests.get(f"http://{HOST}:{self.ports[1]}/health", timeout=5)
         except requests.ConnectionError:
@@ -169,7 +169,7 @@ class ServerProcess:
         return answer.text
 
     def wait_ready(self) -> None:
-        """Wait until it is healthy and takes queries, as the brokers read it."""
+        """Wait until it is healthy and brokers see that it accepts queries."""
 
         def ready() -> bool:
             assert self.process is not None
@@ -179,18 +179,18 @@ class ServerProcess:
         wait_for(ready, f"{self.instance} to be ready", _TIMEOUT_S)
 
     def is_live(self) -> bool:
-        """Whether Helix has it among the live instances."""
+        """Return whether it is among Helix's live instances."""
         return self.instance in self.store.live_instances()
 
     def config(self) -> ZNRecord:
-        """Its configuration in Helix, which it writes when it joins."""
+        """Return its configuration in Helix, which it writes when it joins."""
         path = f"/{self.store.cluster_name}/CONFIGS/PARTICIPANT/{self.instance}"
         found = self.store.connection.get(path)
         assert found is not None, path
         return ZNRecord.from_bytes(found[0], where=path)
 
     def takes_queries(self) -> bool:
-        """Whether brokers may send it queries: by the mark that it sets itself."""
+        """Return whether brokers may send it queries, by the flag that it sets itself."""
         return self.config().simple_fields.get("shutdownInProgress") == "false"
 
     def signal(self, number: signal.Signals) -> None:
@@ -199,7 +199,7 @@ class ServerProcess:
         self.process.send_signal(number)
 
     def wait_end(self) -> int:
-        """Wait until it has ended; returns its exit code."""
+        """Wait for its end and return its exit code."""
         assert self.process is not None
         process = self.process
         wait_for(lambda: process.poll() is not None, f"{self.instance} to end", _TIMEOUT_S)
@@ -207,7 +207,7 @@ class ServerProcess:
         return code
 
     def jcmd(self, *words: str) -> str:
-        """Return what a tool of the JDK, attached to it, says."""
+        """Attach a tool of the JDK to it and return the output."""
         tool = find_java().home / "bin" / "jcmd"
         done = subprocess.run(
             [tool, str(self.pid), *words], capture_output=True, text=True, check=False, timeout=300
@@ -216,7 +216,7 @@ class ServerProcess:
         return done.stdout
 
     def remove(self) -> None:
-        """Kill it and take it out of the cluster, where no table has a segment on it any more."""
+        """Kill it and drop it from the cluster, once no table has a segment on it."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -232,7 +232,7 @@ class ServerProcess:
 
 
 def with_path(*folders: Path) -> dict[str, str]:
-    """The environment that lets a hosted server import from these folders and from this checkout."""
+    """Return an environment in which a hosted server imports from these folders and this checkout."""
     before = os.environ.get("PYTHONPATH")
     paths = [*map(str, folders), str(REPOSITORY), *([before] if before else [])]
     return {"PYTHONPATH": os.pathsep.join(paths)}

@@ -1,4 +1,4 @@
-"""Pinot's broker hosted in Python, beside a stock one."""
+"""Pinot's broker hosted in Python, compared with a stock one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MakeBroker = Callable[..., BrokerProcess]
 
 @pytest.fixture(scope="module")
 def make_broker(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeBroker]:
-    """Make brokers, not started yet, which are ended and taken out of the cluster after the tests."""
+    """Return a function that creates brokers, not started yet; they are removed after the tests."""
     made: list[BrokerProcess] = []
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
 
@@ -44,7 +44,7 @@ def _answer(broker: BrokerProcess) -> object:
     return answer.json().get("resultTable")
 
 
-def test_it_is_seen_as_a_stock_broker_is_and_ends_as_one(make_broker: MakeBroker) -> None:
+def test_it_looks_and_ends_like_a_stock_broker(make_broker: MakeBroker) -> None:
     stock, hosted = make_broker(Program.PINOT), make_broker(Program.PINOTCTL)
     brokers = (stock, hosted)
     for broker in brokers:
@@ -68,7 +68,7 @@ def test_starts_that_fail(make_broker: MakeBroker, tmp_path: Path) -> None:
     for text, code, settings, arguments in (
         ("Unknown option: '-noSuchOption'", 2, {}, ("-noSuchOption",)),
         ("does not start", 1, {"properties": {"pinot.cluster.name": "NoSuchCluster"}}, None),
-        # Its answers would be wrong without the hook.
+        # Its results would be wrong without the hook.
         (
             "the hook raises-in-broker failed before the start",
             1,
@@ -76,7 +76,7 @@ def test_starts_that_fail(make_broker: MakeBroker, tmp_path: Path) -> None:
             None,
         ),
         (
-            "the hook not-for-brokers failed when it was made",
+            "the hook not-for-brokers failed while it was created",
             1,
             {"environment": with_path(tmp_path), "options": ("--hook=not-for-brokers",)},
             None,

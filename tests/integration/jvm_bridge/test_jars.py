@@ -50,7 +50,7 @@ def test_two_processes_at_once_fetch_each_jar_once(tmp_path: Path, mirror: Mirro
         check(one)
     assert set(mirror.jar_requests.values()) == {1}
     assert len(mirror.jar_requests) == JARS
-    # One fetched; the other waited and found everything there, or came late.
+    # One process fetched; the other waited and found everything, or started late.
     assert sorted(one["told"] for one in found) == [[], list(range(JARS + 1))]
 
 
@@ -73,7 +73,7 @@ def test_a_killed_process_is_continued(tmp_path: Path, mirror: Mirror) -> None:
     assert asked == {f"j{n}-1.jar" for n in range(JARS)} - {jar.name for jar in whole}
 
 
-def test_a_complete_cache_asks_nobody(tmp_path: Path, mirror: Mirror) -> None:
+def test_a_complete_cache_sends_no_requests(tmp_path: Path, mirror: Mirror) -> None:
     check(answer(fetcher(tmp_path, mirror)))
     mirror.requests.clear()
     found = answer(fetcher(tmp_path, mirror))
@@ -82,22 +82,22 @@ def test_a_complete_cache_asks_nobody(tmp_path: Path, mirror: Mirror) -> None:
     assert not mirror.requests
 
 
-def test_a_busy_mirror_is_asked_again(tmp_path: Path, mirror: Mirror) -> None:
+def test_a_request_to_a_busy_mirror_is_repeated(tmp_path: Path, mirror: Mirror) -> None:
     mirror.busy_answers = 2
     check(answer(fetcher(tmp_path, mirror)))
 
 
-def test_a_jar_that_the_mirror_lacks_is_named(tmp_path: Path, mirror: Mirror) -> None:
+def test_a_jar_that_the_mirror_lacks_is_reported(tmp_path: Path, mirror: Mirror) -> None:
     del mirror.files["/maven/g/j3/1/j3-1.jar"]
     process = fetcher(tmp_path, mirror)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert "SetupError: g:j3:1 cannot be fetched: it has no such jar" in errors
+    assert "SetupError: g:j3:1 cannot be fetched: the repository does not have it" in errors
     assert mirror.url in errors
     assert not list((tmp_path / "cache" / "sets").glob("*"))
 
 
-def test_a_mirror_that_cuts_the_answer_short_is_not_believed(tmp_path: Path, mirror: Mirror) -> None:
+def test_a_truncated_response_of_the_mirror_is_rejected(tmp_path: Path, mirror: Mirror) -> None:
     path = "/maven/g/j3/1/j3-1.jar"
     mirror.files[path] = mirror.files[path][:1000]
     process = fetcher(tmp_path, mirror)

@@ -65,7 +65,7 @@ def test_the_environment_adds_options(tmp_path: Path) -> None:
         "from jvm_bridge.jvm import start_jvm; start_jvm()", env={"PINOT_PLUGINS_JAVA_OPTS": "-Da='b"}
     )
     assert process.returncode == 1
-    assert "ConfigError: PINOT_PLUGINS_JAVA_OPTS cannot be read: No closing quotation" in process.stderr
+    assert "ConfigError: PINOT_PLUGINS_JAVA_OPTS cannot be parsed: No closing quotation" in process.stderr
 
 
 def test_ctrl_c_stays_with_python() -> None:
@@ -96,7 +96,7 @@ def test_no_java_is_a_clear_error(tmp_path: Path) -> None:
     assert "SetupError: JAVA_HOME is not a Java installation" in process.stderr
 
 
-def test_a_jvm_of_somebody_else_without_pinot_is_refused() -> None:
+def test_a_foreign_jvm_without_pinot_is_refused() -> None:
     process = child.run(
         """
         import jpype
@@ -106,7 +106,7 @@ def test_a_jvm_of_somebody_else_without_pinot_is_refused() -> None:
         """
     )
     assert process.returncode == 1
-    assert "SetupError: A JVM without Pinot's jars runs in this process already" in process.stderr
+    assert "SetupError: This process already has a JVM, without Pinot's jars" in process.stderr
 
 
 def test_a_heap_that_the_jvm_refuses_is_an_error() -> None:
@@ -145,7 +145,7 @@ def test_cron_expressions_are_quartzs() -> None:
 
 
 @pytest.mark.parametrize("is_role", [False, True])
-def test_java_of_a_role_does_not_see_what_references_may_name(is_role: bool) -> None:
+def test_java_of_a_role_does_not_see_variables_for_references(is_role: bool) -> None:
     found = child.result(
         f"""
         import json, os, subprocess

@@ -35,7 +35,7 @@ def test_secrets_are_masked_in_every_appender_of_a_users_configuration(tmp_path:
     plain, late = ((tmp_path / f"{name}.log").read_text() for name in ("plain", "late"))
     assert SECRET not in plain + late
     written = Counter(line.split()[:2][-1] for line in plain.splitlines() if line.startswith("first "))
-    # From info on by one logger, from warn on by the other; each of them has two errors more.
+    # One logger logs from info, the other from warn; each adds two errors.
     expected = {"INFO": len(LINES), "WARN": 2 * len(LINES) + len(LONG), "ERROR": 2 * len(LINES) + 4}
     assert written == expected
     assert "first WARN InstanceDataManagerConfig, key: a.secretKey , value: ***" in plain.splitlines()

@@ -1,4 +1,4 @@
-"""A minion hosted in Python, given work by Helix, seen by the stock controller."""
+"""A minion hosted in Python that gets its work from Helix and is seen by the stock controller."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_it_has_exactly_its_own_tag(client: ControllerClient, minion: Minion) ->
     assert client.instances.get(minion.instance).tags == (minion.tag,)
 
 
-def test_it_loads_what_builds_segments_before_there_is_work(minion: Minion) -> None:
-    # None of its executors builds one.
+def test_it_loads_the_segment_builder_before_work_arrives(minion: Minion) -> None:
+    # None of its executors builds segments.
     wait_for(
         lambda: "creator.impl.SegmentIndexCreationDriverImpl " in minion.classes.read_text(),
         "the classes to be loaded",
@@ -249,7 +249,7 @@ def test_a_drained_minion_stays_so_when_it_starts_again(
         other = Minion(pinot, tmp_path / "two", tag, port)
         other.wait_ready()
         assert client.instances.get(one.instance).tags == (DRAINED,)
-        assert "is drained, and gets no subtask" in other.log.read_text()
+        assert "is drained and gets no subtasks" in other.log.read_text()
         assert not (tmp_path / "b.running").exists()
         requests.put(url, params={"state": "ENABLE"}, timeout=30).raise_for_status()
         wait_done(client, after)
@@ -260,10 +260,10 @@ def test_a_drained_minion_stays_so_when_it_starts_again(
             other.end(signal.SIGKILL)
 
 
-def test_a_cluster_that_is_not_there(tmp_path: Path, pinot: PinotCluster) -> None:
+def test_a_missing_cluster(tmp_path: Path, pinot: PinotCluster) -> None:
     command = [sys.executable, "-m", f"{PROGRAMS}.minion_program", pinot.controller_url]
     command += [pinot.zookeeper_address, "NoSuchCluster", str(free_port()), str(tmp_path), "t", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0
-    assert "NotFoundError: ZooKeeper knows no Pinot cluster NoSuchCluster" in done.stderr
+    assert "NotFoundError: ZooKeeper has no Pinot cluster NoSuchCluster" in done.stderr
     assert pinot.cluster_name in done.stderr

@@ -1,4 +1,4 @@
-"""A server whose hooks cannot do their work: whether something needs them decides about its start.
+"""A server whose hooks fail: it starts only if nothing depends on them.
 
 Here they lack a compiler: the classes that every role needs were compiled before, those of hooks were not.
 """
@@ -33,7 +33,7 @@ from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm, pytest.mark.kafka]
 
-# All that Pinot asks the JDK for, but its compiler.
+# All JDK modules that Pinot needs, without the compiler.
 _MODULES = (
     "java.se,jdk.unsupported,jdk.management,jdk.management.agent,jdk.net,jdk.crypto.ec,jdk.naming.dns,"
     "jdk.zipfs,jdk.httpserver,jdk.security.auth,jdk.charsets,jdk.localedata,jdk.jfr,jdk.attach"
@@ -55,7 +55,7 @@ def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
 
 @pytest.fixture
 def server(pinot: PinotCluster, store: PropertyStore, tmp_path: Path) -> Iterator[ServerProcess]:
-    """A hosted server of a tenant of its own, with no compiler, and no classes but those of a role."""
+    """A hosted server with its own tenant, without a compiler, and with no compiled classes but a role's."""
     cache = tmp_path / "cache"
     cache.mkdir()
     for shared in ("repository", "sets"):  # the jars
@@ -79,24 +79,24 @@ def server(pinot: PinotCluster, store: PropertyStore, tmp_path: Path) -> Iterato
 
 
 def _refused(server: ServerProcess) -> str:
-    """Start it, and see that it does not; returns what it says."""
+    """Try to start the server, check that it fails and return its output."""
     before = len(server.log) if (server.folder / "output.log").exists() else 0
     server.start()
     assert server.wait_end() == 1
     assert not server.is_live()
-    said = server.log[before:]
-    assert "Error: the hook " in said
-    return said
+    output = server.log[before:]
+    assert "Error: the hook " in output
+    return output
 
 
 def test_a_server_with_a_store_does_not_start_without_the_hook_that_uploads(server: ServerProcess) -> None:
     server.properties = {"pinot.server.instance.segment.store.uri": "file:///nowhere/store"}
     server.options = ("--hook=commit-upload",)
-    said = _refused(server)
-    assert "the hook commit-upload failed before the start: " in said
-    assert "needed by the segment store, file:///nowhere/store (pinot.server.instance.segment.sto" in said
-    assert f"Where: {server.instance}" in said
-    assert "commits then wait for the store as long as Pinot does" in said
+    output = _refused(server)
+    assert "the hook commit-upload failed before the start: " in output
+    assert "needed by the segment store, file:///nowhere/store (pinot.server.instance.segment.sto" in output
+    assert f"Where: {server.instance}" in output
+    assert "commits then wait for the store as long as Pinot does" in output
 
 
 def test_a_server_starts_without_hooks_that_nothing_needs_and_not_with_a_table_that_needs_one(
@@ -109,10 +109,10 @@ def test_a_server_starts_without_hooks_that_nothing_needs_and_not_with_a_table_t
     wait_for(lambda: last in server.log, "its last line of the start")
     for hook in ("partition-pause", "upsert"):
         assert f"hook {hook} failed before the start" in server.log
-    assert "the role starts without it, since nothing depends on it now" in server.log
-    assert "`pinotctl consumption pause --partition` is refused for tables of this server." in server.log
+    assert "the role starts without it, because nothing depends on it now" in server.log
+    assert "`pinotctl consumption pause --partition` is rejected for tables on this server." in server.log
 
-    # What would need it later is refused where it is asked for.
+    # Requests that would need the hook later are rejected.
     name = f"refused_{uuid.uuid4().hex[:8]}"
     schema = realtime_schema(name, {"id": "STRING"})
     config = realtime_table(name, kafka, tenant=server.tenant, keeps_all=True)
@@ -130,10 +130,10 @@ def test_a_server_starts_without_hooks_that_nothing_needs_and_not_with_a_table_t
         client.tables.create(TableConfig.from_json(config))
         try:
             set_paused_partitions(store, table, lambda _paused: frozenset({0}))
-            said = _refused(server)
-            assert "the hook partition-pause failed before the start: " in said
-            assert f"but it is needed by the paused partition 0 of the table {name}" in said
-            assert "release the partitions first" in said
+            output = _refused(server)
+            assert "the hook partition-pause failed before the start: " in output
+            assert f"but it is needed by the paused partition 0 of table {name}" in output
+            assert "resume the partitions first" in output
             set_paused_partitions(store, table, lambda _paused: frozenset())
             server.start()
             server.wait_ready()

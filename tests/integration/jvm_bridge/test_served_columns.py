@@ -1,4 +1,4 @@
-"""Stock servers load segments that were built column by column, and answer from each of their indexes."""
+"""Stock servers load segments built by columns, and answer queries from each of their indexes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def served(
 
 
 def _push(client: ControllerClient, child: SegmentChild, table: ServedTable) -> str | None:
-    """Make a table and upload its segment; returns who refuses it."""
+    """Create a table and upload its segment; return who rejects it, or None."""
     config = {**table.random_table.config, "tableName": f"{table.name}_OFFLINE"}
     schema = {**table.random_table.schema, "schemaName": table.name}
     built = child.build(config, schema, table.random_table.rows, "arrow", name=f"{table.name}_0")

@@ -1,4 +1,4 @@
-"""Pinot's server hosted in Python, beside a stock one: what is seen of the one is seen of the other."""
+"""Pinot's server hosted in Python, compared with a stock one: both look the same from outside."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 _PROGRAMS = "tests.integration"
 _ROWS = 1000
 _STOCK, _HOSTED = Program.PINOT, Program.PINOTCTL
-# A server waits that long without a query before it leaves, and takes no longer for one.
+# A stopping server waits for this time without queries before it leaves, and no longer for one query.
 _DRAIN = {"pinot.server.query.executor.timeout": "2000"}
 # Pinot lists its configuration in its log.
 _SECRET = {"pinot.server.storage.factory.other.secretKey": "hush-hush"}
-# The stock command tells a wrong argument by its exit code only with this.
+# Only with this property does the stock command's exit code report a wrong argument.
 _EXIT = "-Dpinot.admin.system.exit=true"
 
 MakeServer = Callable[..., ServerProcess]
@@ -46,7 +46,7 @@ MakeServer = Callable[..., ServerProcess]
 
 @pytest.fixture(scope="module")
 def make_server(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeServer]:
-    """Make servers, not started yet, which are ended and taken out of the cluster after the tests."""
+    """Return a function that creates servers, not started yet; they are removed after the tests."""
     made: list[ServerProcess] = []
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
 
@@ -65,7 +65,7 @@ def make_server(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -
 
 @dataclass
 class Twins:
-    """A stock and a hosted server, with a replica each of one table; the hosted one has hooks that fail."""
+    """A stock and a hosted server, each with a replica of one table; the hosted one has failing hooks."""
 
     pinot: PinotCluster
     stock: ServerProcess
@@ -73,7 +73,7 @@ class Twins:
     table: str
 
     def rows(self) -> int:
-        """Rows that a query sees; -1 where an answer is not complete."""
+        """Return the number of rows that a query sees; -1 if the result is incomplete."""
         try:
             with self.pinot.broker() as broker:
                 return int(broker.query(f"select count(*) from {self.table}").scalar())
@@ -149,7 +149,7 @@ def _pinot_metrics(server: ServerProcess) -> dict[str, str | None]:
     }
 
 
-def test_it_is_seen_as_a_stock_server_is_though_its_hooks_fail(twins: Twins) -> None:
+def test_it_looks_like_a_stock_server_even_if_its_hooks_fail(twins: Twins) -> None:
     stock, hosted = twins.stock, twins.hosted
     for _ in range(20):  # so that both have answered
         assert twins.rows() == _ROWS
@@ -183,12 +183,12 @@ def test_it_is_seen_as_a_stock_server_is_though_its_hooks_fail(twins: Twins) -> 
     log = hosted.log
     for text in ("before the start", "after the start", "in a thread", "made wrongly", "NoSuchName"):
         assert text in log
-    assert "hook raises failed before the start; the server goes on" in log
+    assert "hook raises failed before the start; the server continues" in log
     assert "hush" not in log
     assert re.search(r"pinot\.server\.storage\.factory\.other\.secretkey\W+(value: )?\*\*\*", log.lower())
 
 
-def test_the_hook_of_the_documents_does_what_they_say(twins: Twins) -> None:
+def test_the_hook_in_the_docs_does_what_they_describe(twins: Twins) -> None:
     wait_for(lambda: f"this server has 1 tables: ['{twins.table}_OFFLINE']" in twins.hosted.log, "its line")
     assert f"{twins.hosted.instance} of {twins.pinot.cluster_name} is about to start" in twins.hosted.log
 
@@ -225,7 +225,7 @@ def test_no_query_fails_while_it_drains_and_a_killed_one_comes_back(twins: Twins
     assert set(seen) == {_ROWS}
     assert "Finished draining queries" in hosted.log
     assert "Finish shutting down Pinot server" in hosted.log
-    assert "hook raises failed before the stop; the server goes on" in hosted.log
+    assert "hook raises failed before the stop; the server continues" in hosted.log
 
     hosted.signal(signal.SIGKILL)
     assert hosted.wait_end() == -signal.SIGKILL
@@ -262,7 +262,7 @@ def test_by_flags_alone_under_nohup_and_with_a_log_file(make_server: MakeServer,
     assert "Pinot server ready" not in server.log
 
 
-def test_it_tells_of_itself_by_http(make_server: MakeServer) -> None:
+def test_it_reports_its_state_by_http(make_server: MakeServer) -> None:
     (port,) = free_ports(1)
     server = make_server(_HOSTED, options=["--metrics-port", str(port)])
     server.start()
@@ -290,11 +290,11 @@ def test_it_tells_of_itself_by_http(make_server: MakeServer) -> None:
 
 @dataclass
 class Refused:
-    """A start that has to fail.
+    """A start that must fail.
 
     Attributes:
         arguments: Instead of the server's own; ``{name}`` stands for one that the test has.
-        text: What the hosted server says.
+        text: The error of the hosted server.
         code: Exit code of the hosted server.
         stock_code: That of the stock one: Java's ``System.exit(-1)``, mostly.
         properties: Added to the configuration file.
@@ -316,7 +316,12 @@ class Refused:
             marks=FULL,
         ),
         pytest.param(
-            Refused("there is no such file", 2, ("-configFileName", "/no/such/server.conf")), id="no file"
+            Refused(
+                "the configuration file of the server does not exist",
+                2,
+                ("-configFileName", "/no/such/server.conf"),
+            ),
+            id="no file",
         ),
         pytest.param(
             Refused("ZooKeeper does not accept connections", 1, properties={"pinot.zk.server": f"{HOST}:9"}),
@@ -333,7 +338,7 @@ class Refused:
         ),
     ],
 )
-def test_a_start_that_fails_fails_as_that_of_a_stock_server(make_server: MakeServer, case: Refused) -> None:
+def test_a_start_fails_like_that_of_a_stock_server(make_server: MakeServer, case: Refused) -> None:
     with socket.socket() as taken:
         taken.bind(("", 0))
         taken.listen()
@@ -383,7 +388,7 @@ def test_it_leaves_in_order_when_java_ends_itself(make_server: MakeServer, tmp_p
 
 
 def test_a_hosted_server_that_is_stopped_while_it_starts_leaves_the_cluster(make_server: MakeServer) -> None:
-    # Its session would outlast the test's question.
+    # Its session would outlast the check.
     server = make_server(_HOSTED, java_opts=JAVA_OPTS.replace("timeout=4000", "timeout=30000"))
     server.start()
     wait_for(server.is_live, "it to join", interval_s=0.005)

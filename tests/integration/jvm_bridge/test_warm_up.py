@@ -1,4 +1,4 @@
-"""``pinotctl jars warm``: an archive of classes that later JVMs take."""
+"""``pinotctl jars warm``: an archive of classes that later JVMs use."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ TABLE_CONFIG = "org.apache.pinot.spi.config.table.TableConfig source:"
 
 @pytest.fixture
 def cache(tmp_path: Path) -> dict[str, str]:
-    """Make a cache with this machine's jars and no classes; returns the environment that names it."""
+    """Create a cache with this machine's jars and no classes; return the environment that selects it."""
     folder = tmp_path / "cache"
     folder.mkdir()
-    if cache_folder().is_dir():  # there is none where PINOT_HOME alone was ever used
+    if cache_folder().is_dir():  # it does not exist where only PINOT_HOME was ever used
         for each in cache_folder().iterdir():
             if each.name != "classes":
                 (folder / each.name).symlink_to(each)
@@ -53,14 +53,14 @@ def warm(cache: dict[str, str]) -> dict[str, Any]:
 
 
 def source_of_table_config(cache: dict[str, str], log: Path) -> str:
-    """Build a segment in a process; returns where its JVM had the class from."""
+    """Build a segment in a process; return the source from which its JVM loaded the class."""
     options = f"-Xlog:class+load:file={log}"
     assert child.result(BUILD, env={**cache, "PINOT_PLUGINS_JAVA_OPTS": options}) == "built"
     (line,) = [line for line in log.read_text().splitlines() if TABLE_CONFIG in line]
     return line.partition("source: ")[2]
 
 
-def test_later_jvms_take_the_archive(cache: dict[str, str], tmp_path: Path) -> None:
+def test_later_jvms_use_the_archive(cache: dict[str, str], tmp_path: Path) -> None:
     before = source_of_table_config(cache, tmp_path / "before.log")
     first = warm(cache)
     after = source_of_table_config(cache, tmp_path / "after.log")
@@ -71,7 +71,7 @@ def test_later_jvms_take_the_archive(cache: dict[str, str], tmp_path: Path) -> N
     assert Path(first["archive"]).stat().st_size > 1_000_000
     assert warm(cache) == {**first, "was_there": True}
 
-    # As after an upgrade of this package, whose classes are others: they are compiled then.
+    # As after an upgrade of this package with other classes: they are compiled again.
     compiled = list(Path(first["archive"]).parent.glob("io.pinotplugins.columns-*.jar"))
     assert len(compiled) == 1
     compiled[0].unlink()

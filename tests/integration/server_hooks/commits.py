@@ -1,4 +1,4 @@
-"""Segments that the servers hosted in Python commit, and the requests to the store for them."""
+"""Segments committed by servers hosted in Python, and their requests to the segment store."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _TIMEOUT_S = 300.0
 
 
 def urls(table: TopicTable) -> dict[str, str]:
-    """Return the urls of the committed segments."""
+    """Return the download URLs of the committed segments."""
     records = read_records(table.store, table.full_name, RateLimit(1000))
     return {each.segment: each.url for each in records if not each.consuming}
 
 
 def fill(table: TopicTable, segments: int, partitions: int) -> None:
-    """Produce the rows of some segments into each partition, and see them, segment after segment."""
+    """Produce the rows of some segments into each partition, one segment at a time, and wait for them."""
     wanted = len(urls(table))
     for _ in range(segments):
         for partition in range(partitions):
@@ -40,7 +40,7 @@ def fill(table: TopicTable, segments: int, partitions: int) -> None:
 
 
 def objects_of(table: TopicTable, folder: str = "*") -> str:
-    """Return the pattern of the keys of a table's objects, in one folder of the deep store or in all."""
+    """Return the key pattern of a table's objects, in one folder of the deep store or in all."""
     return f"{DEEP_STORE_BUCKET}/{folder}/{table.name}/*"
 
 

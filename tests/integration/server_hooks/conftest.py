@@ -1,4 +1,4 @@
-"""Realtime tables on the two servers that are hosted in Python."""
+"""Realtime tables on the two servers hosted in Python."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ MakeTopicTable = Callable[..., "TopicTable"]
 
 @dataclass
 class TopicTable:
-    """A table, its topic, and what was produced into it.
+    """A table, its topic, and the rows produced into it.
 
     Attributes:
-        name: Of the table without type, and of its topic.
-        produced: Values by partition.
+        name: The name of the table, without type, and of its topic.
+        produced: The values by partition.
     """
 
     name: str
@@ -49,19 +49,19 @@ class TopicTable:
 
     @property
     def full_name(self) -> TableName:
-        """With type."""
+        """The table's name with its type."""
         return TableName(f"{self.name}_REALTIME")
 
     def control(self) -> TableControl:
-        """For the functions that steer consumption."""
+        """The argument of the functions that control consumption."""
         return TableControl(self.client, self.store, self.full_name)
 
-    def holds(self) -> PartitionPauses:
-        """What is held."""
+    def pauses(self) -> PartitionPauses:
+        """The paused partitions."""
         return read_partition_pauses(self.store, self.full_name, read_ideal_state(self.store, self.full_name))
 
     def produce(self, partition: int, count: int) -> None:
-        """Write rows to a partition; every row of a table has a number of its own."""
+        """Write rows to a partition; each row of a table has a unique number."""
         values = self.produced.setdefault(partition, [])
         first = 1_000_000 * partition + len(values)
         numbers = range(first, first + count)
@@ -69,7 +69,7 @@ class TopicTable:
         values.extend(numbers)
 
     def seen(self) -> dict[int, list[int]]:
-        """Numbers that a query sees, by partition, sorted, each as often as it is there."""
+        """Return the sorted numbers that a query sees by partition, duplicates included."""
         rows = self.broker.query(f"SELECT part, number FROM {self.name} LIMIT 1000000").rows
         found: dict[int, list[int]] = {}
         for partition, number in rows:
@@ -77,23 +77,23 @@ class TopicTable:
         return {partition: sorted(numbers) for partition, numbers in found.items()}
 
     def settled(self) -> dict[int, list[int]]:
-        """Numbers that queries see, once they are the same on both replicas."""
+        """Return the numbers that queries see, once both replicas agree."""
         answers: list[dict[int, list[int]]] = []
 
         def same() -> bool:
             answers.append(self.seen())
             return answers[-1] == answers[max(0, len(answers) - 2)]
 
-        wait_for(same, f"{self.name} to answer alike", _TIMEOUT_S, times=5)
+        wait_for(same, f"both replicas of {self.name} to agree", _TIMEOUT_S, times=5)
         return answers[-1]
 
     def wait_seen(self, expected: dict[int, list[int]]) -> None:
         """Wait until queries see exactly these numbers, on both replicas."""
-        what = f"{self.name} to hold {_counts(expected)}"
+        what = f"{self.name} to have {_counts(expected)} rows"
         wait_for(lambda: self.seen() == expected, what, _TIMEOUT_S, times=4)
 
     def wait_served(self, replicas: int | None = None) -> None:
-        """Wait until the servers have all segments as they should, each segment so many servers."""
+        """Wait until the servers match the ideal state and each segment has this number of servers."""
         tables = self.client.tables
 
         def served() -> bool:
@@ -104,7 +104,7 @@ class TopicTable:
         wait_for(served, f"{self.name} to be served", _TIMEOUT_S)
 
     def set_replicas(self, count: int) -> None:
-        """Change the table's config, and rebalance it; replicas fetch segments from each other."""
+        """Change the number of replicas and rebalance; replicas fetch segments from each other."""
         config = self.client.tables.get(self.full_name).to_json()
         config["segmentsConfig"].update(
             replication=str(count), replicasPerPartition=str(count), peerSegmentDownloadScheme="http"
@@ -120,7 +120,7 @@ class TopicTable:
 
 
 def ask_controller(table: TopicTable, method: str, path: str, **parameters: str) -> None:
-    """Make a call of the controller's that the client has no method for."""
+    """Call an endpoint of the controller that the client has no method for."""
     answer = requests.request(method, f"{table.pinot.controller_url}/{path}", params=parameters, timeout=300)
     answer.raise_for_status()
 
@@ -137,7 +137,7 @@ def hosted(pinot: PinotCluster) -> tuple[str, ...]:
 
 @pytest.fixture
 def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -> Iterator[MakeTopicTable]:
-    """Make a table of some partitions, by default with two replicas on the hosted servers."""
+    """Return a function that creates tables, by default with two replicas on the hosted servers."""
     made: list[TopicTable] = []
     with (
         pinot.client() as client,
@@ -163,7 +163,7 @@ def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -
                 replicas=replicas,
                 tenant=tenant,
                 pauseless=pauseless,
-                peers=replicas > 1,  # there is no peer else, and Pinot 1.x says so
+                peers=replicas > 1,  # with one replica there is no peer, and Pinot 1.x rejects it
                 stream={"stream.kafka.fetch.timeout.millis": "500", **stream},
             )
             client.tables.create(TableConfig.from_json(config))

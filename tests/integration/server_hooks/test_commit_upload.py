@@ -1,4 +1,4 @@
-"""Commits on hosted servers whose way to the deep store is faulty: consumption does not wait for it."""
+"""Commits on hosted servers with a faulty deep store: consumption does not wait for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = 20
 
 @pytest.fixture
 def table(make_topic_table: MakeTopicTable) -> TopicTable:
-    """A table that commits each 20 rows, with peer download."""
+    """A table with peer download that commits every 20 rows."""
     return make_topic_table(partitions=1, **{"realtime.segment.flush.threshold.rows": str(_ROWS)})
 
 
@@ -30,7 +30,7 @@ def _store(table: TopicTable) -> FaultyS3:
 
 
 def _commit(table: TopicTable) -> SegmentRecord:
-    """Produce a segment's rows, wait until they are committed and served; returns its record."""
+    """Produce a segment's rows, wait until they are committed and served, and return its record."""
     segment = table.consuming()[0]
     table.produce(0, _ROWS)
     table.wait_seen(table.produced)
@@ -50,7 +50,7 @@ def _record(table: TopicTable, segment: str) -> SegmentRecord:
 
 
 def _registered(table: TopicTable, record: SegmentRecord) -> str:
-    """Where a segment lies; on a busy machine its upload may take longer than a commit waits for it."""
+    """Wait for a segment's download URL: on a busy machine the commit may not wait for its upload."""
     return wait_for(lambda: _record(table, record.segment).url, "the upload to be registered", _TIMEOUT_S)
 
 
@@ -81,13 +81,13 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     hang = store.hold("PUT", objects, times=None)
     hanging = _commit(table)
     assert hanging.url == ""
-    hang.wait_hit()  # on a busy machine a commit goes on before its upload begins
+    hang.wait_hit()  # on a busy machine a commit continues before its upload starts
 
     hang.lift()
     _registered(table, hanging)
     late = _record(table, hanging.segment)
     assert late.crc == hanging.crc
-    # Where Pinot deletes it with the segment, and under no other name.
+    # Under the name that Pinot deletes with the segment, and no other.
     home = f"{COMMITS_FOLDER}/{table.name}/{late.segment}"
     assert late.url == f"s3://{DEEP_STORE_BUCKET}/{home}"
     assert _keys(store, home) == [home]
@@ -111,7 +111,7 @@ def test_what_waits_for_the_store_outlives_the_server(table: TopicTable) -> None
     refused = [_commit(table) for _ in range(2)]
     refuse.wait_hit()
     table.wait_served(replicas=2)
-    # One after the other: without the store, a server that has lost a segment gets it from the other one.
+    # One at a time: without the store, a server that lost a segment downloads it from the other server.
     for role in ("hosted_1", "hosted_2"):
         pinot.kill(role)
         pinot.start(role)

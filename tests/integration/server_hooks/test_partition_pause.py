@@ -1,4 +1,4 @@
-"""Partitions held by the hook of two Python-hosted servers: every row is there once, none too early."""
+"""Partitions paused by the hook of two Python-hosted servers: each row appears once, and none too early."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _TIMEOUT_S = 300.0
 
 def _paused(table: TopicTable, *partitions: int) -> None:
     pause_partitions(table.control(), partitions, reason="test")
-    holds = table.holds()
-    assert holds.consuming_on == {}
-    assert holds.wanted >= set(partitions)
+    pauses = table.pauses()
+    assert pauses.consuming_on == {}
+    assert pauses.wanted >= set(partitions)
     assert table.full_name in read_paused_tables(table.store).names
 
 
@@ -44,26 +44,26 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     before = list(table.produced[0])
 
     _paused(table, 0)
-    _paused(table, 0)  # again: nothing changes
+    _paused(table, 0)  # a repeated pause changes nothing
     segment = table.consuming()[0]
     table.produce(0, 50)
     table.produce(1, 50)
     expected = {0: before, 1: table.produced[1]}
     table.wait_seen(expected)
 
-    # The controller's validation finds nothing to mend.
+    # The controller's validation finds nothing to repair.
     name = "RealtimeSegmentValidationManager"
     ask_controller(table, "GET", "periodictask/run", taskname=name, tableName=table.name, type="REALTIME")
     table.produce(1, 10)
     table.wait_seen(expected)
     assert table.consuming()[0] == segment
 
-    # A second replica comes, and with it a consuming segment on a server that had none of this partition.
+    # A second replica adds a consuming segment on a server that had none of this partition.
     table.set_replicas(2)
     wait_for(
         lambda: (
             len(read_ideal_state(table.store, table.full_name).consuming[table.consuming()[0]]) == 2
-            and table.holds().consuming_on == {}
+            and table.pauses().consuming_on == {}
         ),
         "both servers to hold partition 0",
         _TIMEOUT_S,
@@ -71,7 +71,7 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     table.produce(1, 10)
     table.wait_seen(expected)
 
-    # Servers that die while they hold start again and hold.
+    # Servers killed during a pause restart with the partition paused.
     table.pinot.kill("hosted_1")
     table.pinot.start("hosted_1")
     table.pinot.kill("hosted_2")
@@ -80,12 +80,14 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     table.produce(0, 10)
     table.produce(1, 10)
     table.wait_seen(expected)
-    # A server that has just started reports within a second of its own.
-    wait_for(lambda: table.holds().consuming_on == {}, "both servers to report what they hold", _TIMEOUT_S)
+    # A restarted server writes its report within a second.
+    wait_for(
+        lambda: table.pauses().consuming_on == {}, "both servers to report no consuming segment", _TIMEOUT_S
+    )
 
     _resumed(table, 0)
     table.wait_seen(table.produced)
-    assert table.holds().wanted == frozenset()
+    assert table.pauses().wanted == frozenset()
     assert table.full_name not in read_paused_tables(table.store).names
 
 
@@ -95,15 +97,14 @@ def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: Mak
     table.produce(1, 10)
     table.wait_seen(table.produced)
     _paused(table, 1)
-    # The table's pause seals the held segment, empty as it is, and the table's resume does not end the
-    # partition's.
+    # The table's pause seals the paused, empty segment; the table's resume does not resume the partition.
     ask_controller(table, "POST", f"tables/{table.name}/pauseConsumption")
     wait_for(lambda: table.consuming() == {}, "no partition to consume", _TIMEOUT_S)
     assert read_flags(table.store, table.full_name) == ConsumptionFlags(True, frozenset({1}))
     before = {partition: list(numbers) for partition, numbers in table.produced.items()}
     table.produce(0, 10)
     table.produce(1, 10)
-    # Paused while the whole table is: there is nothing to be held yet.
+    # Paused while the whole table is paused: there is no consuming segment yet.
     _paused(table, 0)
     ask_controller(table, "POST", f"tables/{table.name}/resumeConsumption")
     wait_for(lambda: len(table.consuming()) == 2, "consuming segments", _TIMEOUT_S)
@@ -117,7 +118,7 @@ def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: Mak
 
 @needs(Need.PAUSELESS_TABLES)
 def test_a_partition_of_a_pauseless_table(make_topic_table: MakeTopicTable) -> None:
-    """Its next segment is made when the commit begins; it is held, and the pause ends when all is built."""
+    """The next segment is created when the commit starts; the pause is complete when all are built."""
     table = make_topic_table(partitions=2, pauseless=True)
     for partition in (0, 1):
         table.produce(partition, 500)
@@ -125,14 +126,14 @@ def test_a_partition_of_a_pauseless_table(make_topic_table: MakeTopicTable) -> N
     for count in (300, 200):
         _paused(table, 0)
         assert table.control().committing() == []
-        held = {0: list(table.produced[0]), 1: table.produced[1]}
+        expected = {0: list(table.produced[0]), 1: table.produced[1]}
         for partition in (0, 1):
             table.produce(partition, count)
-        table.wait_seen(held)
-        # A commit of all does no harm: the held segment has nothing to commit.
+        table.wait_seen(expected)
+        # A forced commit does no harm: the paused segment has nothing to commit.
         ask_controller(table, "POST", f"tables/{table.name}/forceCommit")
         table.produce(1, 10)
-        table.wait_seen(held)
+        table.wait_seen(expected)
         _resumed(table, 0)
         table.wait_seen(table.produced)
         assert table.settled() == {part: sorted(numbers) for part, numbers in table.produced.items()}
@@ -140,7 +141,7 @@ def test_a_partition_of_a_pauseless_table(make_topic_table: MakeTopicTable) -> N
 
 @contextmanager
 def _steady_rows(table: TopicTable, partition: int) -> Iterator[None]:
-    """Produce into a partition all the time."""
+    """Produce rows into a partition until the with statement ends."""
     done = threading.Event()
 
     def produce() -> None:
@@ -160,23 +161,23 @@ def test_pauses_race_commits_kills_and_each_other(make_topic_table: MakeTopicTab
     table = make_topic_table(partitions=2, **{"realtime.segment.flush.threshold.rows": "75"})
     with _steady_rows(table, 0):
         wait_for(lambda: len(table.seen().get(0, [])) > 100, "rows, and a commit or two", _TIMEOUT_S)
-        # Five callers at once, while segments are committed all the time.
+        # Five callers at once, while segments are committed continuously.
         _all_at_once(*[lambda: _paused(table, 0)] * 5)
         stopped_at = table.settled()
         table.produce(1, 50)
         wait_for(lambda: len(table.seen().get(1, [])) == 50, "the other partition's rows", _TIMEOUT_S)
         assert table.settled()[0] == stopped_at[0]
-        # A pause and a resume at once: one of them wins, and nothing hangs.
+        # A pause and a resume at the same time: one of them wins, and nothing hangs.
         _resumed(table, 0)
         _all_at_once(lambda: _begin_pause(table, 0), lambda: _resumed(table, 0))
         _resumed(table, 0)
         _begin_pause(table, 0)
         if full:
-            # A server dies while it pauses: the other finishes the pause, and when it is back, so does it.
+            # A server is killed during a pause: the other completes it; so does this one after a restart.
             table.pinot.kill("hosted_2")
             table.pinot.start("hosted_2")
             table.wait_served()
-        # The servers may hold nothing yet because a commit is under way: only the call knows when it is done.
+        # The partition may not be paused yet, since a commit is in progress: only the call knows the end.
         _paused(table, 0)
         stopped_at = table.settled()
         table.produce(1, 50)
@@ -192,7 +193,9 @@ def _all_at_once(*calls: Callable[[], None]) -> None:
             future.result()
 
 
-def test_what_cannot_be_held_is_refused_and_nothing_changes(make_topic_table: MakeTopicTable) -> None:
+def test_partitions_that_cannot_be_paused_are_refused_and_nothing_changes(
+    make_topic_table: MakeTopicTable,
+) -> None:
     stock = make_topic_table(partitions=1, tenant="DefaultTenant")
     with pytest.raises(
         UnsupportedError, match=r"Server_127\.0\.0\.21_\d+, Server_127\.0\.0\.22_\d+ would consume"
@@ -217,7 +220,7 @@ def test_what_cannot_be_held_is_refused_and_nothing_changes(make_topic_table: Ma
         assert read_flags(table.store, table.full_name) == ConsumptionFlags(False, frozenset())
 
 
-def test_a_table_is_dropped_while_it_is_held(make_topic_table: MakeTopicTable) -> None:
+def test_a_table_is_dropped_while_it_is_paused(make_topic_table: MakeTopicTable) -> None:
     table = make_topic_table(partitions=1)
     table.produce(0, 10)
     table.wait_seen(table.produced)

@@ -1,4 +1,4 @@
-"""The store fails now and then, or is full; servers are killed while they upload or serve a segment."""
+"""The store fails intermittently or is full; servers are killed while they upload or serve a segment."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def test_the_store_fails_every_fifth_call_then_is_full(
     store = table.pinot.hosted_store
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", store.access.endpoint)
 
-    # Not 403: later versions of Pinot log in anew, and try again.
+    # Not 403: later versions of Pinot would log in again and retry.
     fifth = store.answer(507, "*", objects_of(table), every=5)
     fill(table, 3, partitions=2)
     fifth.wait_hit()
     fifth.lift()
-    # Servers upload late what was refused.
+    # Servers upload the rejected tars later.
     wait_for(lambda: not _without(table), "all segments to be in the store", _TIMEOUT_S)
 
     full = store.answer(507, "PUT", objects_of(table))
     fill(table, 1, partitions=2)
     without = _without(table)
     assert len(without) == 2
-    table.wait_served()  # a segment that no server has yet cannot be repaired
+    table.wait_served()  # a segment that no server serves yet cannot be repaired
     before = urls(table)
     failed = _repair(run, table, code=1)
     assert failed.keys() == without
@@ -64,7 +64,7 @@ def test_the_store_fails_every_fifth_call_then_is_full(
     assert urls(table) == before
     full.lift()
 
-    # Each repair gets further, none spoils what another one did, or a server that uploads late meanwhile.
+    # Each repair makes progress; none undoes the work of another or of a server's late upload.
     fifth = store.answer(403, "*", objects_of(table), every=5)
     for _ in range(_MOST_REPAIRS):
         if not (left := _without(table)):
@@ -77,7 +77,7 @@ def test_the_store_fails_every_fifth_call_then_is_full(
     table.wait_seen(table.produced)
 
 
-def test_the_committer_is_killed_while_its_upload_goes_on(
+def test_the_committer_is_killed_during_its_upload(
     make_topic_table: MakeTopicTable, run: Run, audit: Audit
 ) -> None:
     table = make_topic_table(partitions=1, **FLUSH)
@@ -87,8 +87,8 @@ def test_the_committer_is_killed_while_its_upload_goes_on(
     (segment,) = _without(table)
 
     def committer() -> str | None:
-        told = f"{segment}: the upload continues after the commit"
-        return next((role for role in ("hosted_1", "hosted_2") if told in pinot.logs(role, 1000)), None)
+        logged = f"{segment}: not uploaded within "
+        return next((role for role in ("hosted_1", "hosted_2") if logged in pinot.logs(role, 1000)), None)
 
     role = wait_for(committer, "the committer to go on", _TIMEOUT_S)
     assert role is not None
@@ -106,7 +106,7 @@ def test_the_committer_is_killed_while_its_upload_goes_on(
 
 @contextmanager
 def _front_of(table: TopicTable, server: str) -> Iterator[FaultyHttp]:
-    """Let all reach a server's admin port through a proxy; its next start writes the true port again."""
+    """Redirect a server's admin port through a proxy; its next start writes the real port again."""
     path = f"/{table.pinot.cluster_name}/CONFIGS/PARTICIPANT/{server}"
     found = table.store.connection.get(path)
     assert found is not None
@@ -145,7 +145,7 @@ def test_a_peer_is_killed_while_it_serves(
     if not full:
         return
 
-    # A server that fills its lost disk has no other peer: Pinot gives the segment up.
+    # A server that restores its lost disk has no other peer: Pinot abandons the segment.
     fill(table, 1, partitions=1)
     table.wait_served(replicas=2)
     (segment,) = _without(table)

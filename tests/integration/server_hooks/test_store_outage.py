@@ -1,4 +1,4 @@
-"""The deep store is away for some segments of each partition; servers come and lose their disks meanwhile."""
+"""An outage of the deep store for some segments of each partition; servers are added and lose their disks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.wait import wait_for
 __all__ = ["audit", "run"]
 
 
-def test_consumption_goes_on_without_the_store_and_repair_fills_it(
+def test_consumption_continues_without_the_store_and_repair_fills_it(
     make_topic_table: MakeTopicTable, run: Run, audit: Audit, full: bool
 ) -> None:
     count = 5 if full else 2
@@ -22,7 +22,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
 
     away = store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
     fill(table, count, partitions=2)
-    # And then it is not there at all: no connection, no answer, also to what was tried before.
+    # Then it is down completely: no connection and no response, also for earlier attempts.
     with store.dead():
         fill(table, count, partitions=2)
     without = {segment for segment, url in urls(table).items() if not url}
@@ -30,7 +30,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
     away.wait_hit()
     assert audit(table.full_name, "--min-copies", "1").get("no_url") == without
 
-    # A server that lost its disk gets what the other has: the store has nothing of it.
+    # A server that lost its disk downloads from the other server: the store has none of the segments.
     table.wait_served(replicas=2)
     table.pinot.kill("hosted_1")
     table.wait_seen(table.produced)
@@ -40,8 +40,9 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
 
     away.lift()
     fill(table, 1, partitions=2)
-    # What waits on the disk of the other server comes by itself; of what waited on the lost one, the repair
-    # makes a new copy. Both may be at the same segment.
+    # The other server uploads its backlog by itself; the repair replaces the tars on the lost disk. Both may
+    # work on the same segment.
+
     run("deepstore", "repair", table.name, "--yes")
     _wait_uploaded(table, expected_without=set())
     assert audit(table.full_name, "--read-tars") == {}
@@ -59,7 +60,7 @@ def test_consumption_goes_on_without_the_store_and_repair_fills_it(
 def _wait_uploaded(table: TopicTable, expected_without: set[str]) -> None:
     """Wait until all committed segments but some are in the store.
 
-    The url of an upload that takes longer than the commit waits for it is registered afterwards.
+    If an upload takes longer than the commit waits, its URL is registered later.
     """
     wait_for(
         lambda: {segment for segment, url in urls(table).items() if not url} == expected_without,

@@ -129,9 +129,9 @@ _JAVA = """
 import json
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.jvm import start_jvm
-from jvm_bridge.zookeeper_client import tell_java
+from jvm_bridge.zookeeper_client import configure_java
 start_jvm(max_heap_mb=128)
-tell_java(ZooKeeperAccess.from_env())
+configure_java(ZooKeeperAccess.from_env())
 import jpype
 client = jpype.JClass("org.apache.helix.zookeeper.impl.client.ZkClient")({address!r})
 acl = jpype.JClass("org.apache.zookeeper.ZooDefs$Ids").CREATOR_ALL_ACL

@@ -65,8 +65,8 @@ def test_on_a_day_without_faults_no_alert_fires(tmp_path: Path) -> None:
         sent.version_sent(VersionReport(minute + 1, 10, 0, 12, 7, held_back=False, lag=minute % 3))
         at_ms = int(clock.now() * 1000)
         state.take(0, [(minute, b"", VersionEnd(minute + 1, 0, 0, at_ms))])
-        marks.looked({UPSERT: state})
-        pauses.held({})
+        marks.update({UPSERT: state})
+        pauses.update({})
         if minute == 200:
             assert backlog.add(tar(), UploadState.UPLOADING)
         for after in (UploadState.UPLOADED, UploadState.REGISTERED) if minute == 201 else ():

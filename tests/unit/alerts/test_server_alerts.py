@@ -154,10 +154,10 @@ def test_a_partition_that_is_paused_for_long_until_its_rows_are_gone(
     metrics, topic, store = held
 
     def tick() -> None:
-        metrics.held({TABLE: {0: SEGMENT}})
-        metrics.rows.look()
+        metrics.update({TABLE: {0: SEGMENT}})
+        metrics.rows.measure()
 
-    metrics.held({})
+    metrics.update({})
     prometheus.pass_minutes(3)
     note_partitions(store, TABLE, {0}, Holder("me", int(clock.now() * 1000)), [0])
     prometheus.pass_minutes(180, tick)
@@ -174,8 +174,8 @@ def test_a_partition_that_is_paused_for_long_until_its_rows_are_gone(
     tick()
     assert "waiting_rows{" not in monitoring.text()
     topic.is_away = False
-    metrics.held({})
-    metrics.rows.look()
+    metrics.update({})
+    metrics.rows.measure()
     assert str(TABLE) not in monitoring.text()
 
 
@@ -195,9 +195,9 @@ def test_since_when_it_is_paused_is_read_once_zookeeper_answers_again(
             raise UnreachableError("ZooKeeper is away")
 
         away.setattr(store, "get", unreachable)
-        metrics.held({TABLE: {0: SEGMENT}})
+        metrics.update({TABLE: {0: SEGMENT}})
         assert monitoring.registry.get_sample_value(series, {"table": TABLE}) == clock.now()
-    metrics.held({TABLE: {0: SEGMENT}})
+    metrics.update({TABLE: {0: SEGMENT}})
     assert monitoring.registry.get_sample_value(series, {"table": TABLE}) == began_ms / 1000
 
 
@@ -239,7 +239,9 @@ def test_a_backlog_that_is_full(
     counts, store = OutcomeCounts(), FakeStore()
     kept = KeptTars(tmp_path / "kept", "s3://b/c")
     late = LateUploads(
-        *(backlog, kept, store, memory_store()[0], counts), home_uri="s3://b/data", pool=InlineExecutor()
+        *(backlog, kept, store, memory_store()[0], counts),
+        final_base_uri="s3://b/data",
+        pool=InlineExecutor(),
     )
     publish_uploads(monitoring, counts, backlog)
     prometheus.pass_minutes(3)
@@ -280,7 +282,7 @@ def test_a_server_that_holds_the_mark(
         end = VersionEnd(made, 0, 0, int(clock.now() * 1000))
         messages: tuple[Events | VersionEnd, ...] = (*events, end)
         state.take(0, [(2 * made + place, b"", each) for place, each in enumerate(messages)])
-        shown.looked({TABLE: state})
+        shown.update({TABLE: state})
 
     prometheus.pass_minutes(10, minute)
     assert f'pinot_plugins_upsert_mark_version{{table="{TABLE}"}} 10.0\n' in monitoring.text()
@@ -289,11 +291,11 @@ def test_a_server_that_holds_the_mark(
     prometheus.pass_minutes(1, lambda: minute(Events(made + 1, row, np.array([False]))))
     prometheus.pass_minutes(12, minute)
     prometheus.expect("MarkLags", before={11: ()})
-    shown.looked({})
+    shown.update({})
     assert str(TABLE) not in monitoring.text()
 
 
 def test_a_server_without_a_mark(monitoring: Monitoring, prometheus: Prometheus, tmp_path: Path) -> None:
     shown, state = UpsertMetrics(monitoring), TableState(tmp_path / "state", prometheus.clock)
-    prometheus.pass_minutes(35, lambda: shown.looked({TABLE: state}))
+    prometheus.pass_minutes(35, lambda: shown.update({TABLE: state}))
     prometheus.expect("NoMark", before={29: ()})

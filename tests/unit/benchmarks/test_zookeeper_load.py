@@ -1,4 +1,4 @@
-"""The counts of the benchmark of ZooKeeper's load: on znodes in memory, with a clock that only it moves."""
+"""The counts of the ZooKeeper load benchmark: on znodes in memory, with a fake clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERVERS, TABLES, PAUSED = 20, 10, 2
 
 @pytest.fixture
 def phases() -> dict[str, dict[str, object]]:
-    """Run it on znodes in memory, whose reads are counted but for those of the changes themselves."""
+    """Run it on znodes in memory and count the reads, except those of the changes themselves."""
     store = MemoryPropertyStore()
     counts, own = store.zookeeper.read_counts, Counter[str]()
 
@@ -38,23 +38,23 @@ def phases() -> dict[str, dict[str, object]]:
     return {str(each["phase"]): each for each in run(fleet, world, paused=PAUSED, seconds=60)}
 
 
-def test_idle_costs_no_more_than_the_segments_that_begin(phases: dict[str, dict[str, object]]) -> None:
+def test_idle_costs_no_more_than_the_segments_that_start(phases: dict[str, dict[str, object]]) -> None:
     assert phases["idle"]["reads"] == 60
     assert phases["idle"]["requests/s"] == 1.0
 
 
 def test_the_start_reads_each_list_and_session_once(phases: dict[str, dict[str, object]]) -> None:
-    # Two a server; of the scheduler the list of tables and each config; two segments that begin.
+    # Two per server; the scheduler's list of tables and each config; two segments that start.
     assert phases["start"]["reads"] == 2 * SERVERS + 1 + TABLES + 2
 
 
-def test_held_tables_are_read_once_by_each_server(phases: dict[str, dict[str, object]]) -> None:
-    # The list and the two ideal states; of the segments that begin, those of these tables read a second time.
-    assert phases["held"]["reads"] == SERVERS * (1 + PAUSED) + 60 + 60 * PAUSED // TABLES
-    assert phases["held"]["paused tables seen"] == SERVERS * PAUSED
+def test_each_server_reads_paused_tables_once(phases: dict[str, dict[str, object]]) -> None:
+    # The list and the two ideal states; segments that start in these tables cause a second read.
+    assert phases["paused"]["reads"] == SERVERS * (1 + PAUSED) + 60 + 60 * PAUSED // TABLES
+    assert phases["paused"]["paused tables seen"] == SERVERS * PAUSED
 
 
-def test_busy_costs_a_read_for_each_change_server_and_paused_table(
+def test_busy_costs_one_read_per_change_server_and_paused_table(
     phases: dict[str, dict[str, object]],
 ) -> None:
     least = 60 * SERVERS * PAUSED

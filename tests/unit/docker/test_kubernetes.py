@@ -1,4 +1,4 @@
-"""The values for Pinot's own chart, and the example of KEDA, against what they are about."""
+"""Checks of the values for Pinot's own chart and of the KEDA example."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ FREE = {"podSecurityContext", "securityContext", "podAnnotations"}
 
 
 def values(*names: str) -> dict[str, Any]:
-    """Files as Helm puts them together: later ones over earlier ones."""
+    """Merge files as Helm does: later ones override earlier ones."""
+
     found: dict[str, Any] = {}
     for name in names:
         _merge(found, yaml.safe_load((KUBERNETES / name).read_text(encoding="utf-8")))
@@ -71,7 +72,7 @@ def _keys(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_the_chart_knows_every_key(name: str) -> None:
+def test_the_chart_has_every_key(name: str) -> None:
     for key in _keys(values(name)):
         first, _, rest = key.partition(".")
         assert key in OF_THE_CHART or (first in ROLES and f"*.{rest}" in OF_THE_CHART), key
@@ -112,13 +113,13 @@ def test_a_hosted_role_is_scraped_at_the_port_of_its_environment(
     assert annotations["prometheus.io/port"] == str(parsed["metrics_port"]) != "0"
 
 
-def test_a_minion_ends_before_it_is_killed() -> None:
+def test_a_minion_has_time_to_drain_before_it_is_killed() -> None:
     found = values("values-image.yaml", "values-minion.yaml")
     environment = {each["name"]: each["value"] for each in found["minion"]["extraEnv"]}
     assert int(environment["PINOT_MINION_DRAIN_S"]) + 30 <= found["terminationGracePeriodSeconds"]
 
 
-def test_nobody_is_root() -> None:
+def test_no_container_runs_as_root() -> None:
     found = values("values-image.yaml")
     dockerfile = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
     user, group = re.findall(r"^USER (\d+):(\d+)$", dockerfile, re.MULTILINE)[-1]
@@ -135,7 +136,7 @@ def test_the_dockerfile_names_no_package_index() -> None:
     assert not re.findall(r"https?://|pypi|pythonhosted", text)
 
 
-def test_minions_scale_by_a_metric_that_there_is() -> None:
+def test_minions_scale_by_an_existing_metric() -> None:
     deployment, scaled = yaml.safe_load_all((KUBERNETES / "keda-minions.yaml").read_text(encoding="utf-8"))
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     command = command_of(container["args"])

@@ -24,14 +24,14 @@ def test_ports_from_a_base() -> None:
 
 
 @pytest.mark.parametrize("servers", [1, 2, 5, 40])
-def test_the_usual_ports_never_meet(servers: int) -> None:
+def test_default_ports_never_overlap(servers: int) -> None:
     ports = replace(ClusterPorts.usual(servers), kafka=KafkaPorts.usual())
     assert len(set(ports.named().values())) == 6 + 3 * servers
     assert ports.controller == 9000
 
 
 def test_two_roles_on_one_port() -> None:
-    with pytest.raises(ConfigError, match="broker and controller would both have port 9000"):
+    with pytest.raises(ConfigError, match="broker and controller would both use port 9000"):
         replace(ClusterPorts.usual(), broker=9000)
 
 
@@ -47,7 +47,7 @@ def test_json_round_trip(kafka: KafkaPorts | None) -> None:
     assert ClusterPorts.from_json(asdict(ports)) == ports
 
 
-def test_ports_that_were_written_before_there_was_kafka() -> None:
+def test_ports_stored_without_kafka() -> None:
     document = asdict(ClusterPorts.from_base(21000))
     del document["kafka"]
     assert ClusterPorts.from_json(document).kafka is None

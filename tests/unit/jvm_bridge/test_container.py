@@ -27,11 +27,11 @@ def test_stock_roles_by_another_start_command(role: str) -> None:
 
 
 @pytest.mark.parametrize("first", ["StartController", "StartZookeeper", "AddTable", "QuickStart", "-help"])
-def test_all_else_is_pinots(first: str) -> None:
+def test_everything_else_is_passed_to_pinot(first: str) -> None:
     assert command_of([first, "-x", "a b"]) == PinotAdmin((first, "-x", "a b"))
 
 
-def test_no_argument_at_all_is_pinots_help() -> None:
+def test_no_argument_shows_pinots_help() -> None:
     assert command_of([]) == PinotAdmin(("-help",))
 
 
@@ -49,7 +49,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_the_stock_script_takes_the_place_of_the_process(tmp_path: Path) -> None:
+def test_the_stock_script_replaces_the_process(tmp_path: Path) -> None:
     script = tmp_path / "bin" / "pinot-admin.sh"
     script.parent.mkdir()
     script.write_text('#!/bin/sh\nprintf "%s|" "$JAVA_OPTS" "$@"\nexit 7\n')
@@ -58,7 +58,7 @@ def test_the_stock_script_takes_the_place_of_the_process(tmp_path: Path) -> None
     assert (done.stdout, done.returncode) == ("-Xmx1G -Da=b|StartController|-x|a b||", 7)
 
 
-def test_the_stock_script_has_the_signals_of_a_program_that_no_python_has_started(tmp_path: Path) -> None:
+def test_the_stock_script_has_default_signal_handlers(tmp_path: Path) -> None:
     script = tmp_path / "bin" / "pinot-admin.sh"
     script.parent.mkdir()
     script.write_text("#!/bin/sh\nkill -PIPE $$\necho it is ignored\n")
@@ -73,7 +73,7 @@ def test_signals_are_handled_before_the_commands_are_imported() -> None:
     assert done.stdout == "False\n"
 
 
-def test_a_hosted_role_is_asked_for_its_help() -> None:
+def test_a_hosted_role_prints_its_help() -> None:
     done = run("StartServer", "-help")
     assert done.returncode == 0
     assert "pinotctl serve server [OPTIONS] [STARTSERVER ARGUMENTS]" in done.stdout

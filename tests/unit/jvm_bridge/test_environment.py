@@ -1,4 +1,4 @@
-"""Which variables of this process Java gets to see."""
+"""The environment variables that Java sees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def seen_outside_of_python(name: str) -> str | None:
     return None if found is None else found.decode()
 
 
-def test_what_references_may_name_is_pythons_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_for_references_are_hidden_from_java(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = {"PINOT_SECRET_FLIGHTS_KEY": "k", "PINOT_CONTROLLER_URL": "http://user:pass@host:9000"}
     for name, value in {**hidden, "PINOT_OTHER": "o"}.items():
         monkeypatch.setenv(name, value)

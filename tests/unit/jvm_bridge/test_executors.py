@@ -19,7 +19,7 @@ def install(monkeypatch: pytest.MonkeyPatch, **points: str) -> None:
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: found)
 
 
-def test_those_that_are_installed_are_loaded() -> None:
+def test_installed_executors_are_loaded() -> None:
     assert list(load_executors()) == ["FileIngestionTask"]
 
 
@@ -30,7 +30,7 @@ def test_those_that_are_installed_are_loaded() -> None:
         ("json:no_such_name", "AttributeError", "uninstall"),
     ],
 )
-def test_one_that_cannot_be_imported_is_an_error(
+def test_an_executor_that_cannot_be_imported_is_an_error(
     monkeypatch: pytest.MonkeyPatch, value: str, message: str, remedy: str
 ) -> None:
     install(monkeypatch, Good="json:dumps", Bad=value)
@@ -68,11 +68,11 @@ def test_a_second_minion_leaves_the_folder_of_the_first_alone(tmp_path: Path) ->
     (tmp_path / "work" / "of the first").touch()
     first = FolderLock(tmp_path)
     assert first.try_acquire()
-    with pytest.raises(SetupError, match=rf"Another minion \(pid {os.getpid()}\) works in this folder"):
+    with pytest.raises(SetupError, match=rf"Another minion \(pid {os.getpid()}\) is using this folder"):
         HostedMinion(settings(tmp_path)).start()
     assert (tmp_path / "work" / "of the first").exists()
     first.release()
-    # A start that fails later gives the folder back.
+    # A start that fails later releases the folder.
     with pytest.raises(UnreachableError):
         HostedMinion(settings(tmp_path)).start()
     assert first.try_acquire()

@@ -27,7 +27,7 @@ def test_signals_of_a_containers_first_process_are_not_dropped() -> None:
         "end_at_once_as_init(signal.SIGTERM, pid=1)\n"
         "signal.raise_signal(signal.SIGTERM)\n"
     )
-    # Not -15, which is the kernel's own way, and which it does not take with pid 1.
+    # Not -15: the kernel's default action for signals does not apply to pid 1.
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 143
 
 
@@ -37,7 +37,7 @@ def test_any_other_process_keeps_its_handlers() -> None:
     assert signal.getsignal(signal.SIGUSR1) is before
 
 
-def test_what_comes_first_gives_way_to_a_stop() -> None:
+def test_an_early_stop_ends_the_process() -> None:
     end_at_once_as_init(signal.SIGUSR1, pid=1)
     stop = stop_on_signals(signal.SIGUSR1)
     signal.raise_signal(signal.SIGUSR1)

@@ -14,7 +14,7 @@ from jvm_bridge.free_ports import check_free
 HOST = "127.0.0.1"
 
 
-def test_a_taken_port_is_named_with_its_holder() -> None:
+def test_a_port_in_use_is_reported_with_its_holder() -> None:
     with socket.socket() as listener, socket.socket() as free:
         listener.bind((HOST, 0))
         listener.listen()
@@ -29,15 +29,15 @@ def test_a_taken_port_is_named_with_its_holder() -> None:
 
 
 def check_ports(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the quickstart's check as a Python does in which nothing is installed."""
+    """Run the quickstart's check in a Python without any packages."""
     script = Path(__file__).parents[3] / "scripts" / "check_ports.py"
     command = [sys.executable, "-I", "-S", str(script), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_the_quickstart_names_a_taken_port_before_it_installs_anything(tmp_path: Path) -> None:
+def test_the_quickstart_reports_a_port_in_use_before_it_installs_anything(tmp_path: Path) -> None:
     with socket.socket() as listener:
-        # The broker's port is the third from the base on.
+        # The broker's port is the third from the base.
         listener.bind((HOST, 0))
         listener.listen()
         port = listener.getsockname()[1]
@@ -47,12 +47,12 @@ def test_the_quickstart_names_a_taken_port_before_it_installs_anything(tmp_path:
         assert f"{port} (broker): pid {os.getpid()}" in done.stderr
         assert "--port-base" in done.stderr
         assert "Traceback" not in done.stderr
-        # A cluster that is there may be what has them.
+        # An existing cluster may be using them.
         (tmp_path / "cluster").mkdir()
         (tmp_path / "cluster" / "cluster.json").write_text("{}")
         assert check_ports(*arguments).returncode == 0
 
 
-def test_the_quickstart_says_what_is_wrong_with_a_port_base(tmp_path: Path) -> None:
+def test_the_quickstart_explains_an_invalid_port_base(tmp_path: Path) -> None:
     done = check_ports("--port-base", "65534", "--dir", str(tmp_path))
     assert (done.returncode, "would be 65536" in done.stderr) == (1, True)

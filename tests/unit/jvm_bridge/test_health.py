@@ -21,7 +21,7 @@ def role(name: str, port: int) -> Role:
 
 @contextmanager
 def listener(answer: bytes) -> Iterator[int]:
-    """Answer one connection with these bytes, whatever it says, and close it."""
+    """Answer one connection with these bytes, whatever the request, and close it."""
     with socket.create_server((HOST, 0)) as server:
 
         def serve() -> None:
@@ -38,12 +38,12 @@ def listener(answer: bytes) -> Iterator[int]:
 
 @pytest.mark.parametrize("name", ["zookeeper", "kafka", "controller"])
 @pytest.mark.parametrize("answer", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", bytes(10)])
-def test_what_is_no_answer_of_the_role_is_not_healthy(name: str, answer: bytes) -> None:
+def test_an_invalid_response_is_not_healthy(name: str, answer: bytes) -> None:
     with listener(answer) as port:
         assert not is_healthy(role(name, port))
 
 
-def test_nobody_listens() -> None:
+def test_no_listener_is_not_healthy() -> None:
     with socket.create_server((HOST, 0)) as server:
         port = server.getsockname()[1]
     assert not is_healthy(role("kafka", port))

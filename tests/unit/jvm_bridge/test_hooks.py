@@ -21,7 +21,7 @@ from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors
 
 
 class Records:
-    """A hook that writes down what was called, and fails where it is told to."""
+    """A hook that records its calls and fails in the given ones."""
 
     def __init__(self, name: str, calls: list[str], fails: dict[str, BaseException] | None = None) -> None:
         self._name, self._calls, self._fails = name, calls, fails or {}
@@ -53,7 +53,7 @@ def run_all(runner: HookRunner) -> None:
     runner.stopping(server)
 
 
-def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
+def test_a_hooks_exception_is_logged_and_counted_and_the_others_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     calls: list[str] = []
@@ -73,7 +73,7 @@ def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
     }
     runner = HookRunner(factories, HookErrors())
     run_all(runner)
-    assert runner.names == ("good",)  # the role runs with this one
+    assert runner.names == ("good",)  # the role runs with this hook
     expected = [
         f"{name} {what}" for what in ("before_start", "started", "stopping") for name in ("bad", "good")
     ]
@@ -82,14 +82,14 @@ def test_what_a_hook_raises_is_logged_and_counted_and_the_others_go_on(
     assert counts == {"bad": 3, "none": 1, "good": 0, UNCAUGHT: 0}
     for text in ("made wrongly", "one", "two", "three"):
         assert text in caplog.text
-    assert "hook bad failed before the start; the server goes on" in caplog.messages
+    assert "hook bad failed before the start; the server continues" in caplog.messages
     assert "Traceback" in caplog.text
 
 
-def test_a_thread_of_a_hook_that_ends_by_an_error_is_counted(
+def test_an_error_that_ends_a_hooks_thread_is_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # put back in the end
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # restored at the end
     errors = HookErrors()
     errors.watch_threads()
 
@@ -101,17 +101,17 @@ def test_a_thread_of_a_hook_that_ends_by_an_error_is_counted(
         thread.start()
         thread.join()
     assert errors.count(UNCAUGHT) == 2
-    assert caplog.messages == ["thread worker of a hook has ended"] * 2
+    assert caplog.messages == ["thread worker of a hook ended with an exception"] * 2
     assert "deep in a thread" in caplog.text
 
 
-def test_the_view_does_not_show_what_the_server_is_configured_with() -> None:
+def test_the_view_hides_the_servers_configuration() -> None:
     assert "hush" not in repr(view(HookErrors()))
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution on the path that registers three hooks, two of which cannot be had."""
+    """A distribution on the path that registers three hooks, two of which cannot be loaded."""
     (tmp_path / "hooks_of_a_test.py").write_text("def make():\n    return 'a hook'\n")
     (tmp_path / "hooks_that_raise.py").write_text("raise SystemExit('not here')\n")
     info = tmp_path / "hooks_of_a_test-1.0.dist-info"
@@ -124,7 +124,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_hook_that_cannot_be_imported_is_one_that_failed(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_hook_that_cannot_be_imported_counts_as_failed(caplog: pytest.LogCaptureFixture) -> None:
     factories = load_hooks(SERVER.hook_group, ["test-good", "test-raises", "test-lacks", "no-such-hook"])
     assert set(factories) == {"test-good", "test-raises", "test-lacks"}
     runner = HookRunner(factories, HookErrors())
@@ -143,19 +143,19 @@ def test_a_role_that_needs_its_hooks_does_not_start_without_them() -> None:
     def cannot_be_made() -> ServerHook:
         raise ImportError("no such module")
 
-    with pytest.raises(SetupError, match="bad failed when it was made: no such module"):
+    with pytest.raises(SetupError, match="bad failed while it was created: no such module"):
         HookRunner({"bad": cannot_be_made}, HookErrors("broker"), needed=True)
     calls: list[str] = []
     fails: dict[str, BaseException] = {"before_start": SystemExit("other version"), "started": ValueError()}
     runner = HookRunner({"bad": lambda: Records("bad", calls, fails)}, HookErrors("broker"), needed=True)
     with pytest.raises(SetupError, match="bad failed before the start: other version"):
         runner.before_start(view(runner.errors))
-    runner.started(view(runner.errors))  # once it runs, it goes on
+    runner.started(view(runner.errors))  # once the role runs, it continues
     assert runner.errors.count("bad") == 1
 
 
 class Needed(Records):
-    """One that says what depends on it."""
+    """A hook that reports its dependents."""
 
     def __init__(
         self,
@@ -198,14 +198,14 @@ def test_a_role_does_not_start_without_a_hook_that_something_depends_on(method: 
     assert "the table t4 and 2 more" in text
     assert "Expected: Pinot 1.5" in text
     assert "Where: Server_a_1, a/class" in text
-    assert "What to do: fix what it says, or drop the table" in text
+    assert "What to do: fix the reported problem, or drop the table" in text
     assert refused.value.__cause__ is UNSUPPORTED
     assert refused.value.exit_code == 1
 
 
 @pytest.mark.parametrize("method", ["before_start", "starter"])
 @pytest.mark.parametrize("needed", [True, False])
-def test_a_role_starts_without_a_hook_that_nothing_depends_on_and_says_so(
+def test_a_role_starts_without_an_unneeded_hook_and_logs_it(
     method: str, needed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     calls: list[str] = []
@@ -224,18 +224,19 @@ def test_a_role_starts_without_a_hook_that_nothing_depends_on_and_says_so(
     assert {"good before_start", "good started", "good stopping"} <= set(calls)
     (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert (
-        "the role starts without it, since nothing depends on it now. Tables are refused." in warning.message
+        "the role starts without it, because nothing depends on it now. Tables are refused."
+        in warning.message
     )
 
 
-def test_a_role_does_not_start_where_it_is_not_known_what_depends_on_a_hook() -> None:
+def test_a_role_does_not_start_if_the_dependents_of_a_hook_are_unknown() -> None:
     away = UnreachableError("ZooKeeper does not answer")
     runner = HookRunner({"needed": lambda: Needed([], {"before_start": UNSUPPORTED}, away)}, HookErrors())
-    with pytest.raises(SetupError, match="what needs it is not known: ZooKeeper does not answer"):
+    with pytest.raises(SetupError, match="cannot find out what needs it: ZooKeeper does not answer"):
         runner.before_start(view(runner.errors))
 
 
-def test_nobody_asks_what_depends_on_a_hook_that_works() -> None:
+def test_the_dependents_of_a_working_hook_are_not_read() -> None:
     calls: list[str] = []
     run_all(HookRunner({"needed": lambda: Needed(calls, {}, ("a table",))}, HookErrors()))
     assert calls == ["needed before_start", "needed started", "needed stopping"]

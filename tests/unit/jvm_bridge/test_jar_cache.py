@@ -16,7 +16,7 @@ def mirror(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def pins(mirror: Path) -> PinSet:
-    """Five small jars, in the mirror and pinned in an order that is not the alphabet's."""
+    """Five small jars in the mirror, pinned in an order that is not alphabetical."""
     lines = []
     for name in ("d", "a", "e", "b", "c"):
         content = name.encode() * 1000
@@ -31,30 +31,30 @@ def cache_of(tmp_path: Path, mirror: Path | None) -> JarCache:
     return JarCache(tmp_path / "cache", Repository(str(mirror or tmp_path / "gone")))
 
 
-def test_jars_come_in_class_path_order(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
-    told: list[tuple[int, int]] = []
-    jars = cache_of(tmp_path, mirror).ensure(pins, lambda done, total: told.append((done, total)))
+def test_jars_are_in_class_path_order(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+    reported: list[tuple[int, int]] = []
+    jars = cache_of(tmp_path, mirror).ensure(pins, lambda done, total: reported.append((done, total)))
     assert [jar.name for jar in jars] == ["d-1.jar", "a-1.jar", "e-1.jar", "b-1.jar", "c-1.jar"]
     assert all(jar.read_bytes() == jar.name[:1].encode() * 1000 for jar in jars)
-    assert told == [(done, 5) for done in range(6)]
+    assert reported == [(done, 5) for done in range(6)]
 
 
 def test_a_complete_set_needs_no_repository(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
     first = cache_of(tmp_path, mirror).ensure(pins)
-    told: list[tuple[int, int]] = []
-    assert cache_of(tmp_path, None).ensure(pins, lambda *counts: told.append(counts)) == first
-    assert told == []
+    reported: list[tuple[int, int]] = []
+    assert cache_of(tmp_path, None).ensure(pins, lambda *counts: reported.append(counts)) == first
+    assert reported == []
 
 
-def test_an_incomplete_set_goes_on_where_it_stopped(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+def test_an_incomplete_set_is_continued(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
     hidden = mirror / "g" / "c"
     hidden.rename(tmp_path / "c")
     with pytest.raises(SetupError, match="g:c:1"):
         cache_of(tmp_path, mirror).ensure(pins)
     (tmp_path / "c").rename(hidden)
-    told: list[tuple[int, int]] = []
-    cache_of(tmp_path, mirror).ensure(pins, lambda done, total: told.append((done, total)))
-    assert told[0][0] > 0
+    reported: list[tuple[int, int]] = []
+    cache_of(tmp_path, mirror).ensure(pins, lambda done, total: reported.append((done, total)))
+    assert reported[0][0] > 0
 
 
 def test_a_damaged_jar_is_fetched_again(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
@@ -73,7 +73,7 @@ def test_a_jar_with_other_bytes_is_refused(tmp_path: Path, mirror: Path, pins: P
     assert not cache.path(pins.pins[1]).exists()
 
 
-def test_what_a_killed_process_left_is_swept(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+def test_leftovers_of_a_killed_process_are_deleted(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
     left = tmp_path / "cache" / "incoming" / "tmp123" / "a-1.jar"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
@@ -81,7 +81,7 @@ def test_what_a_killed_process_left_is_swept(tmp_path: Path, mirror: Path, pins:
     assert not left.exists()
 
 
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(tmp_path: Path, mirror: Path, pins: PinSet) -> None:
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(SetupError, match="cannot be read or written") as caught:
         cache_of(tmp_path, mirror).ensure(pins)

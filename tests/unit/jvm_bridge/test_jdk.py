@@ -10,7 +10,7 @@ from jvm_bridge.jvm import check_jars_fit, logging_options
 
 
 def java(home: Path, *, version: str | None, output: str = "") -> Path:
-    """A Java installation that says its version in its release file, or when it is run."""
+    """A Java installation that states its version in its release file, or when it is run."""
     executable = home / "bin" / "java"
     executable.parent.mkdir(parents=True)
     executable.write_text(f"#!/bin/sh\necho '{output}' >&2\n")
@@ -49,7 +49,7 @@ def test_the_path_is_followed_to_the_installation(tmp_path: Path) -> None:
     assert (found.version, found.home, found.found_by) == (21, home, "PATH")
 
 
-def test_a_java_without_release_file_is_asked(tmp_path: Path) -> None:
+def test_a_java_without_a_release_file_is_run(tmp_path: Path) -> None:
     home = java(tmp_path, version=None, output='openjdk version "11.0.20" 2023-07-18')
     assert find_java({"JAVA_HOME": str(home)}).version_text == "11.0.20"
 
@@ -62,13 +62,13 @@ def test_too_old(tmp_path: Path) -> None:
     assert caught.value.where == str(home / "bin" / "java")
 
 
-def test_none_at_all(tmp_path: Path) -> None:
+def test_no_java_at_all(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="No Java") as caught:
         find_java({"PATH": str(tmp_path)})
     assert "JAVA_HOME" in (caught.value.remedy or "")
 
 
-def test_a_wrong_java_home_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_wrong_java_home_is_not_ignored(tmp_path: Path) -> None:
     path = java(tmp_path / "eleven", version="11.0.2") / "bin"
     with pytest.raises(SetupError, match="JAVA_HOME"):
         find_java({"JAVA_HOME": str(tmp_path / "nothing"), "PATH": str(path)})
@@ -80,7 +80,7 @@ def test_a_jre_without_jvm_library(tmp_path: Path) -> None:
         _ = found.jvm_library
 
 
-def test_flags_open_the_jdk_from_17_on() -> None:
+def test_flags_open_modules_from_jdk_17_on() -> None:
     assert module_flags(11) == []
     assert "--add-opens=java.base/java.nio=ALL-UNNAMED" in module_flags(17)
     assert "--enable-native-access=ALL-UNNAMED" not in module_flags(21)
@@ -95,17 +95,17 @@ def test_newer_jars_than_the_cluster_are_refused(jars: str, cluster: str) -> Non
         check_jars_fit(jars, cluster)
 
 
-def test_older_jars_are_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_older_jars_cause_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     check_jars_fit("0.11.0", "1.2.0")
     assert "PINOT_HOME" in caplog.text
 
 
-def test_fitting_jars_say_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_matching_jars_log_nothing(caplog: pytest.LogCaptureFixture) -> None:
     check_jars_fit("0.11.0", "0.11.3-SNAPSHOT")
     assert caplog.text == ""
 
 
-def test_logging_goes_to_the_file_that_is_given(tmp_path: Path) -> None:
+def test_logging_goes_to_the_given_file(tmp_path: Path) -> None:
     to_file = dict(option.removeprefix("-D").split("=", 1) for option in logging_options(tmp_path / "x.log"))
     assert to_file["pinotPlugins.log.appender"] == "file"
     assert to_file["pinotPlugins.log.file"] == str(tmp_path / "x.log")

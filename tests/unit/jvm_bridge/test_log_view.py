@@ -9,7 +9,7 @@ from tests.unit.fake_clock import FakeClock
 
 
 def clock_of(*happenings: Callable[[], None]) -> FakeClock:
-    """A clock at each sleep of which the next thing happens to the logs."""
+    """A clock that applies the next change to the logs at each sleep."""
     following = iter(happenings)
     return FakeClock(on_sleep=lambda _: next(following)())
 

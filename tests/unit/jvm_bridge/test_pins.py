@@ -21,7 +21,7 @@ def test_coordinates_and_paths() -> None:
 @pytest.mark.parametrize(
     "line", ["a:b:1", f"a:b {SHA}1", f"a::1 {SHA}1", f"a:b:1:c:d {SHA}1", f"a:b:1 {SHA}", f"a:b:1  {SHA}g"]
 )
-def test_a_wrong_line_is_named(line: str) -> None:
+def test_an_invalid_line_is_reported(line: str) -> None:
     with pytest.raises(SetupError, match="Line 2") as caught:
         parse_pins("demo-1", f"x:y:1 {SHA}1\n{line}\n")
     assert line in str(caught.value)
@@ -32,19 +32,19 @@ def test_a_jar_twice_is_an_error() -> None:
         parse_pins("demo-1", f"a:b:1 {SHA}1\na:b:1 {SHA}1\n")
 
 
-def test_order_belongs_to_the_fingerprint() -> None:
+def test_the_fingerprint_depends_on_the_order() -> None:
     one, other = f"a:b:1 {SHA}1", f"a:c:1 {SHA}2"
     assert (
         parse_pins("p-1", f"{one}\n{other}").fingerprint != parse_pins("p-1", f"{other}\n{one}").fingerprint
     )
 
 
-def test_unknown_pins_name_the_known_ones() -> None:
+def test_the_error_for_unknown_pins_lists_the_known_ones() -> None:
     with pytest.raises(SetupError, match=r"kafka-3\.9\.1, pinot-0\.11\.0"):
         load_pins("pinot-9")
 
 
-def test_pinots_class_path_keeps_the_old_libraries_out_and_hadoop_last() -> None:
+def test_pinots_class_path_excludes_old_libraries_and_has_hadoop_last() -> None:
     pins = load_pins("pinot-0.11.0").pins
     artifacts = [pin.artifact for pin in pins]
     assert not {"jersey-core", "servlet-api", "javax.ws.rs-api", "slf4j-log4j12"} & set(artifacts)

@@ -12,7 +12,7 @@ import pytest
 
 from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, marks, spawn, stop
 
-# Tells when it is ready; the fixture ends it.
+# Reports when it is ready; the fixture stops it.
 STAYS = "import signal, sys; {}; print('ready', flush=True); signal.pause()"
 
 
@@ -60,16 +60,16 @@ def test_stop_ends_the_process(tmp_path: Path, children: list[subprocess.Popen[b
     assert find_processes(tmp_path) == {}
 
 
-def test_who_ignores_sigterm_is_killed(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
+def test_a_process_ignoring_sigterm_is_killed(
+    tmp_path: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
     body = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     record = start(tmp_path, "broker", children, body)
     assert stop([record], tmp_path, timeout_s=0.2) == ["broker"]
     assert record.process(tmp_path) is None
 
 
-def test_a_pid_that_is_anothers_now_is_not_touched(
-    tmp_path: Path, children: list[subprocess.Popen[bytes]]
-) -> None:
+def test_a_reused_pid_is_not_touched(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
     record = start(tmp_path, "broker", children)
     earlier = replace(record, started_s=record.started_s - 60)
     other_role = replace(record, role="controller")
@@ -80,7 +80,7 @@ def test_a_pid_that_is_anothers_now_is_not_touched(
     assert children[0].poll() is None
 
 
-def test_the_log_of_the_start_before_is_kept(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
+def test_the_previous_starts_log_is_kept(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
     (tmp_path / "broker.log").write_text("before")
     start(tmp_path, "broker", children)
     assert (tmp_path / "broker.log.1").read_text() == "before"

@@ -10,17 +10,17 @@ from jvm_bridge.role_host import java_options
 LOG = "-Dlog4j2.configurationFile=/etc/log.xml"
 
 
-def test_java_opts_are_cut_at_white_space_as_by_the_stock_script() -> None:
+def test_java_opts_are_split_at_white_space_like_the_stock_script() -> None:
     options = java_options({"JAVA_OPTS": f'  -Xmx1G\t-Da="b c" -Dpattern=\\d+ {LOG}\n'}, "info")
     assert options == ["-Xmx1G", '-Da="b', 'c"', "-Dpattern=\\d+", LOG]
 
 
-def test_jdk_java_options_come_first_and_may_have_quotes() -> None:
+def test_jdk_java_options_come_first_and_may_be_quoted() -> None:
     options = java_options({"JDK_JAVA_OPTIONS": "-Da='b c' -Xmx1G", "JAVA_OPTS": f"-Xmx2G {LOG}"}, "info")
     assert options == ["-Da=b c", "-Xmx1G", "-Xmx2G", LOG]
 
 
-def test_what_only_the_program_java_knows_does_not_reach_the_jvm() -> None:
+def test_options_of_the_java_launcher_do_not_reach_the_jvm() -> None:
     given = f"-server -cp /a.jar --add-opens java.base/java.nio=ALL-UNNAMED -classpath /b.jar {LOG} -client"
     assert java_options({"JAVA_OPTS": given}, "info") == ["--add-opens=java.base/java.nio=ALL-UNNAMED", LOG]
 
@@ -35,12 +35,12 @@ def test_options_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("env", "text"),
     [
-        ({"JDK_JAVA_OPTIONS": "-Da='b"}, "JDK_JAVA_OPTIONS cannot be read"),
+        ({"JDK_JAVA_OPTIONS": "-Da='b"}, "JDK_JAVA_OPTIONS cannot be parsed"),
         ({"JAVA_OPTS": "@/no/such/file"}, "/no/such/file"),
         ({"JAVA_OPTS": "-Xmx1G --add-opens"}, "--add-opens has no value"),
     ],
 )
-def test_options_that_cannot_be_read(env: dict[str, str], text: str) -> None:
+def test_options_that_cannot_be_parsed(env: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         java_options(env, "info")
 
@@ -54,7 +54,7 @@ def test_the_log_goes_where_the_option_says(tmp_path: Path) -> None:
     assert java_options({**home, "JAVA_OPTS": old}, "info") == [old]
 
 
-def test_else_as_the_distribution_says_else_to_stderr(tmp_path: Path) -> None:
+def test_otherwise_the_log_goes_as_the_distribution_configures_or_to_stderr(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     file = tmp_path / "conf" / "log4j2.xml"
     env = {"PINOT_HOME": str(tmp_path)}
@@ -76,7 +76,7 @@ def test_else_as_the_distribution_says_else_to_stderr(tmp_path: Path) -> None:
         ({"JAVA_OPTS": f"{LOG} -Dplugins.dir=/c", "PLUGINS_DIR": "/a"}, []),
     ],
 )
-def test_where_plugins_are_looked_for(tmp_path: Path, env: dict[str, str], expected: list[str]) -> None:
+def test_the_folders_of_plugins(tmp_path: Path, env: dict[str, str], expected: list[str]) -> None:
     (tmp_path / "plugins").mkdir()
     options = java_options({"PINOT_HOME": str(tmp_path), "JAVA_OPTS": LOG, **env}, "info")
     given = env.get("JAVA_OPTS", LOG).split()

@@ -68,7 +68,7 @@ def test_two_servers_share_nothing() -> None:
         assert one.properties[key] != two.properties[key]
 
 
-def test_command_lines_carry_the_marks_and_the_class_path_in_order() -> None:
+def test_command_lines_have_the_marks_and_the_ordered_class_path() -> None:
     class_paths = {"kafka": "/k.jar", "minion": None}
     for role in plan_roles(FOLDER, PORTS_WITH_KAFKA):
         words = runner().command(role)
@@ -81,7 +81,7 @@ def test_command_lines_carry_the_marks_and_the_class_path_in_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "a,b", "a$b", "a%20b", "ä", "a\\b"])
-def test_folders_that_pinot_cannot_have(tmp_path: Path, name: str) -> None:
+def test_folder_names_that_pinot_does_not_support(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="characters") as caught:
         LocalCluster(tmp_path / name).up()
     assert caught.value.where == str(tmp_path / name)

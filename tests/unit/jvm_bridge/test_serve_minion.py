@@ -37,7 +37,7 @@ def test_the_names_of_the_configuration_file(name: str, tmp_path: Path) -> None:
     assert minion.minion.make_context("minion", [name, str(file)]).params["config_file"] == file
 
 
-def test_a_configuration_file_that_is_not_there() -> None:
+def test_a_missing_configuration_file() -> None:
     code, text = run("-configFileName", "/no/such.conf")
     assert code == 2
     assert "/no/such.conf" in text
@@ -49,7 +49,7 @@ def test_the_port_in_two_places(option: str, tmp_path: Path) -> None:
     file.touch()
     code, text = run("-configFileName", str(file), option, "9600")
     assert code == 2
-    assert "port of a minion with a configuration file" in text
+    assert "--port cannot be combined with a configuration file" in text
 
 
 def test_tag_and_drain_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,13 +60,13 @@ def test_tag_and_drain_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Controllers:
-    """The live controllers at each look."""
+    """The live controllers at each check."""
 
-    def __init__(self, *looks: Sequence[tuple[str, int]]) -> None:
-        self._looks = list(looks)
+    def __init__(self, *results: Sequence[tuple[str, int]]) -> None:
+        self._results = list(results)
 
     def __call__(self, _store: object) -> Sequence[tuple[str, int]]:
-        return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        return self._results.pop(0) if len(self._results) > 1 else self._results[0]
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def find(clock: FakeClock) -> ControllerConfig:
     return joining.controllers_in_zookeeper(CONFIG, "z:2181", "c", access, wait_s=60, clock=clock)
 
 
-def test_controllers_are_waited_for(monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore) -> None:
+def test_a_minion_waits_for_controllers(monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore) -> None:
     monkeypatch.setattr(joining, "live_controllers", Controllers([], [], [("a", 9000), ("b", 9001)]))
     clock = FakeClock()
     began = clock.monotonic()
@@ -92,11 +92,11 @@ def test_controllers_are_waited_for(monkeypatch: pytest.MonkeyPatch, store: Memo
 
 def test_no_controller(monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore) -> None:
     monkeypatch.setattr(joining, "live_controllers", Controllers([]))
-    with pytest.raises(NotFoundError, match="no controller is live"):
+    with pytest.raises(NotFoundError, match="no live controller"):
         find(FakeClock())
 
 
-def test_who_zookeeper_does_not_accept_is_told_so_at_once(
+def test_a_rejection_by_zookeeper_is_reported_at_once(
     monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore
 ) -> None:
     def refused(_store: object) -> list[tuple[str, int]]:

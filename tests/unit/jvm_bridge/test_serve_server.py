@@ -15,30 +15,30 @@ def run(*words: str, role: str = "server") -> tuple[int, str]:
 def test_help_starts_no_server(word: str) -> None:
     code, text = run(word)
     assert code == 0
-    assert "in the place of" in text
+    assert "instead of" in text
 
 
-def test_hooks_that_are_not_there() -> None:
+def test_unknown_hooks() -> None:
     code, text = run("--hook", "partition-pause", "--hook", "nope", "-configFileName", "server.conf")
     assert code == 2
-    assert "no such hook: nope; there are: " in text
+    assert "unknown hook: nope; available: " in text
     assert "partition-pause" in text
 
 
 def test_a_hook_and_none() -> None:
     code, text = run("--hook", "partition-pause", "--no-hooks")
     assert code == 2
-    assert "--hook and --no-hooks do not go together" in text
+    assert "--hook and --no-hooks cannot be combined" in text
 
 
-def test_words_of_pinot_are_not_taken_apart() -> None:
-    """A single dash does not begin a row of short options: this one has an h in it, which is help above."""
+def test_pinots_arguments_are_not_split() -> None:
+    """A single dash does not start a group of short options: this one contains the h of help."""
     code, text = run("-path", "x", "--hook", "nope")
     assert code == 2
-    assert "no such hook: nope" in text
+    assert "unknown hook: nope" in text
 
 
-def test_hooks_of_servers_are_none_of_brokers() -> None:
+def test_hooks_of_servers_are_not_hooks_of_brokers() -> None:
     code, text = run("--hook", "partition-pause", role="broker")
     assert code == 2
-    assert "no such hook: partition-pause; there are: upsert" in text
+    assert "unknown hook: partition-pause; available: upsert" in text

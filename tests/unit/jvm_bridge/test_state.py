@@ -35,7 +35,7 @@ def test_no_state(tmp_path: Path) -> None:
         existing_state(tmp_path)
 
 
-def test_a_new_cluster_has_the_ports_asked_for_and_kafka_only_on_request(tmp_path: Path) -> None:
+def test_a_new_cluster_has_the_requested_ports_and_kafka_only_on_request(tmp_path: Path) -> None:
     assert state_to_start(tmp_path, None, None).ports == ClusterPorts.usual()
     assert state_to_start(tmp_path, PORTS, KAFKA).ports == replace(PORTS, kafka=KAFKA)
 
@@ -52,7 +52,7 @@ def test_kafka_is_added_to_a_cluster_and_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ports", "kafka"), [(ClusterPorts.from_base(22000), None), (None, KafkaPorts.from_base(22000))]
 )
-def test_other_ports_than_those_of_the_data_are_refused(
+def test_ports_other_than_the_stored_ones_are_refused(
     tmp_path: Path, ports: ClusterPorts | None, kafka: KafkaPorts | None
 ) -> None:
     write_state(tmp_path, ClusterState(replace(PORTS, kafka=KAFKA), "0.11.0"))
@@ -62,7 +62,7 @@ def test_other_ports_than_those_of_the_data_are_refused(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 1, "ports": {}}'])
-def test_a_file_that_cannot_be_understood_is_named(tmp_path: Path, text: str) -> None:
+def test_an_invalid_state_file_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / STATE_FILE).write_text(text)
     with pytest.raises(SetupError, match="state file") as caught:
         read_state(tmp_path)

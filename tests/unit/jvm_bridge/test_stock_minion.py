@@ -24,7 +24,7 @@ def stock(**properties: object) -> StockMinion:
     return StockMinion("pod-0", 9600, 3, {**CLUSTER, **properties})
 
 
-def test_a_hosted_minion_in_the_place_of_a_stock_one() -> None:
+def test_a_hosted_minion_replaces_a_stock_one() -> None:
     given = stock(dataDir="/var/pinot/minion/data", **{CONCURRENCY: "5", "pinot.minion.x": ["a", "b"]})
     found = given.applied_to(SETTINGS, None)
     assert found.instance_id == "Minion_pod-0_9600"
@@ -41,7 +41,7 @@ def test_as_many_subtasks_as_the_file_or_the_container_allows(
     assert stock(**in_file).applied_to(SETTINGS, None).concurrency == expected
 
 
-def test_what_the_command_line_has_wins() -> None:
+def test_the_command_line_takes_precedence() -> None:
     assert stock(**{CONCURRENCY: "7"}).applied_to(SETTINGS, 2).concurrency == 2
 
 
@@ -49,17 +49,17 @@ def test_a_folder_of_the_command_line_where_the_file_has_none() -> None:
     assert stock().applied_to(SETTINGS, None).folder == SETTINGS.folder
 
 
-def test_a_number_that_is_none() -> None:
+def test_an_invalid_number() -> None:
     with pytest.raises(ConfigError, match=f"{CONCURRENCY} is 'many'"):
         stock(**{CONCURRENCY: "many"}).applied_to(SETTINGS, None)
 
 
 @pytest.mark.parametrize("key", ["instanceId", "pinot.minion.instance.id"])
-def test_a_name_that_it_cannot_have(key: str) -> None:
-    with pytest.raises(ConfigError, match=f"{key} names the minion Minion_mine"):
+def test_an_unsupported_instance_name(key: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key} is Minion_mine, but hosted minions"):
         stock(**{key: "Minion_mine"})
 
 
-def test_no_secret_of_the_file_shows() -> None:
+def test_secrets_of_the_file_are_hidden() -> None:
     given = stock(**{"pinot.minion.storage.factory.s3.secretKey": "s3cr3t"})
     assert "s3cr3t" not in repr(given) + repr(given.applied_to(SETTINGS, None))

@@ -13,30 +13,30 @@ _LONG_S = 60.0
 
 
 class Waits:
-    """Waits for as long as the test says, and writes down how long it was to be."""
+    """Waits until the test ends the pause, and records the requested lengths."""
 
     def __init__(self) -> None:
-        self.asked: list[float] = []
+        self.requested: list[float] = []
         self.turn = threading.Semaphore(0)
         self.reached = threading.Semaphore(0)
 
     def __call__(self, wake: threading.Event, seconds: float) -> bool:
-        self.asked.append(seconds)
+        self.requested.append(seconds)
         self.reached.release()
         if seconds == 0:
             return False
-        # The pause is over when the test says so.
+        # The test ends the pause.
         while not (wake.is_set() or self.turn.acquire(timeout=0.01)):
             pass
         return wake.is_set()
 
     def next(self) -> None:
-        """The pause is over, and the next one begins."""
+        """End the pause and wait for the next one."""
         self.turn.release()
         self.await_pause()
 
     def await_pause(self) -> None:
-        """Until it waits."""
+        """Wait until the thread pauses."""
         assert self.reached.acquire(timeout=_LONG_S)
 
 
@@ -64,12 +64,12 @@ def test_it_ticks_at_once_then_after_each_pause_and_when_it_is_woken() -> None:
     assert len(ticks) == 2
     thread.wake()
     waits.await_pause()
-    assert (len(ticks), waits.asked, ends) == (3, [7.0] * 3, [])
+    assert (len(ticks), waits.requested, ends) == (3, [7.0] * 3, [])
     thread.stop(_LONG_S)
     assert (len(ticks), ends) == (3, ["end"])
 
 
-def test_a_tick_names_its_pause_and_one_that_fails_is_followed_by_the_usual_one() -> None:
+def test_a_tick_sets_the_next_pause_and_a_failed_tick_gets_the_default() -> None:
     waits, ends = Waits(), list[str]()
     steps: list[float | None] = [0.0, 3.0, None]
 
@@ -84,12 +84,12 @@ def test_a_tick_names_its_pause_and_one_that_fails_is_followed_by_the_usual_one(
         waits.await_pause()
     for _ in range(3):
         waits.next()
-    assert waits.asked == [0.0, 3.0, 7.0, 7.0, 7.0]
+    assert waits.requested == [0.0, 3.0, 7.0, 7.0, 7.0]
     thread.stop(_LONG_S)
     assert ends == ["end"]
 
 
-def test_what_wakes_it_while_it_ticks_has_it_tick_once_more() -> None:
+def test_a_wake_during_a_tick_causes_one_more_tick() -> None:
     waits, ticks = Waits(), list[int]()
 
     def tick() -> None:
@@ -106,7 +106,7 @@ def test_what_wakes_it_while_it_ticks_has_it_tick_once_more() -> None:
 
 
 class Counts(TickingHook[HostedServerView]):
-    """Fails in each tick, and in its preparation where it is told to."""
+    """A hook that fails in each tick, and optionally in its preparation."""
 
     def __init__(self, waits: Waits, error: Exception | None = None) -> None:
         super().__init__("counts", pause_s=5.0, thread_name="of-counts", wait=waits)
@@ -129,7 +129,7 @@ def _view() -> HostedServerView:
     return HostedServerView("Server_a_1", "c", "localhost:2181", None, {}, HookErrors())
 
 
-def test_a_hook_ticks_from_before_the_start_until_the_stop_and_what_it_raises_is_counted(
+def test_a_hook_ticks_from_before_the_start_until_the_stop_and_its_exceptions_are_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     waits, role = Waits(), _view()
@@ -147,7 +147,7 @@ def test_a_hook_ticks_from_before_the_start_until_the_stop_and_what_it_raises_is
     hook.stopping(role)
     assert 'last_round_timestamp_seconds{loop="counts"}' not in role.monitoring.text()
     assert hook.threads == ["of-counts", "of-counts", "ended"]
-    assert "hook counts failed in its thread; the server goes on" in caplog.messages
+    assert "hook counts failed in its thread; the server continues" in caplog.messages
     assert "OSError: Server_a_1" in caplog.text
 
 

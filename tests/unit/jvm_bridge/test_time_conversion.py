@@ -38,7 +38,7 @@ def test_formats(text: str | None, expected: EpochFormat | None) -> None:
     units=st.tuples(st.sampled_from(list(UNIT_NS.values())), st.sampled_from(list(UNIT_NS.values()))),
     size=st.integers(1, 50),
 )
-def test_what_becomes_of_a_number(numbers: list[int | None], units: tuple[int, int], size: int) -> None:
+def test_conversions_of_numbers(numbers: list[int | None], units: tuple[int, int], size: int) -> None:
     from_ns, to_ns = units[0], units[1] * size
     conversion = TimeConversion(from_ns, to_ns)
     expected = [None if number is None else number * from_ns // to_ns for number in numbers]

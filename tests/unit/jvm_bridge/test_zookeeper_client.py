@@ -1,4 +1,4 @@
-"""The system properties by which Java's clients come into ZooKeeper."""
+"""The system properties with which Java's clients authenticate to ZooKeeper."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_password_is_in_a_file_of_this_user_alone(tmp_path: Path) -> None:
     assert 'username="pinot" password="a\\"b\\\\c";' in file.read_text()
 
 
-def test_kerberos_takes_the_users_ticket(tmp_path: Path) -> None:
+def test_kerberos_uses_the_users_ticket(tmp_path: Path) -> None:
     found = java_properties(ZooKeeperAccess(auth=AuthKind.SASL_KERBEROS), tmp_path)
     assert found["zookeeper.sasl.client.username"] == "zookeeper"
     assert "useTicketCache=true" in Path(found["java.security.auth.login.config"]).read_text()
@@ -39,5 +39,5 @@ def test_tls(tmp_path: Path) -> None:
         "zookeeper.client.secure": "true",
         "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
     }
-    with pytest.raises(ConfigError, match="checks certificates"):
+    with pytest.raises(ConfigError, match="verifies certificates"):
         java_properties(ZooKeeperAccess(tls=Tls(verify=False)), tmp_path)

@@ -1,4 +1,4 @@
-"""What depends on the hooks of a server or a broker, and who refuses it where a hook does not work."""
+"""The dependents of the hooks of a server or a broker, and their refusal if a hook does not work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller_client.helix.table_config import table_config_path
 from controller_client.models import TableConfig
 from controller_client.upsert.creating import check_hooks
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from server_hooks.dependents import held_partitions, upsert_tables
+from server_hooks.dependents import paused_partitions, upsert_tables
 from tests.unit.memory_zookeeper import CLUSTER, MemoryZooKeeper, memory_store
 
 SERVER, OTHER, BROKER = "Server_a_1", "Server_b_1", "Broker_a_1"
@@ -69,20 +69,20 @@ def _live(zookeeper: MemoryZooKeeper, instance: str, session: str) -> None:
     _put(zookeeper, f"/{CLUSTER}/LIVEINSTANCES/{instance}", record)
 
 
-def test_partitions_that_are_held_of_a_servers_tables() -> None:
+def test_paused_partitions_of_a_servers_tables() -> None:
     store, zookeeper = memory_store()
     _add_table(store, zookeeper, _config("one", "x"), (SERVER,), ("3",))
     _add_table(store, zookeeper, _config("two", "x"), (SERVER, OTHER), ("4", "0"))
     _add_table(store, zookeeper, _config("free", "x"), (SERVER,))
     _add_table(store, zookeeper, _config("elsewhere", "x"), (OTHER,), ("1",))
-    assert held_partitions(store, SERVER) == (
-        "the paused partition 3 of the table one",
-        "the paused partitions 0, 4 of the table two",
+    assert paused_partitions(store, SERVER) == (
+        "the paused partition 3 of table one",
+        "the paused partitions 0, 4 of table two",
     )
-    assert held_partitions(store, BROKER) == ()
+    assert paused_partitions(store, BROKER) == ()
 
 
-def test_upsert_tables_that_a_server_has_or_may_get() -> None:
+def test_upsert_tables_that_a_server_serves_or_may_get() -> None:
     store, zookeeper = memory_store()
     _tag(zookeeper, SERVER, "mine_REALTIME", "mine_OFFLINE")
     _add_table(store, zookeeper, _config("by_tenant", "mine"))
@@ -96,7 +96,7 @@ def test_upsert_tables_that_a_server_has_or_may_get() -> None:
 
 
 @pytest.mark.parametrize(("instance", "tag"), [(SERVER, "mine_REALTIME"), (BROKER, "mine_BROKER")])
-def test_an_upsert_table_is_refused_where_a_role_of_its_tenant_runs_without_the_hook(
+def test_an_upsert_table_is_refused_if_a_role_of_its_tenant_runs_without_the_hook(
     instance: str, tag: str
 ) -> None:
     store, zookeeper = memory_store()
@@ -108,12 +108,12 @@ def test_an_upsert_table_is_refused_where_a_role_of_its_tenant_runs_without_the_
     with pytest.raises(UnsupportedError, match=f"{instance} runs without the hook upsert.*: no compiler"):
         check_hooks(store, _config("t", "mine"))
     check_hooks(store, _config("t", "other"))
-    _live(zookeeper, instance, "s2")  # it was started again
+    _live(zookeeper, instance, "s2")  # it was restarted
     assert read_failed_hooks(store) == {}
     check_hooks(store, _config("t", "mine"))
 
 
-def test_another_hook_that_does_not_work_is_no_matter() -> None:
+def test_the_failure_of_another_hook_does_not_matter() -> None:
     store, zookeeper = memory_store()
     _tag(zookeeper, SERVER, "mine_REALTIME")
     _live(zookeeper, SERVER, "s1")

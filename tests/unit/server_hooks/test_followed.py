@@ -1,4 +1,4 @@
-"""What the pause hook asks ZooKeeper for: counted, and nothing missed."""
+"""The pause hook's reads from ZooKeeper: counted, and no change is missed."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class World:
         set_paused_partitions(self.store, table, lambda _paused: frozenset(partitions))
 
     def tick(self) -> dict[TableName, frozenset[int]]:
-        """As of the hook: its session, and what is paused."""
+        """Do a tick of the hook: check its session and return the paused partitions."""
         self.followed.session()
-        states = self.followed.look(TABLES).states
+        states = self.followed.read(TABLES).states
         return {table: state.flags.paused_partitions for table, state in states.items()}
 
     def reads_of(self, work: Callable[[], object]) -> dict[str, int]:
@@ -83,14 +83,14 @@ def test_one_paused_table_is_read_alone_and_once(world: World) -> None:
     assert world.reads_of(lambda: [world.tick() for _ in range(100)]) == {}
 
 
-def test_a_segment_that_begins_costs_one_read_while_its_table_is_not_paused(world: World) -> None:
+def test_a_new_segment_costs_one_read_if_its_table_is_not_paused(world: World) -> None:
     world.pause(TWO, 1)
     reads = world.reads_of(lambda: read_flags(world.store, ONE))
     assert sum(reads.values()) == 1
     assert read_flags(world.store, TWO).flags.paused_partitions == {1}
 
 
-def test_what_is_read_later_has_the_greater_number(world: World) -> None:
+def test_a_later_read_has_the_greater_number(world: World) -> None:
     before = read_flags(world.store, ONE)
     world.pause(ONE, 1)
     paused = read_flags(world.store, ONE)
@@ -102,7 +102,7 @@ def test_what_is_read_later_has_the_greater_number(world: World) -> None:
     assert not after.flags.paused_partitions
 
 
-def test_a_pause_that_comes_while_the_list_is_read_is_not_missed(
+def test_a_pause_during_the_read_of_the_list_is_not_missed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = world.zookeeper.read_children
@@ -119,7 +119,7 @@ def test_a_pause_that_comes_while_the_list_is_read_is_not_missed(
     assert world.tick() == {ONE: {0}}
 
 
-def test_a_read_that_fails_is_made_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_read_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.tick()
     with monkeypatch.context() as away:
 
@@ -134,7 +134,7 @@ def test_a_read_that_fails_is_made_again(world: World, monkeypatch: pytest.Monke
     assert world.tick() == {ONE: {0}}
 
 
-def test_after_a_cut_connection_all_is_read_again(world: World) -> None:
+def test_after_a_lost_connection_everything_is_read_again(world: World) -> None:
     world.pause(ONE, 0)
     world.tick()
     world.woken = 0
@@ -144,7 +144,7 @@ def test_after_a_cut_connection_all_is_read_again(world: World) -> None:
     assert world.reads_of(world.tick) == {}
 
 
-def test_after_a_client_that_was_given_up_or_a_long_time_all_is_read_again(
+def test_after_a_new_client_or_a_long_time_everything_is_read_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.tick()
@@ -154,7 +154,7 @@ def test_after_a_client_that_was_given_up_or_a_long_time_all_is_read_again(
     assert len(world.reads_of(world.tick)) == 2
 
 
-def test_a_table_that_is_dropped_while_paused_is_left_in_peace(world: World) -> None:
+def test_a_table_dropped_while_paused_is_read_no_more(world: World) -> None:
     world.pause(ONE, 0)
     assert world.tick() == {ONE: {0}}
     world.zookeeper.delete(ideal_state_path(world.store, ONE))
@@ -180,7 +180,7 @@ def test_the_session_of_the_server_is_followed(world: World) -> None:
         max_size=30,
     )
 )
-def test_after_any_changes_the_next_look_shows_them_all(
+def test_the_next_read_shows_all_changes(
     steps: list[tuple[TableName, frozenset[int]] | str],
 ) -> None:
     world, paused = World(), dict[TableName, frozenset[int]]()

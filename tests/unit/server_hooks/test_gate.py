@@ -27,14 +27,14 @@ def _segment(partition: int, sequence: int = 0) -> SegmentName:
 
 @dataclass
 class FakeConsumer:
-    """What Pinot told a consumer."""
+    """A consumer with the state that Pinot gave it."""
 
     stop: bool = False
     commit: bool = False
-    looked: threading.Event = field(default_factory=threading.Event)
+    checked: threading.Event = field(default_factory=threading.Event)
 
     def must_stop(self) -> bool:
-        self.looked.set()
+        self.checked.set()
         return self.stop
 
     def must_commit(self) -> bool:
@@ -45,8 +45,8 @@ class FakeConsumer:
 
 
 @dataclass
-class Asking:
-    """A consumer's thread that asks once."""
+class VerdictRequest:
+    """A consumer's thread that requests one verdict."""
 
     gate: Gate
     segment: SegmentName
@@ -54,17 +54,17 @@ class Asking:
     verdict: Verdict | None = None
 
     def __post_init__(self) -> None:
-        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread = threading.Thread(target=self._request, daemon=True)
         self._thread.start()
 
-    def _ask(self) -> None:
-        self.verdict = self.gate.ask(TABLE, self.segment, self.consumer)
+    def _request(self) -> None:
+        self.verdict = self.gate.decide(TABLE, self.segment, self.consumer)
 
-    def held(self) -> bool:
-        """Whether it waits, and has looked again since this was asked; False once it has ended."""
-        self.consumer.looked.clear()
+    def waits(self) -> bool:
+        """Return whether it still waits after another check; False once it has ended."""
+        self.consumer.checked.clear()
         while self._thread.is_alive():
-            if self.consumer.looked.wait(0.05):
+            if self.consumer.checked.wait(0.05):
                 return True
         return False
 
@@ -74,7 +74,7 @@ class Asking:
 
 
 class Store:
-    """The ideal states, and how often they were read."""
+    """The ideal states, with a count of their reads."""
 
     def __init__(self) -> None:
         self.flags = _flags()
@@ -105,10 +105,10 @@ def store() -> Store:
 
 def test_a_released_segment_is_read_once_and_stays_released(store: Store) -> None:
     gate = store.gate()
-    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
+    assert gate.decide(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
     store.flags = _flags(0, zxid=1)
     gate.update(TABLE, store.flags)
-    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
+    assert gate.decide(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
     assert store.reads == 1
     assert gate.is_released(TABLE, _segment(0))
 
@@ -116,142 +116,142 @@ def test_a_released_segment_is_read_once_and_stays_released(store: Store) -> Non
 def test_the_next_segment_of_a_paused_partition_waits_until_it_is_resumed(store: Store) -> None:
     gate = store.gate()
     store.flags = _flags(0)
-    asking = Asking(gate, _segment(0, 1))
-    assert asking.held()
-    assert gate.ask(TABLE, _segment(1), FakeConsumer()) is Verdict.RELEASED
+    request = VerdictRequest(gate, _segment(0, 1))
+    assert request.waits()
+    assert gate.decide(TABLE, _segment(1), FakeConsumer()) is Verdict.RELEASED
     gate.update(TABLE, _flags(1, zxid=1))
-    assert asking.ended() is Verdict.RELEASED
+    assert request.ended() is Verdict.RELEASED
 
 
-@pytest.mark.parametrize("told", ["stop", "commit"])
-def test_pinot_ends_a_wait(store: Store, told: str) -> None:
+@pytest.mark.parametrize("signal", ["stop", "commit"])
+def test_pinot_ends_a_wait(store: Store, signal: str) -> None:
     gate = store.gate()
     store.flags = _flags(0)
-    asking = Asking(gate, _segment(0))
-    assert asking.held()
-    setattr(asking.consumer, told, True)
-    assert asking.ended() is Verdict.LET_THROUGH
+    request = VerdictRequest(gate, _segment(0))
+    assert request.waits()
+    setattr(request.consumer, signal, True)
+    assert request.ended() is Verdict.LET_THROUGH
     assert not gate.is_released(TABLE, _segment(0))
 
 
-def test_a_pause_of_the_table_seals_a_held_segment(store: Store) -> None:
+def test_a_pause_of_the_table_seals_a_paused_segment(store: Store) -> None:
     gate = store.gate()
     store.flags = _flags(0)
-    asking = Asking(gate, _segment(0))
-    assert asking.held()
+    request = VerdictRequest(gate, _segment(0))
+    assert request.waits()
     gate.update(TABLE, _flags(0, table_paused=True, zxid=1))
-    assert asking.ended() is Verdict.LET_THROUGH
-    assert asking.consumer.commit
+    assert request.ended() is Verdict.LET_THROUGH
+    assert request.consumer.commit
 
 
-def test_what_is_newer_counts_whoever_read_it(store: Store) -> None:
+def test_the_newest_state_counts_whoever_read_it(store: Store) -> None:
     gate = store.gate()
     gate.update(TABLE, _flags(0, zxid=5))
-    store.flags = _flags(zxid=4)  # a read that was under way when the pause was written
-    asking = Asking(gate, _segment(0))
-    assert asking.held()
+    store.flags = _flags(zxid=4)  # a read that was in progress when the pause was written
+    request = VerdictRequest(gate, _segment(0))
+    assert request.waits()
     gate.forget(TABLE)
-    assert asking.ended() is Verdict.RELEASED
+    assert request.ended() is Verdict.RELEASED
 
 
-def test_when_the_state_cannot_be_read_what_is_known_counts(store: Store) -> None:
+def test_if_the_state_cannot_be_read_the_last_known_one_counts(store: Store) -> None:
     gate = store.gate()
     store.error = OSError("ZooKeeper is away")
-    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
+    assert gate.decide(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
     gate.update(TABLE, _flags(1))
-    asking = Asking(gate, _segment(1))
-    assert asking.held()
+    request = VerdictRequest(gate, _segment(1))
+    assert request.waits()
     assert store.complaints == [store.error] * 2
     gate.update(TABLE, _flags(zxid=1))
-    assert asking.ended() is Verdict.RELEASED
+    assert request.ended() is Verdict.RELEASED
 
 
-def test_a_segment_that_a_restart_found_half_paused_goes_free_to_be_sealed(store: Store) -> None:
+def test_a_segment_half_paused_before_a_restart_is_released_to_be_sealed(store: Store) -> None:
     gate = store.gate()
     store.flags = _flags(0)
     store.unfinished.add(_segment(0))
-    assert gate.ask(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
-    asking = Asking(gate, _segment(0, 1))
-    assert asking.held()
+    assert gate.decide(TABLE, _segment(0), FakeConsumer()) is Verdict.RELEASED
+    request = VerdictRequest(gate, _segment(0, 1))
+    assert request.waits()
     gate.forget(TABLE)
-    assert asking.ended() is Verdict.RELEASED
+    assert request.ended() is Verdict.RELEASED
 
 
-def test_a_release_lets_those_before_it_in_the_partition_be_forgotten(store: Store) -> None:
+def test_a_release_forgets_earlier_segments_of_the_partition(store: Store) -> None:
     gate = store.gate()
     for partition, sequence in ((0, 0), (0, 1), (1, 0), (0, 5)):
-        gate.ask(TABLE, _segment(partition, sequence), FakeConsumer())
+        gate.decide(TABLE, _segment(partition, sequence), FakeConsumer())
     released = [(p, s) for p in range(2) for s in range(6) if gate.is_released(TABLE, _segment(p, s))]
     assert released == [(0, 5), (1, 0)]
 
 
 class GateMachine(RuleBasedStateMachine):
-    """Pauses, resumes, commits and new segments in any order: only who was allowed to is free."""
+    """Pauses, resumes, commits and new segments in any order: only permitted segments are released."""
 
     def __init__(self) -> None:
         super().__init__()
         self.store = Store()
         self.gate = self.store.gate()
         self.sequence = dict.fromkeys(range(3), 0)
-        self.asking: dict[int, Asking] = {}
-        self.known: frozenset[int] = frozenset()
-        """What the gate has read last, or was last told."""
+        self.requests: dict[int, VerdictRequest] = {}
+        self.seen: frozenset[int] = frozenset()
+        """The paused partitions that the gate read last, or was last notified of."""
         self.waiting: set[int] = set()
 
     def _write(self, *partitions: int) -> None:
         self.store.flags = _flags(*partitions, zxid=self.store.flags.zxid + 1)
 
-    @rule(partitions=st.sets(st.integers(0, 2)), told=st.booleans())
-    def change(self, partitions: set[int], told: bool) -> None:
+    @rule(partitions=st.sets(st.integers(0, 2)), notified=st.booleans())
+    def change(self, partitions: set[int], notified: bool) -> None:
         self._write(*partitions)
-        if told:
+        if notified:
             self.gate.update(TABLE, self.store.flags)
-            self.known = self.store.flags.flags.paused_partitions
+            self.seen = self.store.flags.flags.paused_partitions
 
     @rule(partition=st.integers(0, 2))
-    @precondition(lambda self: len(self.asking) < 3)
+    @precondition(lambda self: len(self.requests) < 3)
     def begin(self, partition: int) -> None:
-        if partition in self.asking:
+        if partition in self.requests:
             return
-        asking = Asking(self.gate, _segment(partition, self.sequence[partition]))
-        self.known = self.store.flags.flags.paused_partitions
-        if partition in self.known:
-            assert asking.held()
+        request = VerdictRequest(self.gate, _segment(partition, self.sequence[partition]))
+        self.seen = self.store.flags.flags.paused_partitions
+        if partition in self.seen:
+            assert request.waits()
             self.waiting.add(partition)
         else:
-            assert asking.ended() is Verdict.RELEASED
-        self.asking[partition] = asking
+            assert request.ended() is Verdict.RELEASED
+        self.requests[partition] = request
 
     @rule(partition=st.integers(0, 2))
     def commit(self, partition: int) -> None:
-        asking = self.asking.pop(partition, None)
-        if asking is None:
+        request = self.requests.pop(partition, None)
+        if request is None:
             return
-        asking.consumer.stop = True
-        assert asking.ended() is (Verdict.LET_THROUGH if partition in self.waiting else Verdict.RELEASED)
+        request.consumer.stop = True
+        assert request.ended() is (Verdict.LET_THROUGH if partition in self.waiting else Verdict.RELEASED)
         self.waiting.discard(partition)
         self.sequence[partition] += 1
 
     @invariant()
     def who_waits_waits_until_the_gate_knows_of_a_resume(self) -> None:
         for partition in sorted(self.waiting):
-            asking = self.asking[partition]
-            if partition in self.known:
-                assert asking.held()
-                assert not self.gate.is_released(TABLE, asking.segment)
+            request = self.requests[partition]
+            if partition in self.seen:
+                assert request.waits()
+                assert not self.gate.is_released(TABLE, request.segment)
             else:
-                assert asking.ended() is Verdict.RELEASED
-        self.waiting &= self.known
+                assert request.ended() is Verdict.RELEASED
+        self.waiting &= self.seen
 
     @invariant()
     def who_was_released_stays_so(self) -> None:
-        for partition in self.asking.keys() - self.waiting:
-            assert self.gate.is_released(TABLE, self.asking[partition].segment)
+        for partition in self.requests.keys() - self.waiting:
+            assert self.gate.is_released(TABLE, self.requests[partition].segment)
 
     def teardown(self) -> None:
-        for asking in self.asking.values():
-            asking.consumer.stop = True
-            asking.ended()
+        for request in self.requests.values():
+            request.consumer.stop = True
+            request.ended()
 
 
 TestGateMachine = GateMachine.TestCase

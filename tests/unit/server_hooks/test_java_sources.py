@@ -1,4 +1,4 @@
-"""The Java sources of the hooks, as text."""
+"""Checks of the text of the hooks' Java sources."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_a_file_is_where_its_package_is(folder: Path) -> None:
         text = file.read_text(encoding="utf-8")
         assert text.startswith(f"package {package};\n"), file
         assert max(map(len, text.splitlines())) <= 110, file
-        # Each is compiled alone, or with that of all versions: one that does not fit is no matter of others.
-        # Those that make tables, by version, are compiled with the tables.
+        # Each is compiled alone or with the common sources, so a failure does not affect other versions.
+        # The providers of tables of each version are compiled with the tables.
         used = {"provider": _TABLES, "broker": _BROKERS}.get(folder.name, _SHARED)
         assert set(re.findall(r"import (io\.pinotplugins\.[\w.]+)\.\w+;", text)) <= {used}, file
 
 
-def test_java_and_python_name_the_columns_alike() -> None:
+def test_java_and_python_use_the_same_column_names() -> None:
     text = (_ROOT / "io/pinotplugins/upsert/SystemColumns.java").read_text(encoding="utf-8")
     names = dict(re.findall(r'String (\w+) = "([^"]*)";', text))
     assert names == {name: getattr(columns, name) for name in ("VALID_FROM", "VALID_UNTIL", "OFFSET")}

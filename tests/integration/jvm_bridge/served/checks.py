@@ -1,4 +1,4 @@
-"""Asks servers about a table and holds the answers against its rows."""
+"""Queries servers about a table and compares the results with its rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NUMBERS = ("INT", "LONG", "FLOAT", "DOUBLE")
 
 @dataclass(frozen=True)
 class ServedTable:
-    """A table that is on the cluster, the number of its random table, and what servers hold of its rows."""
+    """A table on the cluster, the number of its random table, and its rows as servers store them."""
 
     name: str
     number: int
@@ -35,13 +35,13 @@ class ServedTable:
 
     @cached_property
     def filters(self) -> Sequence[Filter]:
-        """The questions about it."""
+        """The filters to check."""
         random = Random(self.number)
         return [each for column in self.columns for each in filters(self.random_table.config, column, random)]
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The kinds of index that the questions are of."""
+        """The kinds of index that the filters use."""
         trees = {"star-tree"} if self.star_trees else ()
         return frozenset().union(trees, *(each.kinds for each in self.filters))
 
@@ -55,11 +55,11 @@ class ServedTable:
 
     @property
     def selected(self) -> list[StoredColumn]:
-        """The columns that rows can be selected with: to Pinot's selection lists of BYTES are unknown."""
+        """The columns that queries can select: Pinot does not support selecting lists of BYTES."""
         return [column for column in self.columns if column.is_single or column.data_type != "BYTES"]
 
     def texts(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return rows of some numbers as answers show them, in order."""
+        """Return the rows with these numbers as query results show them, in order."""
         by_column = [
             [
                 ",".join(as_text(column.data_type, each) for each in column.all_of(column.values[row]))
@@ -74,7 +74,7 @@ class Checks:
     """The checks of one table.
 
     Args:
-        broker: Is asked.
+        broker: The broker to query.
         table: The table.
         zone: The time zone of the servers; None: this process'.
     """
@@ -89,7 +89,7 @@ class Checks:
         return self._broker.query(f"SELECT {select} FROM {self._table.name} {rest} LIMIT {_MOST_ROWS}")
 
     def rows(self, condition: Filter | None = None) -> None:
-        """Compare all rows, or those of a condition, in all columns that can be selected."""
+        """Compare all rows, or those that meet a condition, in all columns that can be selected."""
         columns = self._table.selected
         where = f"WHERE {condition.condition}" if condition else ""
         result = self._ask(", ".join(f'"{column.name}"' for column in columns) or "COUNT(*)", where)
@@ -104,7 +104,7 @@ class Checks:
         assert found == expected, f"table {self._table.number} {where}: {self._table.random_table.config}"
 
     def statistics(self) -> None:
-        """Compare what comes of the dictionaries and the metadata, without a look at any row."""
+        """Compare results that come from dictionaries and metadata alone."""
         assert self._ask("COUNT(*)").scalar() == len(self._rows)
         for column in self._table.columns:
             values = list(column.flat())
@@ -116,7 +116,7 @@ class Checks:
             assert (least, most, distinct) == expected, f"table {self._table.number}, column {column.name}"
 
     def star_tree(self) -> None:
-        """Compare groups that a star-tree answers, if there is one."""
+        """Compare groups that come from a star-tree, if there is one."""
         by_name = {column.name: column for column in self._table.columns}
         for tree in self._table.star_trees:
             metrics = [by_name[pair.removeprefix("SUM__")] for pair in tree["functionColumnPairs"][1:]]

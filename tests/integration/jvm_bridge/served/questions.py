@@ -1,4 +1,4 @@
-"""Questions that servers answer from an index, and the rows that answer them."""
+"""Conditions that servers evaluate with an index, and the rows that meet them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS = frozenset({*_LISTS.values(), "text", "fst", "partition", "star-tree", "n
 _QUOTED = ("STRING", "BYTES", "BIG_DECIMAL")
 _ORDERED = ("INT", "LONG", "FLOAT", "DOUBLE", "TIMESTAMP", "STRING")
 _VALUES = 3
-_STOP_WORD = "a"  # Lucene leaves it out; it is the only one that random texts may be
+_STOP_WORD = "a"  # Lucene ignores it; random texts can contain no other stop word
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Filter:
     """A condition.
 
     Attributes:
-        kinds: The indexes that it is looked up in.
+        kinds: The indexes that it uses.
         condition: SQL.
-        rows: Numbers of the rows that fulfil it.
+        rows: Numbers of the rows that meet it.
     """
 
     kinds: frozenset[str]
@@ -59,7 +59,7 @@ def _kinds_of(config: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def filters(config: Mapping[str, Any], column: StoredColumn, random: Random) -> Iterator[Filter]:
-    """Give questions about a column, of each index that it has."""
+    """Return conditions on a column for each of its indexes."""
     kinds = _kinds_of(config, column.name)
     lookup = kinds & {"inverted", "bloom", "raw", "partition", "dictionary", "dictionary of any lengths"}
     name = f'"{column.name}"'
@@ -98,7 +98,7 @@ def _picked(column: StoredColumn, random: Random) -> list[Any]:
     elif column.data_type == "BIG_DECIMAL":
         forms = Counter(Decimal(form) for form in {str(value) for value in column.flat()})
         values = {value: None for value in values if forms[value] == 1}
-    elif column.data_type == "LONG":  # the lowest is no literal of SQL: its digits are those of no number
+    elif column.data_type == "LONG":  # SQL has no literal for the lowest: its digits alone are out of range
         values.pop(-(2**63), None)
     sample: list[Any] = random.sample(list(values), min(_VALUES, len(values)))
     return sample
@@ -147,7 +147,7 @@ def _has_number(number: int, document: Mapping[str, Any]) -> bool:
 
 
 def _text_filters(column: StoredColumn, random: Random) -> Iterator[Filter]:
-    """Ask for words: texts that Lucene takes for one, beginning with a letter."""
+    """Search for words: texts that are one word for Lucene and start with a letter."""
     words = sorted({each.lower() for each in column.flat() if _is_word(each)})
     for word in random.sample(words, min(_VALUES, len(words))):
         rows = column.rows_where(lambda each, word=word: _is_word(each) and each.lower() == word)

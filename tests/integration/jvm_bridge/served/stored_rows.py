@@ -1,4 +1,4 @@
-"""What servers hold of a random table's rows, worked out from the rows alone, with null handling off."""
+"""A random table's rows as servers store them, computed from the rows alone, with null handling off."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """A column as servers hold it.
+    """A column as servers store it.
 
     Attributes:
         name: Name.
         data_type: Pinot's type.
         is_single: Whether a row has one value; else its values are a list.
         is_metric: Whether it is a metric.
-        values: By row; of a null the default.
-        nulls: By row, whether it was a null.
+        values: By row; the default for a null.
+        nulls: By row, whether it was null.
     """
 
     name: str
@@ -50,7 +50,7 @@ class StoredColumn:
     nulls: Sequence[bool]
 
     def rows_where(self, holds: Any) -> list[int]:
-        """Return the rows of which the value, or any of the values, has a property."""
+        """Return the rows whose value, or any of whose values, has a property."""
         return [row for row, value in enumerate(self.values) if any(map(holds, self.all_of(value)))]
 
     def all_of(self, value: Any) -> Sequence[Any]:
@@ -68,7 +68,7 @@ def stored_columns(table: RandomTable, *, replaces_special_values: bool) -> list
 
     Args:
         table: The table.
-        replaces_special_values: Whether this Pinot puts null for NaN and zero for negative zero.
+        replaces_special_values: Whether this Pinot replaces NaN by null and negative zero by zero.
     """
     found = []
     for kind in ("dimensionFieldSpecs", "metricFieldSpecs"):
@@ -110,11 +110,11 @@ def _value(spec: Mapping[str, Any], value: Any, *, replaces: bool) -> Any:
 
 
 def as_text(data_type: str, value: Any) -> str:
-    """Return a text that two values have if, and only if, they are the same to whoever reads them."""
+    """Return a text that is equal for two values if and only if they are equal to a reader."""
     match data_type:
         case "JSON":
             return json.dumps(value, sort_keys=True)
-        case "BIG_DECIMAL":  # of how many zeros stand at its end the check sums of the contract tests tell
+        case "BIG_DECIMAL":  # the checksums in the contract tests cover trailing zeros
             text = f"{value:f}"
             return text.rstrip("0").rstrip(".") if "." in text else text
         case "BYTES":
@@ -123,7 +123,7 @@ def as_text(data_type: str, value: Any) -> str:
 
 
 def shown(column: StoredColumn, answer: Any, zone: tzinfo | None) -> str:
-    """Return the text, as of :func:`as_text`, of what a query answered for a row of a column.
+    """Return the text, as :func:`as_text`, of a query's result for a row of a column.
 
     Args:
         column: The column.
@@ -140,7 +140,7 @@ def _read(data_type: str, value: Any, zone: tzinfo | None) -> Any:
             return json.loads(value)
         case "BYTES":
             return bytes.fromhex(value)
-        case "FLOAT":  # shown with as few digits as tell it from other floats
+        case "FLOAT":  # shown with just enough digits to distinguish it from other floats
             return struct.unpack("<f", struct.pack("<f", value))[0]
         case "TIMESTAMP":
             local = datetime.fromisoformat(value.ljust(len("2000-01-01 00:00:00.000"), "0"))

@@ -31,7 +31,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def test_what_the_mapper_cannot_hold() -> None:
+def test_values_that_the_mapper_does_not_support() -> None:
     assert late_columns(SCHEMA) == ["mb", "d"]
     assert needs_plain_segments(CONFIG, SCHEMA)
     plain = {**SCHEMA, "dimensionFieldSpecs": SCHEMA["dimensionFieldSpecs"][:2], "metricFieldSpecs": None}
@@ -72,6 +72,6 @@ def test_configs_without_indexes_and_without_order() -> None:
 
 def test_an_unreadable_file_crosses_processes() -> None:
     error = UnreadableFileError("a.csv: no", expected="a whole file", where="/a.csv")
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - made here
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - created here
     assert (type(again), str(again)) == (UnreadableFileError, str(error))
     assert isinstance(again, DataError)

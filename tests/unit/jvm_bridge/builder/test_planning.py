@@ -48,7 +48,7 @@ def test_a_plain_table() -> None:
     assert plan_table({}, {**SCHEMA, "enableColumnBasedNullHandling": "true"}).with_nulls
 
 
-def test_what_pinot_1_5_adds_to_an_ingestion_config_is_no_hindrance() -> None:
+def test_additions_of_pinot_1_5_to_an_ingestion_config_are_accepted() -> None:
     added = {
         "batchIngestionConfig": {"segmentIngestionType": "APPEND", "consistentDataPush": False},
         "continueOnError": False,
@@ -61,7 +61,7 @@ def test_what_pinot_1_5_adds_to_an_ingestion_config_is_no_hindrance() -> None:
     assert plan_table({"ingestionConfig": added}, SCHEMA).fields == plan_table({}, SCHEMA).fields
 
 
-def test_computed_columns_are_no_columns_of_the_source() -> None:
+def test_computed_columns_are_not_source_columns() -> None:
     schema = {
         "dimensionFieldSpecs": [
             {"name": "a", "dataType": "INT", "transformFunction": "of the schema"},
@@ -158,7 +158,7 @@ def test_an_old_time_field_without_conversion() -> None:
 
 def test_csv_options() -> None:
     assert plan_csv(None) == CsvPlan()
-    # With any config, even an empty one, Pinot's reader drops spaces around values.
+    # With any config, even an empty one, Pinot's reader trims spaces around values.
     assert plan_csv({}) == CsvPlan(no_edge_spaces=True)
     plan = plan_csv({"delimiter": "|", "multiValueDelimiterEnabled": "false", "header": "a||b"})
     assert plan == CsvPlan("|", None, ("a", "b"), no_edge_spaces=True)
@@ -221,7 +221,7 @@ def test_columns(data_type: str, source: pa.DataType | None, conversion: Convers
         assert plan_column(field(data_type), source).conversion is conversion
 
 
-def test_an_int_takes_times_only_where_it_counts_a_unit() -> None:
+def test_an_int_accepts_times_only_in_a_time_unit() -> None:
     days = Field("c", "INT", True, 512, step_ns=86_400 * 10**9)
     assert plan_column(days, pa.timestamp("us")).conversion is Conversion.TO_STEPS
     assert [each.step_ns for each in plan_table({}, SCHEMA).fields] == [None, None, None, 86_400 * 10**9]

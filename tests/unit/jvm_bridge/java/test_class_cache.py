@@ -16,7 +16,7 @@ def cache(tmp_path: Path) -> ClassCache:
     return ClassCache(tmp_path / "new" / "classes")
 
 
-def test_what_is_put_is_got_by_its_digest(cache: ClassCache) -> None:
+def test_stored_classes_are_found_by_their_digest(cache: ClassCache) -> None:
     assert cache.get("p", DIGEST) is None
     cache.put("p", DIGEST, CLASSES)
     assert cache.get("p", DIGEST) == CLASSES
@@ -25,7 +25,7 @@ def test_what_is_put_is_got_by_its_digest(cache: ClassCache) -> None:
     assert [path.name for path in cache.path("p", DIGEST).parent.iterdir()] == ["p-0123456789abcdef.jar"]
 
 
-def test_an_entry_that_was_damaged_is_none_until_it_is_put_again(
+def test_a_corrupt_entry_is_ignored_until_it_is_stored_again(
     cache: ClassCache, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache.put("p", DIGEST, CLASSES)
@@ -34,7 +34,7 @@ def test_an_entry_that_was_damaged_is_none_until_it_is_put_again(
     for damaged in (b"", whole[:-1], whole[:70], whole + b"\n", whole[:200] + b"x" + whole[201:], b"\n"):
         path.write_bytes(damaged)
         assert cache.get("p", DIGEST) is None
-        assert "is damaged" in caplog.text
+        assert "is corrupt" in caplog.text
     cache.put("p", DIGEST, CLASSES)
     assert path.read_bytes() == whole
 
@@ -43,9 +43,9 @@ def test_a_folder_that_cannot_be_used_is_logged(tmp_path: Path, caplog: pytest.L
     (tmp_path / "file").write_text("no folder")
     cache = ClassCache(tmp_path / "file" / "classes")
     cache.put("p", DIGEST, CLASSES)
-    assert "cannot be kept" in caplog.text
+    assert "cannot store compiled classes" in caplog.text
     assert cache.get("p", DIGEST) is None
-    assert "cannot be read" in caplog.text
+    assert "cannot read compiled classes" in caplog.text
 
 
 def test_other_tools_read_an_entry(cache: ClassCache) -> None:

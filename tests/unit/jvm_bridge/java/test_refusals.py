@@ -3,18 +3,18 @@ from __future__ import annotations
 import pytest
 
 from controller_client.errors import UnsupportedError
-from jvm_bridge.changed_classes import changing
 from jvm_bridge.java import CompileError
+from jvm_bridge.patched_classes import patching
 
 
-def test_a_source_that_does_not_compile_is_a_version_that_is_not_supported() -> None:
+def test_a_compile_error_means_an_unsupported_version() -> None:
     with (
         pytest.raises(UnsupportedError) as refused,
-        changing("partitions cannot be held in this version of Pinot", remedy="do without"),
+        patching("partitions cannot be paused in this version of Pinot", remedy="run without the hook"),
     ):
         raise CompileError("PauseLimiter.java:4: package x does not exist")
     assert str(refused.value).splitlines() == [
-        "partitions cannot be held in this version of Pinot: PauseLimiter.java:4: package x does not exist",
+        "partitions cannot be paused in this version of Pinot: PauseLimiter.java:4: package x does not exist",
         "  Expected: Pinot 0.11",
-        "  What to do: do without",
+        "  What to do: run without the hook",
     ]

@@ -24,7 +24,7 @@ def jars(tmp_path: Path) -> tuple[Path, ...]:
     return made
 
 
-def test_the_digest_is_that_of_the_sources_and_the_jars(
+def test_the_digest_depends_on_the_sources_and_the_jars(
     sources: JavaSources, jars: tuple[Path, ...], tmp_path: Path
 ) -> None:
     seen = [sources.digest(jars)]
@@ -51,7 +51,7 @@ def test_the_digest_is_that_of_the_sources_and_the_jars(
     assert not is_new(sources.digest(moved))
 
 
-def test_text_that_moves_from_one_file_to_the_next_is_another_digest(tmp_path: Path) -> None:
+def test_moving_text_between_files_changes_the_digest(tmp_path: Path) -> None:
     files = (tmp_path / "A.java", tmp_path / "B.java")
     digests = set()
     for first, second in (("ab", "c"), ("a", "bc")):
@@ -61,6 +61,6 @@ def test_text_that_moves_from_one_file_to_the_next_is_another_digest(tmp_path: P
     assert len(digests) == 2
 
 
-def test_the_sources_of_a_room_are_there() -> None:
+def test_the_sources_of_a_folder_exist() -> None:
     found = JavaSources.of("jvm_bridge.role_host", "io.pinotplugins.log")
     assert [file.name for file in found.files] == ["MaskSecrets.java"]

@@ -1,4 +1,4 @@
-"""A store in memory that hangs or refuses when it is told to, and a pool without threads."""
+"""A store in memory that can hang or fail, and a pool without threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONG_S = 60.0
 
 
 class FakeStore:
-    """Takes files, or does what it is told."""
+    """Stores files in memory, or hangs or fails as the test requires."""
 
     def __init__(self) -> None:
         self.taken: dict[str, bytes] = {}
@@ -58,7 +58,7 @@ class FakeStore:
 
 
 class InlineExecutor(Executor):
-    """Runs everything at once, in the caller's thread."""
+    """Runs everything immediately, in the caller's thread."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()

@@ -1,4 +1,4 @@
-"""The backlog: transitions, bounds, what it reports, and what it logs once."""
+"""The backlog: transitions, bounds, reports, and messages that are logged once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_state_is_in_the_table_and_ends() -> None:
         assert {UploadState.NOT_NEEDED, UploadState.GIVEN_UP} <= UPLOAD_CHANGES[state]
 
 
-def test_what_it_reports(backlog: Backlog, clock: FakeClock) -> None:
+def test_the_reported_figures(backlog: Backlog, clock: FakeClock) -> None:
     assert (backlog.bytes, backlog.segments, backlog.oldest_built_s) == (0, 0, None)
     built_s = clock.now()
     backlog.add(tar(1, clock, 30), UploadState.WAITING)
@@ -82,7 +82,7 @@ def test_the_same_content_is_kept_once(backlog: Backlog, clock: FakeClock) -> No
     assert found.tar == first
 
 
-def test_a_pause_doubles_up_to_its_most(backlog: Backlog, clock: FakeClock) -> None:
+def test_a_pause_doubles_up_to_its_maximum(backlog: Backlog, clock: FakeClock) -> None:
     backlog.add(tar(1, clock), UploadState.WAITING)
     pauses = []
     for _ in range(6):
@@ -93,45 +93,45 @@ def test_a_pause_doubles_up_to_its_most(backlog: Backlog, clock: FakeClock) -> N
         failed = backlog.change(begun, UploadState.WAITING)
         assert failed is not None
         pauses.append(failed.due_s - clock.monotonic())
-    # A new attempt is not a new beginning: what fails again and again is tried ever less often.
+    # A new attempt does not reset the pause: repeated failures are retried less and less often.
     assert pauses == [5.0, 10.0, 20.0, 40.0, 60.0, 60.0]
 
 
-def test_only_what_the_caller_has_seen_is_changed_and_only_as_the_table_says(
+def test_only_known_entries_change_and_only_as_the_transition_table_allows(
     backlog: Backlog, clock: FakeClock
 ) -> None:
     backlog.add(tar(1, clock), UploadState.UPLOADED)
     seen = the_only(backlog, UploadState.UPLOADED)
-    with pytest.raises(ValueError, match="cannot become uploading"):
+    with pytest.raises(ValueError, match="cannot change from uploaded to uploading"):
         backlog.change(seen, UploadState.UPLOADING)
     assert backlog.change(seen, UploadState.REGISTERED) is not None
     assert backlog.change(seen, UploadState.WAITING) is None
     assert backlog.segments == 0
 
 
-def test_the_oldest_are_given_up_until_the_rest_fits_and_what_a_thread_uploads_stays(
+def test_the_oldest_are_abandoned_until_the_rest_fits_except_running_uploads(
     backlog: Backlog, clock: FakeClock
 ) -> None:
     states = [UploadState.UPLOADING, UploadState.WAITING, UploadState.UPLOADED, UploadState.WAITING]
     for number, state in enumerate(states):
         backlog.add(tar(number, clock, 40), state)
         clock.advance(1.0)
-    given_up = backlog.over_bounds()
+    given_up = backlog.give_up_excess()
     assert [(each.tar.segment, each.state) for each in given_up] == [
         ("t__0__1__x", UploadState.WAITING),
         ("t__0__2__x", UploadState.UPLOADED),
     ]
     assert backlog.bytes == 80
-    assert backlog.over_bounds() == []
+    assert backlog.give_up_excess() == []
 
 
-def test_what_is_too_old_is_given_up(backlog: Backlog, clock: FakeClock) -> None:
+def test_tars_that_are_too_old_are_abandoned(backlog: Backlog, clock: FakeClock) -> None:
     backlog.add(tar(1, clock), UploadState.WAITING)
     clock.advance(3599.0)
-    assert backlog.over_bounds() == []
+    assert backlog.give_up_excess() == []
     backlog.add(tar(2, clock), UploadState.WAITING)
     clock.advance(2.0)
-    assert [each.tar.segment for each in backlog.over_bounds()] == ["t__0__1__x"]
+    assert [each.tar.segment for each in backlog.give_up_excess()] == ["t__0__1__x"]
 
 
 def test_tars_make_room_before_the_disk_is_full(backlog: Backlog, clock: FakeClock, disk: Disk) -> None:
@@ -139,7 +139,7 @@ def test_tars_make_room_before_the_disk_is_full(backlog: Backlog, clock: FakeClo
         backlog.add(tar(number, clock), UploadState.WAITING)
         clock.advance(1.0)
     disk.free = 35
-    assert [each.tar.segment for each in backlog.over_bounds()] == ["t__0__0__x", "t__0__1__x"]
+    assert [each.tar.segment for each in backlog.give_up_excess()] == ["t__0__0__x", "t__0__1__x"]
 
 
 def test_each_change_of_level_is_logged_once(
@@ -148,21 +148,21 @@ def test_each_change_of_level_is_logged_once(
     caplog.set_level(logging.INFO)
     for number in range(30):
         backlog.add(tar(number, clock), UploadState.WAITING)
-        backlog.over_bounds()
+        backlog.give_up_excess()
         clock.advance(1.0)
     assert backlog.level is BacklogLevel.OVERFLOWING
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
-    assert "No row is lost" in caplog.text
+    assert "No rows are lost" in caplog.text
     clock.advance(100.0)
     for entry in backlog.due(UploadState.WAITING):
         backlog.change(entry, UploadState.NOT_NEEDED)
     assert not backlog.segments
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "INFO"]
-    assert "20 segments were left to the repair" in caplog.text
+    assert "20 segments left to `pinotctl deepstore repair`" in caplog.text
 
 
 class BacklogMachine(RuleBasedStateMachine):
-    """In whatever order: the bounds hold after each look, and the numbers are those of its tars."""
+    """In any order: the bounds hold after each check, and the figures match its tars."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -206,7 +206,7 @@ class BacklogMachine(RuleBasedStateMachine):
 
     @rule()
     def bound(self) -> None:
-        given_up = self.backlog.over_bounds()
+        given_up = self.backlog.give_up_excess()
         for each in given_up:
             assert each.state is not UploadState.UPLOADING
             assert self.model.pop(each.tar.file) == each
@@ -228,12 +228,12 @@ TestBacklogMachine = BacklogMachine.TestCase
 
 
 @given(st.lists(st.integers(1, 200), max_size=20))
-def test_nothing_is_given_up_that_fits(sizes: list[int]) -> None:
+def test_nothing_that_fits_is_abandoned(sizes: list[int]) -> None:
     clock = FakeClock()
     backlog = Backlog(clock, LIMITS, lambda: 10_000)
     for number, size in enumerate(sizes):
         backlog.add(tar(number, clock, size), UploadState.WAITING)
         clock.advance(1.0)
-    given_up = backlog.over_bounds()
+    given_up = backlog.give_up_excess()
     if given_up:
         assert backlog.bytes + given_up[-1].tar.size_bytes > LIMITS.max_bytes

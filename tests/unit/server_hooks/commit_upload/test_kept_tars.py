@@ -1,4 +1,4 @@
-"""Tars on the server's disk: linked or copied whole, or not at all."""
+"""Tars on the server's disk: linked or copied completely, or not at all."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def _files(folder: Path) -> list[Path]:
 
 
 @pytest.mark.usefixtures("other_disk")
-def test_where_no_link_can_be_made_it_is_copied_with_its_time(kept: KeptTars, built: Path) -> None:
+def test_a_tar_that_cannot_be_linked_is_copied_with_its_time(kept: KeptTars, built: Path) -> None:
     os.utime(built, ns=(1, 7))
     tar = kept.keep(built, "t", "t__0__0__x", "s3://b/c/t/1")
     assert (tar.file.read_bytes(), tar.modified_ns) == (b"a tar", 7)
 
 
 @pytest.mark.usefixtures("other_disk")
-def test_a_copy_that_a_full_disk_ends_leaves_nothing(
+def test_a_copy_that_fails_on_a_full_disk_leaves_nothing(
     kept: KeptTars, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fill(_source: Path, target: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_copy_that_a_full_disk_ends_leaves_nothing(
 
 
 @pytest.mark.usefixtures("other_disk")
-def test_a_copy_that_a_kill_has_ended_is_no_tar(
+def test_a_copy_interrupted_by_a_kill_is_not_a_tar(
     kept: KeptTars, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
@@ -74,18 +74,18 @@ def test_a_copy_that_a_kill_has_ended_is_no_tar(
         kept.keep(built, "t", "t__0__0__x", "s3://b/c/t/1")
     monkeypatch.undo()
     assert len(_files(tmp_path / "kept")) == 1
-    assert KeptTars(tmp_path / "kept", "s3://b/c").left() == []
+    assert KeptTars(tmp_path / "kept", "s3://b/c").leftovers() == []
     assert _files(tmp_path / "kept") == []
 
 
-def test_a_tar_that_is_gone_or_was_written_to_is_none(kept: KeptTars, built: Path) -> None:
+def test_a_deleted_or_modified_tar_is_not_returned(kept: KeptTars, built: Path) -> None:
     tar = kept.keep(built, "t", "t__0__0__x", "s3://b/c/t/1")
     kept.check(tar)
-    # A server that was killed builds the segment anew into the file that it finds.
+    # A server that was killed rebuilds the segment into the existing file.
     built.write_bytes(b"b tar")
     os.utime(built, ns=(1, tar.modified_ns + 1))
-    with pytest.raises(DataError, match="was written to"):
+    with pytest.raises(DataError, match="was modified"):
         kept.check(tar)
     tar.file.unlink()
-    with pytest.raises(DataError, match="is gone"):
+    with pytest.raises(DataError, match="does not exist any more"):
         kept.check(tar)

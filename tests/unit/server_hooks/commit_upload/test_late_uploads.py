@@ -1,4 +1,4 @@
-"""The way of a tar from the backlog into the store and the segment's record, over an outage and a restart."""
+"""The path of a tar from the backlog to the store and the segment's record, across outages and restarts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEMPORARY = f"s3://b/commits/t/{NAME}.tmp.1"
 
 
 class Server:
-    """A server with its disk; a restart makes another one on the same folder."""
+    """A server with its disk; a restart creates a new one on the same folder."""
 
     def __init__(self, folder: Path, store: FakeStore, records: PropertyStore, clock: FakeClock) -> None:
         self.store = store
@@ -41,12 +41,12 @@ class Server:
             store,
             records,
             self.counts,
-            home_uri="s3://b/data/",
+            final_base_uri="s3://b/data/",
             pool=InlineExecutor(),
         )
 
     def leave(self, source: Path, state: UploadState, segment: str = NAME, uri: str = TEMPORARY) -> None:
-        """Be a commit that went on without the store."""
+        """Act as a commit that continued without the store."""
         tar = self.kept.keep(source, "t", segment, uri)
         assert self.backlog.add(tar, state)
 
@@ -81,7 +81,7 @@ def server(tmp_path: Path, store: FakeStore, records: PropertyStore, source: Pat
 
 
 def commit(records: PropertyStore, segment: str = NAME, **fields: str) -> None:
-    """Be the controller that ends a commit without a url."""
+    """Act as the controller that ends a commit without a download URL."""
     record = {"segment.realtime.status": "DONE", "segment.crc": str(crc_of(7, segment)), **fields}
     path = segment_path(TableName("t_REALTIME"), segment)
     if records.get(path) is not None:
@@ -94,7 +94,7 @@ def url(records: PropertyStore, segment: str = NAME) -> str | None:
     return found.record.simple_fields.get("segment.download.url") if found else None
 
 
-def test_an_outage_of_half_an_hour_ends_with_the_tar_at_the_place_of_pinot_and_the_url_there(
+def test_after_an_outage_of_half_an_hour_the_tar_is_at_pinots_uri_and_registered(
     server: Server, records: PropertyStore, source: Path
 ) -> None:
     commit(records)
@@ -102,7 +102,7 @@ def test_an_outage_of_half_an_hour_ends_with_the_tar_at_the_place_of_pinot_and_t
     server.store.error = OSError("away")
     server.steps(1800)
     assert url(records) is None
-    assert 25 <= server.store.calls.count("put") <= 40  # a minute apart in the end
+    assert 25 <= server.store.calls.count("put") <= 40  # one minute apart at the end
     assert server.backlog.oldest_built_s == pytest.approx(source.stat().st_mtime)
     server.store.error = None
     server.steps(62)
@@ -112,7 +112,7 @@ def test_an_outage_of_half_an_hour_ends_with_the_tar_at_the_place_of_pinot_and_t
     assert server.counts.get(Outcome.LATE) == 1
 
 
-def test_a_restart_goes_on_with_what_was_left(
+def test_a_restart_continues_with_the_backlog(
     server: Server, tmp_path: Path, records: PropertyStore, source: Path
 ) -> None:
     commit(records)
@@ -144,7 +144,7 @@ def test_an_upload_waits_for_its_commit(server: Server, records: PropertyStore, 
 @pytest.mark.parametrize(
     "fields", [{"segment.download.url": "s3://elsewhere"}, {"segment.crc": "1"}, {"gone": "yes"}]
 )
-def test_what_the_segment_does_not_need_is_not_uploaded_and_leaves_nothing(
+def test_tars_that_no_segment_needs_are_not_uploaded_and_leave_nothing(
     server: Server, records: PropertyStore, source: Path, fields: dict[str, str]
 ) -> None:
     if "gone" not in fields:
@@ -158,7 +158,7 @@ def test_what_the_segment_does_not_need_is_not_uploaded_and_leaves_nothing(
     assert (server.store.taken, server.files(), server.backlog.segments) == ({}, [], 0)
 
 
-def test_an_object_at_its_place_stays_and_the_repair_takes_it(
+def test_an_object_at_the_final_uri_stays_for_the_repair(
     server: Server, records: PropertyStore, source: Path
 ) -> None:
     commit(records)
@@ -169,7 +169,7 @@ def test_an_object_at_its_place_stays_and_the_repair_takes_it(
     assert (url(records), server.counts.get(Outcome.GIVEN_UP), server.files()) == (None, 1, [])
 
 
-def test_what_the_controller_has_cleared_meanwhile_is_uploaded_again(
+def test_an_upload_that_the_controller_deleted_is_repeated(
     server: Server, records: PropertyStore, source: Path
 ) -> None:
     commit(records)
@@ -179,7 +179,7 @@ def test_what_the_controller_has_cleared_meanwhile_is_uploaded_again(
     assert url(records) == HOME
 
 
-def test_a_url_that_cannot_be_written_now_is_written_later(
+def test_a_failed_write_of_the_url_is_retried(
     server: Server, records: PropertyStore, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(records)
@@ -199,7 +199,7 @@ def test_a_url_that_cannot_be_written_now_is_written_later(
     assert server.files() == []
 
 
-def test_a_bound_gives_up_the_tar_and_what_lies_under_its_temporary_name(
+def test_a_bound_abandons_the_tar_and_its_temporary_object(
     server: Server, records: PropertyStore, source: Path
 ) -> None:
     commit(records, **{"segment.realtime.status": "IN_PROGRESS"})
@@ -218,7 +218,7 @@ def test_a_damaged_tar_is_left_to_the_repair(server: Server, records: PropertySt
     assert (server.store.calls, server.files(), server.counts.get(Outcome.GIVEN_UP)) == ([], [], 1)
 
 
-def test_a_tar_that_is_built_anew_while_it_is_uploaded_is_not_registered(
+def test_a_tar_that_is_rebuilt_during_its_upload_is_not_registered(
     server: Server, records: PropertyStore, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(records)
@@ -237,7 +237,7 @@ def test_a_tar_that_is_built_anew_while_it_is_uploaded_is_not_registered(
     assert server.counts.get(Outcome.GIVEN_UP) == 1
 
 
-def test_while_the_store_is_away_one_tar_at_a_time_is_tried_and_all_follow_when_it_is_back(
+def test_during_an_outage_one_tar_at_a_time_is_tried_and_all_are_uploaded_after_it(
     server: Server, records: PropertyStore, tmp_path: Path
 ) -> None:
     names = [f"t__0__{number}__x" for number in range(20)]
@@ -254,7 +254,7 @@ def test_while_the_store_is_away_one_tar_at_a_time_is_tried_and_all_follow_when_
 
 
 @pytest.mark.parametrize("state", [UploadState.WAITING, UploadState.UPLOADED])
-def test_a_tar_that_somebody_has_deleted_is_left_to_the_repair(
+def test_a_deleted_tar_is_left_to_the_repair(
     server: Server, records: PropertyStore, source: Path, state: UploadState
 ) -> None:
     commit(records)
@@ -267,7 +267,7 @@ def test_a_tar_that_somebody_has_deleted_is_left_to_the_repair(
     assert list(server.store.taken) == ([] if state is UploadState.UPLOADED else [TEMPORARY])
 
 
-def test_while_zookeeper_is_away_nothing_is_uploaded_or_given_up(
+def test_without_zookeeper_nothing_is_uploaded_or_abandoned(
     server: Server, records: PropertyStore, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(records)
@@ -284,7 +284,7 @@ def test_while_zookeeper_is_away_nothing_is_uploaded_or_given_up(
     assert url(records) == HOME
 
 
-def test_a_server_that_was_killed_between_the_move_and_the_registration_registers_what_it_moved(
+def test_a_server_killed_after_the_move_registers_the_object_after_its_restart(
     server: Server, records: PropertyStore, source: Path
 ) -> None:
     commit(records)
@@ -298,7 +298,7 @@ def test_a_server_that_was_killed_between_the_move_and_the_registration_register
 
 
 @pytest.mark.parametrize("there", [b"no tar at all", b""])
-def test_what_is_no_tar_of_the_segment_in_its_place_is_left_to_the_repair(
+def test_an_object_that_is_not_the_segments_tar_is_left_to_the_repair(
     there: bytes, server: Server, records: PropertyStore, source: Path
 ) -> None:
     commit(records)

@@ -1,4 +1,4 @@
-"""Late uploads: moved to their place, and registered, where the segment is to have them."""
+"""Late uploads: moved to their final URI and registered if the segment needs them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import pytest
 
 from controller_client.common.names import TableName
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
-from server_hooks.commit_upload.registering import LateUpload, Registered, bring_home, is_needed, register
+from server_hooks.commit_upload.registering import (
+    LateUpload,
+    Registered,
+    is_needed,
+    move_to_final_uri,
+    register,
+)
 from tests.unit.controller_client.deepstore.samples import crc_of
 from tests.unit.memory_zookeeper import memory_store
 from tests.unit.server_hooks.commit_upload.fake_store import FakeStore
@@ -32,7 +38,7 @@ LATE = LateUpload("t", NAME, HOME, HOME, 10, CRC)
         (None, Registered.GONE, None),
     ],
 )
-def test_the_url_is_put_into_the_record_of_this_content_only(
+def test_the_url_is_written_only_to_a_record_with_the_same_content(
     fields: dict[str, str] | None, outcome: Registered, url: str | None
 ) -> None:
     store, _ = memory_store()
@@ -43,7 +49,7 @@ def test_the_url_is_put_into_the_record_of_this_content_only(
     assert _url(store, path) == url
 
 
-def test_a_change_meanwhile_is_kept() -> None:
+def test_a_concurrent_change_is_kept() -> None:
     store, zookeeper = memory_store()
     path = segment_path(TableName("t_REALTIME"), LATE.segment)
     record = ZNRecord(LATE.segment, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)})
@@ -70,7 +76,7 @@ def _url(store: PropertyStore, path: str) -> str | None:
 
 
 @pytest.mark.parametrize(("size", "expected"), [({}, "10"), ({"segment.size.in.bytes": "700"}, "700")])
-def test_a_size_that_stands_there_stays_and_a_missing_one_is_that_of_the_tar(
+def test_an_existing_size_is_kept_and_a_missing_one_is_set_from_the_tar(
     size: dict[str, str], expected: str
 ) -> None:
     store, _ = memory_store()
@@ -93,7 +99,7 @@ def test_a_size_that_stands_there_stays_and_a_missing_one_is_that_of_the_tar(
         (None, Registered.GONE),
     ],
 )
-def test_a_late_upload_is_moved_to_where_it_belongs_if_the_segment_is_to_have_it(
+def test_a_late_upload_is_moved_to_its_final_uri_if_the_segment_needs_it(
     fields: dict[str, str] | None, outcome: Registered
 ) -> None:
     store = FakeStore()
@@ -104,10 +110,10 @@ def test_a_late_upload_is_moved_to_where_it_belongs_if_the_segment_is_to_have_it
     store.taken[FIRST] = b"late"
     late = replace(LATE, uri=FIRST)
     moved = outcome is Registered.DONE
-    found = bring_home(records, store, late, _content_of)
+    found = move_to_final_uri(records, store, late, _content_of)
     assert found == (LATE if moved else late, outcome)
     assert store.taken == {found[0].uri: b"late"}
-    assert bring_home(records, store, found[0], _content_of) == found
+    assert move_to_final_uri(records, store, found[0], _content_of) == found
     assert is_needed(records, late) == (outcome in (Registered.DONE, Registered.NOT_YET))
 
 
@@ -115,25 +121,25 @@ def _content_of(_uri: str) -> int | None:
     return 1
 
 
-def test_another_object_that_lies_there_already_stays_and_nothing_is_registered() -> None:
+def test_a_different_object_at_the_final_uri_stays_and_nothing_is_registered() -> None:
     store = FakeStore()
     records, _ = memory_store()
     path = segment_path(TableName("t_REALTIME"), NAME)
     records.create(path, ZNRecord(NAME, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)}))
     store.taken.update({HOME: b"of a repair", FIRST: b"late"})
     late = replace(LATE, uri=FIRST)
-    assert bring_home(records, store, late, _content_of) == (late, Registered.TAKEN)
+    assert move_to_final_uri(records, store, late, _content_of) == (late, Registered.TAKEN)
     assert store.taken == {HOME: b"of a repair", FIRST: b"late"}
     assert _url(records, path) is None
 
 
-def test_an_object_of_the_same_content_that_lies_there_already_is_the_upload() -> None:
-    """As after a kill between the move and the registration, or beside a repair of the same segment."""
+def test_an_existing_object_with_the_same_content_counts_as_the_upload() -> None:
+    """As after a kill between the move and the registration, or during a repair of the same segment."""
     store = FakeStore()
     records, _ = memory_store()
     path = segment_path(TableName("t_REALTIME"), NAME)
     records.create(path, ZNRecord(NAME, {"segment.realtime.status": "DONE", "segment.crc": str(CRC)}))
     store.taken.update({HOME: b"moved before", FIRST: b"late"})
-    found = bring_home(records, store, replace(LATE, uri=FIRST), {HOME: CRC}.get)
+    found = move_to_final_uri(records, store, replace(LATE, uri=FIRST), {HOME: CRC}.get)
     assert found == (LATE, Registered.DONE)
     assert store.taken == {HOME: b"moved before"}

@@ -13,15 +13,15 @@ BASE = {
 OURS = "pinotPlugins.commitUpload"
 
 
-def test_the_defaults_are_those_of_the_docs() -> None:
+def test_the_defaults_are_as_documented() -> None:
     found = CommitUploadSettings.of(BASE)
     assert found is not None
-    assert (found.wait_s, found.limits, found.home_uri) == (5.0, BacklogLimits(), "s3://b/commits")
+    assert (found.wait_s, found.limits, found.final_base_uri) == (5.0, BacklogLimits(), "s3://b/commits")
     assert str(found.folder) == "/data/pythonCommitUploads"
     assert found.limits == BacklogLimits(10 * 1024**3, 86_400.0, 2 * 1024**3)
 
 
-def test_what_is_set_counts() -> None:
+def test_set_values_override_the_defaults() -> None:
     found = CommitUploadSettings.of(
         {
             **BASE,
@@ -33,11 +33,11 @@ def test_what_is_set_counts() -> None:
         }
     )
     assert found is not None
-    assert (found.wait_s, found.home_uri) == (1.5, "s3://b/segments")
+    assert (found.wait_s, found.final_base_uri) == (1.5, "s3://b/segments")
     assert (found.limits.max_bytes, found.limits.max_age_s, found.limits.min_free_bytes) == (1000, 60.0, 0)
 
 
-def test_without_a_store_there_are_none() -> None:
+def test_without_a_store_there_are_no_settings() -> None:
     assert CommitUploadSettings.of({"pinot.server.instance.dataDir": "/data"}) is None
 
 
@@ -45,7 +45,7 @@ def test_without_a_store_there_are_none() -> None:
     ("key", "value"),
     [("waitMs", "soon"), ("backlog.maxBytes", "-1"), ("backlog.maxAgeMs", "1d"), ("dataDir", "hdfs://n/x")],
 )
-def test_what_is_no_number_or_another_kind_of_store_is_refused(key: str, value: str) -> None:
+def test_invalid_numbers_and_unsupported_stores_are_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError) as caught:
         CommitUploadSettings.of({**BASE, f"{OURS}.{key}": value})
     assert caught.value.where == f"{OURS}.{key}"

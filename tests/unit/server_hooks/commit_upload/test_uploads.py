@@ -1,4 +1,4 @@
-"""Uploads of commits: what is waited for, what is left to the backlog, what is done once."""
+"""Uploads of commits: waits, uploads left to the backlog, and retries."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _kept(tmp_path: Path) -> list[Path]:
 
 
 def _entry(backlog: Backlog, state: UploadState, segment: str = NAME) -> BacklogEntry:
-    """The one entry of a segment, once it is at a state: a thread brings it there."""
+    """Wait until the segment's only entry, which a thread changes, is in a state; return it."""
     end_s = time.monotonic() + LONG_S
     while time.monotonic() < end_s:
         (entry,) = (each for each in backlog._entries.values() if each.tar.segment == segment)
@@ -76,7 +76,7 @@ def _entry(backlog: Backlog, state: UploadState, segment: str = NAME) -> Backlog
     raise AssertionError(f"it is not {state}")
 
 
-def test_in_time(
+def test_an_upload_within_the_wait(
     make_uploads: Callable[..., CommitUploads],
     store: FakeStore,
     backlog: Backlog,
@@ -117,7 +117,7 @@ def test_a_retried_commit_whose_object_the_controller_has_moved_uploads_again(
     assert _kept(tmp_path) == []
 
 
-def test_a_refusal_lets_the_commit_go_on_and_leaves_the_tar_to_the_backlog(
+def test_after_a_failed_upload_the_commit_continues_and_the_tar_is_in_the_backlog(
     make_uploads: Callable[..., CommitUploads],
     store: FakeStore,
     backlog: Backlog,
@@ -132,7 +132,7 @@ def test_a_refusal_lets_the_commit_go_on_and_leaves_the_tar_to_the_backlog(
     assert counts.get(Outcome.FAILED) == 1
     entry = _entry(backlog, UploadState.WAITING)
     assert (entry.tar.raw_table, entry.tar.segment, entry.uri) == ("t", NAME, FIRST)
-    # The commit is retried with the same file: it waits once.
+    # The commit is retried with the same file: it waits only once.
     assert not uploads.upload(tar, "t", NAME, SECOND)
     assert _kept(tmp_path) == [entry.tar.file]
     store.error = None
@@ -178,7 +178,7 @@ def test_an_upload_that_fails_after_the_commit_waits_for_the_next(
     assert counts.get(Outcome.FAILED) == 1
 
 
-def test_a_commit_that_is_retried_while_its_upload_hangs_waits_once(
+def test_a_commit_retried_while_its_upload_hangs_waits_only_once(
     make_uploads: Callable[..., CommitUploads],
     store: FakeStore,
     backlog: Backlog,
@@ -197,7 +197,7 @@ def test_a_commit_that_is_retried_while_its_upload_hangs_waits_once(
     assert len(_kept(tmp_path)) == 1
 
 
-def test_uploads_that_threads_have_not_begun_wait_in_the_backlog_where_they_can_be_given_up(
+def test_queued_uploads_are_in_the_backlog_where_they_can_be_abandoned(
     store: FakeStore, backlog: Backlog, counts: OutcomeCounts, tmp_path: Path
 ) -> None:
     kept = KeptTars(tmp_path / "kept", "s3://b/c")
@@ -213,7 +213,7 @@ def test_uploads_that_threads_have_not_begun_wait_in_the_backlog_where_they_can_
     store.open.set()
 
 
-def test_a_retry_of_what_waits_in_the_backlog_is_not_uploaded_beside_it(
+def test_a_retry_of_a_tar_in_the_backlog_is_not_uploaded_twice(
     store: FakeStore, backlog: Backlog, counts: OutcomeCounts, tar: Path, tmp_path: Path
 ) -> None:
     kept = KeptTars(tmp_path / "kept", "s3://b/c")
@@ -221,7 +221,7 @@ def test_a_retry_of_what_waits_in_the_backlog_is_not_uploaded_beside_it(
     store.open.clear()
     write_tar(tmp_path / "other", name="t__1__0__x")
     assert not uploads.upload(tmp_path / "other", "t", "t__1__0__x", "s3://b/c/t/other")
-    # No thread is left for it: it waits, and so do its retries.
+    # No thread is free: it waits, and so do its retries.
     assert not uploads.upload(tar, "t", NAME, FIRST)
     assert not uploads.upload(tar, "t", NAME, SECOND)
     store.open.set()
@@ -230,7 +230,7 @@ def test_a_retry_of_what_waits_in_the_backlog_is_not_uploaded_beside_it(
     assert _entry(backlog, UploadState.WAITING, NAME).uri == FIRST
 
 
-def test_a_retry_whose_copy_hangs_waits_no_longer_and_what_was_uploaded_is_left_to_the_backlog(
+def test_a_retry_whose_copy_hangs_waits_no_longer_and_leaves_the_upload_to_the_backlog(
     make_uploads: Callable[..., CommitUploads], store: FakeStore, backlog: Backlog, tar: Path
 ) -> None:
     uploads = make_uploads(wait_s=1.0)
@@ -243,7 +243,7 @@ def test_a_retry_whose_copy_hangs_waits_no_longer_and_what_was_uploaded_is_left_
     store.open.set()
 
 
-def test_by_default_a_commit_waits_five_seconds_for_the_store_and_not_much_longer(
+def test_by_default_a_commit_waits_about_five_seconds_for_the_store(
     make_uploads: Callable[..., CommitUploads], store: FakeStore, tar: Path
 ) -> None:
     settings = CommitUploadSettings.of(
@@ -259,7 +259,7 @@ def test_by_default_a_commit_waits_five_seconds_for_the_store_and_not_much_longe
     assert 5.0 <= waited_s < 30.0
 
 
-def test_a_retry_that_meets_the_end_of_its_upload_leaves_the_tar_that_the_backlog_has(
+def test_a_retry_at_the_end_of_its_upload_keeps_the_backlogs_tar(
     make_uploads: Callable[..., CommitUploads], store: FakeStore, backlog: Backlog, tar: Path
 ) -> None:
     hasty, patient = make_uploads(wait_s=0.01), make_uploads()
@@ -272,7 +272,7 @@ def test_a_retry_that_meets_the_end_of_its_upload_leaves_the_tar_that_the_backlo
     assert _entry(backlog, UploadState.UPLOADED).tar.file.exists()
 
 
-def test_a_commit_of_a_server_that_stops_leaves_its_tar_to_the_next_start(
+def test_a_commit_during_a_stop_leaves_its_tar_for_the_next_start(
     make_uploads: Callable[..., CommitUploads],
     backlog: Backlog,
     counts: OutcomeCounts,
@@ -284,5 +284,5 @@ def test_a_commit_of_a_server_that_stops_leaves_its_tar_to_the_next_start(
     assert not uploads.upload(tar, "t", NAME, FIRST)
     assert _entry(backlog, UploadState.WAITING).uri == FIRST
     assert counts.get(Outcome.FAILED) == 0
-    (left,) = KeptTars(tmp_path / "kept", "s3://b/c").left()
+    (left,) = KeptTars(tmp_path / "kept", "s3://b/c").leftovers()
     assert left.segment == NAME

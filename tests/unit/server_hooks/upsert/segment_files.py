@@ -16,7 +16,7 @@ _PER_CHUNK = 1000
 
 
 def write_segment(folder: Path, offsets: Sequence[int]) -> Path:
-    """Write a segment whose rows have these offsets, and no version."""
+    """Write a segment whose rows have these offsets and no versions."""
     nothing = [NIL] * len(offsets)
     columns = {OFFSET: offsets, VALID_FROM: nothing, VALID_UNTIL: nothing}
     (folder / "v3").mkdir(parents=True)

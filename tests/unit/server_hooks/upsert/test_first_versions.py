@@ -1,4 +1,4 @@
-"""Of each row the first version counts, in whichever order they come."""
+"""The first version of each row counts, in whichever order versions arrive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAIRS = st.lists(st.tuples(st.integers(0, _ROWS - 1), st.integers(0, 4)), max_s
     written=st.tuples(_PAIRS, _PAIRS),
     kind=st.sampled_from(["<i8", ">i8"]),
 )
-def test_the_least_version_of_each_row_stays(
+def test_the_lowest_version_of_each_row_stays(
     before: list[int], written: tuple[list[tuple[int, int]], list[tuple[int, int]]], kind: str
 ) -> None:
     columns = np.array(before, kind).reshape(2, _ROWS)

@@ -1,4 +1,4 @@
-"""The thread of a table: what the disk or Kafka refuse waits, and nothing is lost."""
+"""The thread of a table: failures of the disk or of Kafka are retried, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _LONG_S = 60.0
 
 
 class ListTopic:
-    """A topic of one partition that is there at the second question."""
+    """A topic with one partition that exists from the second request on."""
 
     def __init__(self, messages: list[Message]) -> None:
         self.messages = messages
-        self.asked = 0
+        self.requests = 0
         self.next = 0
 
     def partitions(self) -> set[int]:
-        self.asked += 1
-        if self.asked == 1:
+        self.requests += 1
+        if self.requests == 1:
             raise SourceError("Kafka is away")
         return {0}
 
     def assign(self, offsets: Mapping[int, int]) -> None:
-        """It is read from its begin."""
+        """Do nothing: the topic is read from the beginning."""
 
     def poll(self, _timeout_s: float) -> dict[int, list[Message]]:
         found = self.messages[self.next : self.next + 1]
@@ -45,11 +45,11 @@ class ListTopic:
         return {0: found} if found else {}
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class CountedState(TableState):
-    """Counts how often messages were to be taken."""
+    """Counts the attempts to add messages."""
 
     tries = 0
 
@@ -68,26 +68,24 @@ def _end(version: int) -> Message:
     return version, value, decode(value, where="here")
 
 
-def test_what_cannot_be_written_is_written_later_and_told_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failed_write_is_retried_and_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     state = CountedState(tmp_path, SystemClock())
     topic = ListTopic([_end(version) for version in range(4)])
     full = tmp_path / "0" / f"{0:020d}.open"
     full.parent.mkdir()
     full.symlink_to("/dev/full")
-    told: list[int] = []
+    reported: list[int] = []
     follower = Follower(
         "t_REALTIME",
         state,
         lambda: cast("UpdatesTopic", topic),
         lambda: 0,
-        lambda: told.append(state.mark().version),
+        lambda: reported.append(state.mark().version),
         retention_s=1000.0,
         guard=_no_guard,
         clock=SystemClock(),
     )
-    # The log opens what it finds: for it, the full disk comes after the start.
+    # The log opens existing files, so the disk becomes full only after the start.
     full.unlink()
     state.follow([0])
     full.symlink_to("/dev/full")
@@ -95,9 +93,9 @@ def test_what_cannot_be_written_is_written_later_and_told_once(
         follower.start()
         wait_for(lambda: state.tries > 2, "two tries more", _LONG_S)
         assert state.mark().version == -1
-        assert topic.next == 1  # what was read is not written, so nothing more is read
+        assert topic.next == 1  # the messages read are not written yet, so nothing more is read
         full.unlink()
-        wait_for(lambda: told[-1:] == [3], "all versions", _LONG_S)
+        wait_for(lambda: reported[-1:] == [3], "all versions", _LONG_S)
         follower.stop()
     complaints = [record.getMessage() for record in caplog.records]
     assert len(complaints) == 2, complaints
@@ -106,13 +104,13 @@ def test_what_cannot_be_written_is_written_later_and_told_once(
     assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}
 
 
-def test_versions_of_a_former_table_of_the_name_are_left_out(
+def test_versions_of_a_dropped_table_with_the_same_name_are_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     state = TableState(tmp_path, SystemClock())
     topic = ListTopic([_end(version) for version in range(4)])
     answers: list[int | Exception] = [ConflictError("the coordinator has not begun with this table"), 2]
-    told: list[int] = []
+    reported: list[int] = []
 
     def first_version() -> int:
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
@@ -125,15 +123,15 @@ def test_versions_of_a_former_table_of_the_name_are_left_out(
         state,
         lambda: cast("UpdatesTopic", topic),
         first_version,
-        lambda: told.append(state.mark().version),
+        lambda: reported.append(state.mark().version),
         retention_s=1000.0,
         guard=_no_guard,
         clock=SystemClock(),
     )
     with caplog.at_level(logging.ERROR):
         follower.start()
-        wait_for(lambda: told[-1:] == [3], "all versions", _LONG_S)
+        wait_for(lambda: reported[-1:] == [3], "all versions", _LONG_S)
         follower.stop()
     assert "has not begun with this table" in caplog.records[0].getMessage()
-    assert set(told) <= {-1, 2, 3}
+    assert set(reported) <= {-1, 2, 3}
     assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}

@@ -1,4 +1,4 @@
-"""A table's state against a dictionary: whatever comes in whichever order, a row has its first versions."""
+"""A table's state compared to a dictionary: in any order of events, each row has its first versions."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ from tests.unit.fake_clock import FakeClock
 from tests.unit.server_hooks.upsert.segment_files import write_segment
 
 _PARTITION = 0
-_MOST = 60
+_MAX_ROWS = 60
 
 
 class MemoryPart:
-    """A consuming segment: its offsets in a list that the test makes longer."""
+    """A consuming segment with its offsets in a list that the test extends."""
 
     def __init__(self, name: str, sequence: int, start: int) -> None:
         self.name, self.sequence, self.first, self.position = name, sequence, start, start
         self.indexed: list[int] = []
-        self.told = start
+        self.end_offset = start
         self._runs = OffsetRuns()
-        self._columns = np.full((2, _MOST), NIL, np.int64)
+        self._columns = np.full((2, _MAX_ROWS), NIL, np.int64)
 
     @property
     def last(self) -> int:
         return self._runs.last
 
     def columns(self) -> NDArray[np.int64]:
-        """As queries see them: of rows, too, that nobody has looked for yet."""
+        """Return the columns as queries see them, including rows that are not looked up yet."""
         return self._columns[:, : len(self.indexed)]
 
     def refresh(self) -> None:
-        self.position = self.told
+        self.position = self.end_offset
         self._runs.extend(np.array(self.indexed[self._runs.count :], np.int64))
 
     def apply(self, events: EventColumns) -> NDArray[np.bool_]:
         rows = self._runs.rows(events.offsets)
         for row, version, deleted in zip(rows, events.versions, events.deleted, strict=True):
             if row >= 0:
-                place = self._columns[int(deleted), row : row + 1]
-                place[:] = earlier(place, np.array([version]))
+                cell = self._columns[int(deleted), row : row + 1]
+                cell[:] = earlier(cell, np.array([version]))
         return rows >= 0
 
-    def take_over(
+    def copy_versions(
         self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
     ) -> None:
         raise AssertionError("a consuming segment follows no other copy")
@@ -68,11 +68,11 @@ class MemoryPart:
         return self._runs.offsets(), froms, untils
 
     def end(self) -> None:
-        """Queries are told nothing of it here."""
+        """Do nothing: this test does not notify queries."""
 
 
-class ToldVersions:
-    """What queries would be told of a sealed segment's columns."""
+class NotifiedVersions:
+    """The columns of a sealed segment as queries are notified of them."""
 
     def __init__(self, folder: Path) -> None:
         self.columns = [
@@ -96,7 +96,7 @@ class ToldVersions:
 
 
 class TableMachine(RuleBasedStateMachine):
-    """One partition: rows come, are sealed, the server restarts with or without its disk."""
+    """One partition: rows arrive and are sealed; the server restarts with or without its disk."""
 
     @initialize()
     def begin(self) -> None:
@@ -114,11 +114,11 @@ class TableMachine(RuleBasedStateMachine):
         self._start()
 
     def _start(self) -> None:
-        self.told: dict[str, ToldVersions] = {}
+        self.notified: dict[str, NotifiedVersions] = {}
         self.state = TableState(self.disk / "state", FakeClock())
         self.state.follow([_PARTITION])
         self.rows = {}
-        self.former: list[tuple[SealedRows, ToldVersions, int]] = []
+        self.former: list[tuple[SealedRows, NotifiedVersions, int]] = []
         self.former_part: MemoryPart | None = None
         self.read = self._taken_from(self.state.next_offsets()[_PARTITION])
         for name in self.sealed:
@@ -130,14 +130,14 @@ class TableMachine(RuleBasedStateMachine):
 
     def _load(self, name: str) -> None:
         self._becomes_former(name)
-        self.told[name] = ToldVersions(self.folders[name])
-        self.rows[name] = SealedRows(name, self.folders[name], len(self.sealed[name]), self.told[name])
+        self.notified[name] = NotifiedVersions(self.folders[name])
+        self.rows[name] = SealedRows(name, self.folders[name], len(self.sealed[name]), self.notified[name])
         self.state.attach_sealed(_PARTITION, self.rows[name])
 
     def _becomes_former(self, name: str) -> None:
-        """Queries that have it still see what is written."""
+        """Queries that still use it see later writes."""
         if name in self.rows:
-            self.former.append((self.rows.pop(name), self.told.pop(name), 0))
+            self.former.append((self.rows.pop(name), self.notified.pop(name), 0))
 
     def _taken_from(self, offset: int) -> int:
         return sum(each[0] < offset for each in self.topic)
@@ -153,8 +153,8 @@ class TableMachine(RuleBasedStateMachine):
         back=st.lists(st.integers(-4, 30), min_size=1, max_size=8), deleted=st.booleans(), reads=st.booleans()
     )
     def coordinator_sends_events(self, back: list[int], deleted: bool, reads: bool) -> None:
-        """About rows that are there, and some that are not yet."""
-        offsets = [offset for each in back if 0 <= (offset := self.part.told - each) < _MOST]
+        """Send events about existing rows and some that do not exist yet."""
+        offsets = [offset for each in back if 0 <= (offset := self.part.end_offset - each) < _MAX_ROWS]
         rows = np.array(offsets, np.int64)
         for value in encode_events(Events(self.version, rows, np.full(len(rows), deleted))):
             self._send(value)
@@ -176,22 +176,22 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(dropped=st.lists(st.sampled_from([False, False, False, True]), min_size=1, max_size=6))
     def pinot_indexes_rows_or_drops_them(self, dropped: list[bool]) -> None:
-        for each in dropped[: _MOST - self.part.told]:
+        for each in dropped[: _MAX_ROWS - self.part.end_offset]:
             if not each:
-                self.part.indexed.append(self.part.told)
-            self.part.told += 1
+                self.part.indexed.append(self.part.end_offset)
+            self.part.end_offset += 1
 
     @rule()
-    def server_looks(self) -> None:
+    def server_refreshes(self) -> None:
         self.state.refresh()
 
     @precondition(lambda self: self.part.indexed)
     @rule(more=st.booleans(), ahead=st.booleans())
     def segment_is_sealed(self, more: bool, ahead: bool) -> None:
-        """By another server, which may have indexed more; the next one may be queried before it is taken."""
+        """Another server seals it and may have indexed more; the next segment may be queried before that."""
         name, rows = self.part.name, list(self.part.indexed)
-        if more and self.part.told < _MOST:
-            rows.append(self.part.told)
+        if more and self.part.end_offset < _MAX_ROWS:
+            rows.append(self.part.end_offset)
         self.sealed[name] = rows
         self._new_copy(name)
         self._load(name)
@@ -208,13 +208,13 @@ class TableMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.sealed)
     @rule(data=st.data(), is_reload=st.booleans())
-    def segment_is_loaded_again(self, data: st.DataObject, is_reload: bool) -> None:
+    def segment_is_reloaded(self, data: st.DataObject, is_reload: bool) -> None:
         name = data.draw(st.sampled_from(sorted(self.sealed)))
         if is_reload:
             self.copies += 1
             self.folders[name] = Path(shutil.copytree(self.folders[name], self.disk / f"copy{self.copies}"))
         else:
-            # Moved away from this server, and back from the deep store.
+            # Moved to another server, and back from the deep store.
             self.state.detach([name])
             self._new_copy(name)
         self._load(name)
@@ -222,8 +222,8 @@ class TableMachine(RuleBasedStateMachine):
     @rule()
     def server_flushes(self) -> None:
         self.state.flush()
-        former = [(rows, told, flushes + 1) for rows, told, flushes in self.former]
-        assert all(told.has_ended == (flushes > 1) for _, told, flushes in former)
+        former = [(rows, notified, flushes + 1) for rows, notified, flushes in self.former]
+        assert all(notified.has_ended == (flushes > 1) for _, notified, flushes in former)
         self.former = [each for each in former if not each[1].has_ended]
         self.flushes += 1
         if self.flushes > 1:
@@ -243,7 +243,7 @@ class TableMachine(RuleBasedStateMachine):
         self._start()
 
     def _expected(self, messages: int) -> dict[tuple[bool, int], int]:
-        """By kind and offset the first version in so many messages of the topic."""
+        """Return the first version by kind and offset in a number of messages of the topic."""
         found: dict[tuple[bool, int], int] = {}
         for _, _, message in self.topic[:messages]:
             if isinstance(message, Events):
@@ -255,7 +255,7 @@ class TableMachine(RuleBasedStateMachine):
     def rows_have_their_first_versions(self) -> None:
         if not hasattr(self, "state"):
             return
-        # What was written into a sealed segment is there still when the log has lost it.
+        # Versions written into a sealed segment remain even if the log loses them.
         self.most_read = max(self.most_read, self.read)
         now, once = self._expected(self.read), self._expected(self.most_read)
         consuming = [each for each in (self.part, self.former_part) if each is not None]
@@ -263,26 +263,24 @@ class TableMachine(RuleBasedStateMachine):
         for rows in parts:
             for offset, *versions in zip(*rows.values(), strict=True):
                 for deleted, version in zip((False, True), versions, strict=True):
-                    known = (deleted, int(offset))
+                    key = (deleted, int(offset))
                     allowed = (
-                        {now.get(known, NIL)}
-                        if rows in consuming
-                        else {now.get(known, NIL), once.get(known, NIL)}
+                        {now.get(key, NIL)} if rows in consuming else {now.get(key, NIL), once.get(key, NIL)}
                     )
                     assert version in allowed, f"offset {offset}: {version}, not one of {allowed}"
 
     @invariant()
-    def queries_are_told_of_all_that_is_written(self) -> None:
+    def queries_are_notified_of_all_writes(self) -> None:
         if not hasattr(self, "state"):
             return
-        present = [(self.rows[name], told) for name, told in self.told.items()]
-        for rows, told in [*present, *((rows, told) for rows, told, _ in self.former)]:
+        present = [(self.rows[name], notified) for name, notified in self.notified.items()]
+        for rows, notified in [*present, *((rows, notified) for rows, notified, _ in self.former)]:
             _, *columns = rows.values()
-            for column, known in zip(columns, told.columns, strict=True):
-                assert column.tolist() == known.tolist()
+            for column, expected in zip(columns, notified.columns, strict=True):
+                assert column.tolist() == expected.tolist()
 
     @invariant()
-    def the_mark_names_no_row_that_is_not_here(self) -> None:
+    def the_mark_covers_only_rows_on_this_server(self) -> None:
         if not hasattr(self, "state"):
             return
         found = self.state.mark()
@@ -301,8 +299,8 @@ TestTable = TableMachine.TestCase
 TestTable.settings = settings(max_examples=80, stateful_step_count=40)
 
 
-def test_the_mark_goes_back_only_where_that_is_allowed(tmp_path: Path) -> None:
-    """A partition that comes later has no complete version yet."""
+def test_the_mark_goes_back_only_where_allowed(tmp_path: Path) -> None:
+    """A partition that is added later has no complete version yet."""
     state = TableState(tmp_path, FakeClock())
     state.follow([0])
     ends = [(number, encode_end(VersionEnd(number, 0, 0, 10 * number))) for number in range(3)]

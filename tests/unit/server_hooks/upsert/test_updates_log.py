@@ -1,4 +1,4 @@
-"""The log: cut and spoiled anywhere, it is what was whole before that place."""
+"""The log: truncated or corrupted anywhere, it keeps everything before that position."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from server_hooks.upsert.updates_log import Message, UpdatesLog
 
 
 def _message(offset: int, number: int) -> Message:
-    """Every third one is an end."""
+    """Return a message; every third one is a version's end."""
     if number % 3 == 2:
         value = encode_end(VersionEnd(number // 3, 0, number, 1000 + number))
     else:
@@ -32,7 +32,7 @@ def _message(offset: int, number: int) -> Message:
     return offset, value, decode(value, where="here")
 
 
-# Offsets with gaps, as of a topic that is not only ours to fill.
+# Offsets with gaps, as in a topic with transactions.
 _MESSAGES = [_message(7 + number + number // 4, number) for number in range(20)]
 
 
@@ -48,21 +48,21 @@ def _write(log: UpdatesLog, messages: list[Message], batch: int) -> None:
 @given(
     file_bytes=st.integers(1, 900),
     batch=st.integers(1, 7),
-    place=st.integers(0, 10_000),
-    spoil=st.booleans(),
+    position=st.integers(0, 10_000),
+    corrupt=st.booleans(),
 )
-def test_what_was_whole_before_a_cut_stays_and_the_topic_gives_the_rest(
-    file_bytes: int, batch: int, place: int, spoil: bool
+def test_messages_before_a_truncation_stay_and_the_topic_supplies_the_rest(
+    file_bytes: int, batch: int, position: int, corrupt: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(UpdatesLog(folder, file_bytes=file_bytes), _MESSAGES, batch)
         for file in folder.glob("*.open"):
             content = bytearray(file.read_bytes())
-            where = place % len(content)
-            if spoil:
+            where = position % len(content)
+            if corrupt:
                 content[where] ^= 0xFF
-            file.write_bytes(content if spoil else content[:where])
+            file.write_bytes(content if corrupt else content[:where])
         log = UpdatesLog(folder, file_bytes=file_bytes)
         offsets = [offset for offset, _, _ in _MESSAGES]
         kept = _read(log)
@@ -70,7 +70,7 @@ def test_what_was_whole_before_a_cut_stays_and_the_topic_gives_the_rest(
         assert log.summary().next == (kept[-1] + 1 if kept else None)
         _write(log, [each for each in _MESSAGES if each[0] >= (log.summary().next or 0)], batch)
         assert _read(log) == offsets
-        # The same is found by who opens it next, also what is told by the names of full files.
+        # The next reader finds the same, including what the names of full files state.
         again = UpdatesLog(folder, file_bytes=file_bytes)
         assert again.summary() == log.summary()
         assert (again.summary().version, again.summary().at_ms) == (5, 1017)
@@ -80,15 +80,15 @@ def test_what_was_whole_before_a_cut_stays_and_the_topic_gives_the_rest(
 
 @given(
     file_bytes=st.integers(1, 900),
-    place_bytes=st.integers(1, 300),
+    index_bytes=st.integers(1, 300),
     since=st.integers(0, 40),
     row=st.integers(0, 45),
 )
-def test_messages_are_read_from_an_offset_on_and_none_about_a_row_is_left_out(
-    file_bytes: int, place_bytes: int, since: int, row: int
+def test_messages_are_read_from_an_offset_on_and_include_all_about_a_row(
+    file_bytes: int, index_bytes: int, since: int, row: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
-        log = UpdatesLog(Path(name), file_bytes=file_bytes, place_bytes=place_bytes)
+        log = UpdatesLog(Path(name), file_bytes=file_bytes, index_bytes=index_bytes)
         _write(log, _MESSAGES, 3)
         assert _read(log, since) == [offset for offset, _, _ in _MESSAGES if offset >= since]
         about = {
@@ -99,7 +99,7 @@ def test_messages_are_read_from_an_offset_on_and_none_about_a_row_is_left_out(
         assert about <= set(_read(log, row=row))
 
 
-def test_what_the_disk_refused_half_way_is_written_again(tmp_path: Path) -> None:
+def test_a_partial_write_is_repeated(tmp_path: Path) -> None:
     log = UpdatesLog(tmp_path)
     log.append(_MESSAGES[:4])
     (file,) = tmp_path.glob("*.open")
@@ -110,13 +110,13 @@ def test_what_the_disk_refused_half_way_is_written_again(tmp_path: Path) -> None
     assert _read(UpdatesLog(tmp_path)) == _read(log)
 
 
-def test_a_full_disk_is_told_and_nothing_of_the_batch_counts(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_of_the_batch_counts(tmp_path: Path) -> None:
     log = UpdatesLog(tmp_path)
     log.append(_MESSAGES[:2])
     (file,) = tmp_path.glob("*.open")
     aside = tmp_path / "aside"
     file.rename(aside)
-    # As good as a disk that is full: the file cannot be written, and is full at once.
+    # This simulates a full disk: the file cannot be written.
     file.symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"\[Errno"):
         log.append(_MESSAGES[2:4])
@@ -127,7 +127,7 @@ def test_a_full_disk_is_told_and_nothing_of_the_batch_counts(tmp_path: Path) -> 
     assert _read(log) == [offset for offset, _, _ in _MESSAGES[:4]]
 
 
-def test_a_spoilt_full_file_is_not_read_over(tmp_path: Path) -> None:
+def test_a_corrupt_full_file_is_not_skipped(tmp_path: Path) -> None:
     log = UpdatesLog(tmp_path, file_bytes=1)
     log.append(_MESSAGES[:4])
     (file,) = tmp_path.glob("*.log")
@@ -138,7 +138,7 @@ def test_a_spoilt_full_file_is_not_read_over(tmp_path: Path) -> None:
         _read(log)
 
 
-def test_files_older_than_the_retention_go(tmp_path: Path) -> None:
+def test_files_older_than_the_retention_are_deleted(tmp_path: Path) -> None:
     log = UpdatesLog(tmp_path, file_bytes=1)
     _write(log, _MESSAGES[:4], 1)
     for age, file in enumerate(sorted(tmp_path.glob("*.log"))):

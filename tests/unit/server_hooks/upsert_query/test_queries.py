@@ -1,4 +1,4 @@
-"""What becomes of a query, by what is known of its table."""
+"""The rewriting of queries, by the state of their tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STREAM = {"streamConfigs": {"streamType": "kafka", "stream.kafka.topic.name": "u
 
 
 class WatchedZooKeeper(MemoryZooKeeper):
-    """Znodes in memory that call who watches them; may be away."""
+    """Znodes in memory with watches; can be made unavailable."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class WatchedZooKeeper(MemoryZooKeeper):
 
 
 @dataclass
-class Asked:
+class Request:
     """A request of a test."""
 
     sql: str = "select 1 from u"
@@ -106,7 +106,7 @@ class World:
     """A cluster with the upsert table ``u`` on the server A, and the table ``other``.
 
     Args:
-        by_option: Whether servers take the version of a query as an option.
+        by_option: Whether servers accept the version of a query as an option.
     """
 
     def __init__(self, *, by_option: bool = False) -> None:
@@ -118,7 +118,7 @@ class World:
         self.woken = 0
         self.routed: set[str] = set()
         self.needed: dict[str, set[str]] = {}
-        self.knowledge = RoutingState(self.store, self, self._wake, by_option=by_option)
+        self.routing = RoutingState(self.store, self, self._wake, by_option=by_option)
         self.zookeeper.table("u_REALTIME", **CUSTOM)
         self.zookeeper.table("other_REALTIME")
         self.serve("u")
@@ -141,7 +141,7 @@ class World:
             self.zookeeper.put(f"{kind}/{table}_REALTIME", mapFields={name: {"A": "CONSUMING"}})
         self.routed.add(name)
 
-    def tell(
+    def report(
         self, mark: int, segment: str | None = None, *, table: str = "u", by_option: bool | None = None
     ) -> None:
         progress = {0: PartitionProgress(segment, 1, mark)}
@@ -151,10 +151,10 @@ class World:
         write_server(self.store, name, ServerRecord("A", "s", mark, 0, progress, cuts, created=created))
 
     def version(self, name: str = "u", sql: str = "", **options: str) -> int | None:
-        return version_of_query(self.knowledge, name, Asked(sql, options))
+        return version_of_query(self.routing, name, Request(sql, options))
 
     def versions(self, sql: str, **options: str) -> str | None:
-        return versions_of_query(self.knowledge, sql, options)
+        return versions_of_query(self.routing, sql, options)
 
 
 @pytest.fixture
@@ -162,58 +162,58 @@ def world() -> World:
     return World()
 
 
-def test_the_mark_as_it_was_read_last(world: World) -> None:
+def test_the_last_read_mark_is_used(world: World) -> None:
     with pytest.raises(NoMarkError, match="A has not reported"):
         world.version()
-    world.tell(3)
+    world.report(3)
     assert world.version() == 3
-    world.tell(4)
+    world.report(4)
     reads = world.zookeeper.reads
     assert (world.version(), world.zookeeper.reads) == (3, reads)  # a query reads nothing
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert world.version() == 4
-    world.tell(5, segment="u__0__1__x")
-    world.knowledge.refresh()
-    assert world.version() == 4  # not before the broker queries what the mark names
+    world.report(5, segment="u__0__1__x")
+    world.routing.refresh()
+    assert world.version() == 4  # not before the broker queries all segments of the mark
     world.routed.add("u__0__1__x")
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert world.version() == 5
 
 
-def test_segments_that_an_answer_needs(world: World) -> None:
-    world.tell(3)
+def test_segments_that_a_response_needs(world: World) -> None:
+    world.report(3)
     first, new = "u__0__0__x", "u__0__1__x"
     assert (world.version(), world.needed) == (3, {"u_REALTIME": {first}})
-    # Sealed, and the next one is not queried yet: the version stays.
+    # Sealed, and the next segment is not queried yet: the version stays.
     states = {first: {"A": "ONLINE"}, new: {"A": "CONSUMING"}}
     woken = world.woken
     world.zookeeper.put("IDEALSTATES/u_REALTIME", mapFields=states)
     assert world.woken > woken
-    world.tell(4)
-    world.knowledge.refresh()
+    world.report(4)
+    world.routing.refresh()
     assert (world.version(), world.needed["u_REALTIME"]) == (3, {first})
     world.routed.add(new)
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert (world.version(), world.needed["u_REALTIME"]) == (4, {first, new})
-    # All servers are away: the version stays, and an answer without their segments does not count.
+    # All servers are down: the version stays, and a response without their segments is invalid.
     world.routed.clear()
     world.zookeeper.put("EXTERNALVIEW/u_REALTIME", mapFields={})
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert (world.version(), world.needed["u_REALTIME"]) == (4, {first, new})
-    # Who begins then refuses.
+    # A broker that starts now refuses.
     late = World()
-    late.tell(3)
+    late.report(3)
     late.routed.clear()
     with pytest.raises(NoMarkError, match="does not query u__0__0__x of u_REALTIME"):
         late.version()
     world.zookeeper.drop("PROPERTYSTORE/CONFIGS/TABLE/u_REALTIME")
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert (world.version(), world.needed["u_REALTIME"]) == (None, set())
 
 
 @pytest.mark.parametrize("name", ["u", "u_REALTIME", "U", "u_Realtime"])
 def test_all_names_of_a_table(world: World, name: str) -> None:
-    world.tell(3)
+    world.report(3)
     assert world.version(name) == 3
 
 
@@ -224,25 +224,25 @@ def test_other_tables_and_all_rows(world: World) -> None:
     assert world.version(upsertRewritten="true", asOfVersion="3") is None
 
 
-def test_zookeeper_away(world: World) -> None:
-    world.tell(3)
+def test_zookeeper_unavailable(world: World) -> None:
+    world.report(3)
     assert world.version() == 3
     world.zookeeper.is_away = True
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert world.version() == 3
     with pytest.raises(UnreachableError):
         world.version("other")
 
 
-def _asks(words: int) -> tuple[int, int, int]:
-    """Reads, watches and kept tables after queries with so many names and words that are no table's."""
+def _costs(words: int) -> tuple[int, int, int]:
+    """Return the reads, watches and cached tables after queries with many names and words of no table."""
     world = World()
-    world.tell(3)
+    world.report(3)
     assert world.version() == 3
     reads = world.zookeeper.reads
     text = " ".join(f"word{number}" for number in range(words))
     check_multistage(
-        world.knowledge, Asked(f"select {text.replace(' ', ', ')} from other o join third t on a = b")
+        world.routing, Request(f"select {text.replace(' ', ', ')} from other o join third t on a = b")
     )
     world.version("other", f"inPartitionedSubquery({text})")
     reads = world.zookeeper.reads - reads
@@ -252,11 +252,11 @@ def _asks(words: int) -> tuple[int, int, int]:
             world.version("".join(c.upper() if number >> n & 1 else c for n, c in enumerate("other"))) is None
         )
     watches = len(world.zookeeper.watches) + len(world.zookeeper.child_watches)
-    return reads, watches, len(vars(world.knowledge)["_tables"])
+    return reads, watches, len(vars(world.routing)["_tables"])
 
 
-def test_words_of_queries_cost_nothing_and_names_of_no_table_are_not_kept() -> None:
-    assert _asks(64) == _asks(16)
+def test_other_words_of_queries_cost_nothing_and_unknown_names_are_not_kept() -> None:
+    assert _costs(64) == _costs(16)
 
 
 def test_an_offline_table_costs_nothing(world: World) -> None:
@@ -269,51 +269,51 @@ def test_an_offline_table_costs_nothing(world: World) -> None:
     assert world.zookeeper.reads == reads
     world.zookeeper.is_away = False
     world.zookeeper.table("off_REALTIME", **CUSTOM)
-    world.knowledge.refresh()
+    world.routing.refresh()
     with pytest.raises(RefusedQueryError, match="offline table"):
         world.version("off")
 
 
-def test_a_table_that_is_dropped_and_made_again(world: World) -> None:
-    world.tell(3)
+def test_a_table_that_is_dropped_and_recreated(world: World) -> None:
+    world.report(3)
     assert world.version() == 3
     world.zookeeper.drop("PROPERTYSTORE/CONFIGS/TABLE/u_REALTIME")
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert world.version() is None
     world.zookeeper.table("u_REALTIME", **CUSTOM)
     with pytest.raises(NoMarkError, match="A has not reported"):
-        world.version()  # what it reported is of the former one
-    world.tell(4)
+        world.version()  # its report belongs to the dropped table
+    world.report(4)
     assert world.version() == 4, "at once, without a refresh"
     world.zookeeper.table("u_REALTIME")
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert world.version() is None
 
 
-def test_two_tables_that_differ_in_small_and_capital_letters(world: World) -> None:
-    world.tell(3)
+def test_two_tables_whose_names_differ_only_in_case(world: World) -> None:
+    world.report(3)
     assert (world.version("u"), world.version("U")) == (3, 3)
     world.zookeeper.table("U_REALTIME")
-    world.knowledge.refresh()
+    world.routing.refresh()
     assert (world.version("u"), world.version("U")) == (3, None)
 
 
-def test_a_table_that_comes_after_it_was_asked_for_in_other_letters(world: World) -> None:
+def test_a_table_created_after_a_query_with_its_name_in_another_case(world: World) -> None:
     assert world.version("new_realtime") is None
     world.zookeeper.table("new_REALTIME", **CUSTOM)
-    world.knowledge.refresh()
+    world.routing.refresh()
     with pytest.raises(NoMarkError):
         world.version("new_realtime")
 
 
-def test_a_table_that_becomes_one_or_gets_an_offline_half(world: World) -> None:
-    world.tell(3)
+def test_a_table_that_becomes_an_upsert_table_or_gets_an_offline_part(world: World) -> None:
+    world.report(3)
     assert world.version("new") is None
     assert world.version("u") == 3
     world.zookeeper.table("new_REALTIME", **CUSTOM)
     world.zookeeper.table("u_OFFLINE")
     assert world.woken >= 1
-    world.knowledge.refresh()
+    world.routing.refresh()
     with pytest.raises(NoMarkError):
         world.version("new")
     with pytest.raises(RefusedQueryError, match="offline table"):
@@ -333,37 +333,37 @@ def test_a_table_that_becomes_one_or_gets_an_offline_half(world: World) -> None:
     ],
 )
 def test_refused(world: World, name: str, options: dict[str, str], sql: str, text: str) -> None:
-    world.tell(3)
+    world.report(3)
     with pytest.raises(RefusedQueryError, match=text):
         world.version(name, sql, **options)
 
 
-def test_one_request_sees_one_version(world: World) -> None:
-    world.tell(3)
-    request = Asked()
-    assert version_of_query(world.knowledge, "u", request) == 3
-    world.tell(4)
-    world.knowledge.refresh()
-    assert version_of_query(world.knowledge, "u_REALTIME", request) == 3
-    assert version_of_query(world.knowledge, "u", Asked()) == 4
+def test_a_request_sees_a_single_version(world: World) -> None:
+    world.report(3)
+    request = Request()
+    assert version_of_query(world.routing, "u", request) == 3
+    world.report(4)
+    world.routing.refresh()
+    assert version_of_query(world.routing, "u_REALTIME", request) == 3
+    assert version_of_query(world.routing, "u", Request()) == 4
 
 
 def test_the_multi_stage_engine(world: World) -> None:
-    check_multistage(world.knowledge, Asked("select * from other join third on other.a = third.a"))
-    check_multistage(world.knowledge, Asked("select * from u", {"skipUpsert": "true"}))
+    check_multistage(world.routing, Request("select * from other join third on other.a = third.a"))
+    check_multistage(world.routing, Request("select * from u", {"skipUpsert": "true"}))
     for sql in ("select * from u", "select * from other as o join u on o.a = u.a"):
         with pytest.raises(RefusedQueryError):
-            check_multistage(world.knowledge, Asked(sql))
+            check_multistage(world.routing, Request(sql))
 
 
 @pytest.fixture
 def by_option() -> World:
-    """As of Pinot 1.3 and later, with a second upsert table, ``u2``."""
+    """As in Pinot 1.3 and later, with a second upsert table, ``u2``."""
     world = World(by_option=True)
     world.zookeeper.table("u2_REALTIME", **CUSTOM)
     world.serve("u2")
-    world.tell(3)
-    world.tell(5, table="u2")
+    world.report(3)
+    world.report(5, table="u2")
     return world
 
 
@@ -394,11 +394,11 @@ def test_the_versions_of_all_tables_of_a_query(by_option: World, sql: str, versi
 def test_a_table_of_a_database(by_option: World) -> None:
     by_option.zookeeper.table("db.u_REALTIME", **CUSTOM)
     by_option.serve("db.u")
-    by_option.tell(8, table="db.u")
-    by_option.knowledge.refresh()
+    by_option.report(8, table="db.u")
+    by_option.routing.refresh()
     assert by_option.versions("select * from db.u") == "db.u_REALTIME:8"
     assert by_option.versions("select * from default.u") == "u_REALTIME:3"
-    # Which of the two the word means is Pinot's matter: a table too many does no harm.
+    # Pinot decides which of the two the name means: an extra table does no harm.
     assert by_option.versions("select * from u", database="db") == "u_REALTIME:3,db.u_REALTIME:8"
 
 
@@ -416,15 +416,15 @@ def test_refused_by_option(by_option: World, sql: str, options: dict[str, str], 
         by_option.versions(sql, **options)
 
 
-def test_servers_that_take_versions_otherwise_are_not_asked(by_option: World, world: World) -> None:
-    """Each would answer with the rows of all versions."""
+def test_servers_that_expect_versions_in_another_form_are_not_queried(by_option: World, world: World) -> None:
+    """Each would return the rows of all versions."""
     assert by_option.versions("select * from u") == "u_REALTIME:3"
-    by_option.tell(4, by_option=False)
-    by_option.knowledge.refresh()
+    by_option.report(4, by_option=False)
+    by_option.routing.refresh()
     with pytest.raises(NoMarkError, match="A by an SQL condition; the query contains it as an option"):
         by_option.versions("select * from u2, u")
-    by_option.tell(5)
+    by_option.report(5)
     assert by_option.versions("select * from u") == "u_REALTIME:5"
-    world.tell(4, by_option=True)
+    world.report(4, by_option=True)
     with pytest.raises(NoMarkError, match="A by a query option; the query contains it as a condition"):
         world.version()

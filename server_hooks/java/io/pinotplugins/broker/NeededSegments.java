@@ -8,14 +8,14 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The segments that an answer of an upsert table must be of; Pinot leaves out those that no server has. */
+/** The segments that an answer of an upsert table must include; Pinot skips those that no server has. */
 public final class NeededSegments {
     private static final Map<String, Set<String>> BY_TABLE = new ConcurrentHashMap<>();
 
     private NeededSegments() {
     }
 
-    /** Those of a table (with type) from now on; none: whatever Pinot has. */
+    /** Sets the segments of a table (with type) from now on; an empty array removes the requirement. */
     public static void set(String table, String[] segments) {
         if (segments.length == 0) {
             BY_TABLE.remove(table);
@@ -24,12 +24,12 @@ public final class NeededSegments {
         }
     }
 
-    /** Those of a table that are in none of some collections. */
+    /** Returns the needed segments of a table that are in none of the collections. */
     public static List<String> missing(String table, Collection<? extends Collection<String>> asked) {
         return without(BY_TABLE.getOrDefault(table, Set.of()), asked);
     }
 
-    /** Those of some segments that are in none of some collections. */
+    /** Returns which of the given segments are in none of the collections. */
     public static List<String> without(
             Set<String> segments, Collection<? extends Collection<String>> asked) {
         int found = 0;

@@ -7,43 +7,43 @@ import org.apache.pinot.segment.spi.index.reader.ForwardIndexReaderContext;
 import org.roaringbitmap.buffer.BufferBitSetUtil;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** All values of a column, looked at once: which rows have a value up to a version, and which a later one. */
+/** One scan of a column: which rows have a value up to a version, and which have a later one. */
 final class ColumnScan {
     private static final int PAGE_ROWS = 10_000;
 
     private final int rows;
     private final long version;
-    private final int mostLater;
+    private final int maxLater;
     private final long[] words;
     private int[] laterRows = new int[0];
     private long[] laterVersions = new long[0];
     private int later;
 
-    private ColumnScan(int rows, long version, int mostLater) {
+    private ColumnScan(int rows, long version, int maxLater) {
         this.rows = rows;
         this.version = version;
-        this.mostLater = mostLater;
+        this.maxLater = maxLater;
         this.words = new long[(rows + 63) >>> 6];
     }
 
-    /** @param mostLater so many rows with later values are noted, and no more */
+    /** @param maxLater how many rows with later values are recorded at most */
     static <T extends ForwardIndexReaderContext> ColumnScan of(
-            ForwardIndexReader<T> column, int rows, long version, int mostLater) throws IOException {
-        ColumnScan made = new ColumnScan(rows, version, mostLater);
+            ForwardIndexReader<T> column, int rows, long version, int maxLater) throws IOException {
+        ColumnScan made = new ColumnScan(rows, version, maxLater);
         made.read(column);
         return made;
     }
 
-    /** The rows with a value of 0 to the version. */
+    /** The rows with a value from 0 to the version. */
     MutableRoaringBitmap found() {
         MutableRoaringBitmap found = BufferBitSetUtil.bitmapOf(words);
         found.runOptimize();
         return found;
     }
 
-    /** Whether all rows with later values are noted. */
+    /** Whether all rows with later values were recorded. */
     boolean hasAllLater() {
-        return later <= mostLater;
+        return later <= maxLater;
     }
 
     /** Adds the rows with later values to a log. */
@@ -74,7 +74,7 @@ final class ColumnScan {
         }
         if (value <= version) {
             words[row >>> 6] |= 1L << (row & 63);
-        } else if (later < mostLater) {
+        } else if (later < maxLater) {
             if (later == laterRows.length) {
                 int more = Math.max(16, 2 * later);
                 laterRows = Arrays.copyOf(laterRows, more);
@@ -84,7 +84,7 @@ final class ColumnScan {
             laterVersions[later] = value;
             later++;
         } else {
-            later = mostLater + 1;
+            later = maxLater + 1;
         }
     }
 }

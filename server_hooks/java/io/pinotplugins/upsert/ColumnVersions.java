@@ -7,22 +7,22 @@ import org.apache.pinot.segment.spi.index.reader.ForwardIndexReader;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
 /**
- * Which rows of a segment have a value of 0 to a version in one column. The column is scanned for the first
- * version that a query asks for; from then on a log of what is written makes the bitmap of one version into
- * that of another. Versions that the log does not reach back to are scanned for.
+ * Which rows of a segment have a value from 0 to a version in one column. The column is scanned for the first
+ * version that a query needs; from then on a log of writes turns the bitmap of one version into that of
+ * another. For versions that the log does not reach back to, the column is scanned.
  */
 final class ColumnVersions {
-    /** So many rows of later versions than the first question's make no log. */
-    private static final int MOST_LATER = 1 << 18;
+    /** With more rows of versions after the first query's than this, there is no log. */
+    private static final int MAX_LATER = 1 << 18;
 
     private final String column;
-    /** Held for a scan, so that a version is scanned for once. */
+    /** The lock of scans, so that there is one scan for each version. */
     private final Object scanning = new Object();
-    /** Of versions that the log reaches; one at least while there is a log, but in the first scan. */
+    /** Bitmaps of versions that the log reaches; while there is a log at least one, but in the first scan. */
     private final VersionBitmap.Recent recent = new VersionBitmap.Recent(2);
-    /** Of versions before. */
+    /** Bitmaps of earlier versions. */
     private final VersionBitmap.Recent older = new VersionBitmap.Recent(1);
-    /** Null while nothing is followed. */
+    /** Null while writes are not recorded. */
     private RowLog log;
     private boolean isEnded;
     private int forgotten;
@@ -31,19 +31,19 @@ final class ColumnVersions {
         this.column = column;
     }
 
-    /** The rows of a segment, at least those that were indexed when the version was complete. */
+    /** Returns the rows of a segment, at least those that were indexed when the version was complete. */
     MutableRoaringBitmap at(long version, IndexSegment segment) throws IOException {
-        MutableRoaringBitmap found = known(version);
+        MutableRoaringBitmap found = cached(version);
         if (found != null) {
             return found;
         }
         synchronized (scanning) {
-            found = known(version);
+            found = cached(version);
             return found != null ? found : scanned(version, segment);
         }
     }
 
-    /** Versions were written into rows, which had none before; after it was done. */
+    /** Records versions that were written into rows which had none before. */
     synchronized void wrote(int[] rows, long[] versions, int from, int to) {
         if (log == null && older.isEmpty() || from == to) {
             return;
@@ -57,16 +57,16 @@ final class ColumnVersions {
             return;
         }
         if (least <= Math.max(log.since(), recent.newest())) {
-            forget(); // about a version that queries may have asked for: nobody is to know it half
+            forget(); // queries may already have used this version: no bitmap may have half of it
             return;
         }
         log.add(rows, versions, from, to);
         while (log != null && log.isFull()) {
-            cut();
+            truncate();
         }
     }
 
-    /** What is kept may be wrong. */
+    /** Discards all bitmaps and the log, which may be wrong. */
     synchronized void forget() {
         log = null;
         recent.clear();
@@ -74,13 +74,13 @@ final class ColumnVersions {
         forgotten++;
     }
 
-    /** From now on nobody tells of what is written. */
+    /** Stops recording: writes are not reported from now on. */
     synchronized void end() {
         isEnded = true;
         forget();
     }
 
-    private synchronized MutableRoaringBitmap known(long version) {
+    private synchronized MutableRoaringBitmap cached(long version) {
         VersionBitmap found = recent.get(version);
         if (found == null) {
             found = older.get(version);
@@ -106,13 +106,13 @@ final class ColumnVersions {
         synchronized (this) {
             before = forgotten;
             if (log == null && !isEnded) {
-                // From here on what is written is noted, and what was before the scan sees.
+                // Later writes go into the log; the scan sees earlier ones.
                 begun = new RowLog(version);
                 log = begun;
             }
         }
         ForwardIndexReader<?> values = segment.getDataSource(column).getForwardIndex();
-        ColumnScan scan = ColumnScan.of(values, rowsOf(segment), version, begun == null ? 0 : MOST_LATER);
+        ColumnScan scan = ColumnScan.of(values, rowsOf(segment), version, begun == null ? 0 : MAX_LATER);
         VersionBitmap made = new VersionBitmap(version, scan.found());
         synchronized (this) {
             if (forgotten == before && !isEnded) {
@@ -134,22 +134,22 @@ final class ColumnVersions {
             : segment.getSegmentMetadata().getTotalDocs();
     }
 
-    /** Makes a full log shorter. */
-    private void cut() {
+    /** Shortens a full log. */
+    private void truncate() {
         long upTo = log.middle();
         VersionBitmap newest = recent.nearest(Long.MAX_VALUE);
         if (newest == null) {
-            forget(); // the first scan takes so long that there is too much to note
+            forget(); // the first scan takes so long that the log is full before it ends
             return;
         }
         if (newest.version < upTo) {
             VersionBitmap later = newest.at(upTo, log);
             if (later.rows != newest.rows) {
-                later.rows.runOptimize(); // no query has it yet
+                later.rows.runOptimize(); // no query uses it yet
             }
             recent.put(later);
         }
         recent.dropBefore(upTo);
-        log.cut(upTo);
+        log.dropUpTo(upTo);
     }
 }

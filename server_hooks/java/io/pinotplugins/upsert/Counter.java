@@ -2,17 +2,17 @@ package io.pinotplugins.upsert;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What was done for queries, counted for the metrics. */
+/** Counters of queries, for the metrics. */
 public enum Counter {
-    /** Bitmaps that were there. */
+    /** Bitmaps found in the cache. */
     HITS,
-    /** Bitmaps that were made of another version's. */
+    /** Bitmaps derived from another version's. */
     CARRIED,
-    /** Bitmaps that were made by a scan of the column. */
+    /** Bitmaps built by a scan of the column. */
     SCANS,
-    /** Bitmaps that could not be made, so that Pinot scanned. */
+    /** Bitmaps that could not be built, so that Pinot scanned the column. */
     FAILURES,
-    /** Queries that were refused since their version was not complete here. */
+    /** Queries that were rejected because their version was not complete here. */
     REFUSED;
 
     private final AtomicLong value = new AtomicLong();

@@ -6,11 +6,11 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** Which rows had which version written into one column, for the newest versions; one thread at a time. */
+/** The rows into which the newest versions were written, for one column; used by one thread at a time. */
 final class RowLog {
-    /** Together 1 MiB a column, and twice that for a moment. */
-    private static final int MOST_ROWS = 1 << 18;
-    private static final int MOST_VERSIONS = 256;
+    /** In total 1 MiB per column, and briefly twice that. */
+    private static final int MAX_ROWS = 1 << 18;
+    private static final int MAX_VERSIONS = 256;
     private static final int FIRST_ROWS = 16;
 
     private static final class Rows {
@@ -30,7 +30,7 @@ final class RowLog {
     private int rows;
     private long since;
 
-    /** @param since the log has all rows of later versions */
+    /** @param since the version after which the log has all rows */
     RowLog(long since) {
         this.since = since;
     }
@@ -45,35 +45,35 @@ final class RowLog {
         rows++;
     }
 
-    /** As add, for many rows. */
+    /** Adds many rows, from one index to another. */
     void add(int[] numbers, long[] versions, int from, int to) {
         Rows last = null;
-        for (int place = from; place < to; place++) {
-            if (last == null || versions[place] != versions[place - 1]) {
-                last = this.versions.computeIfAbsent(versions[place], each -> new Rows());
+        for (int index = from; index < to; index++) {
+            if (last == null || versions[index] != versions[index - 1]) {
+                last = this.versions.computeIfAbsent(versions[index], each -> new Rows());
             }
-            last.add(numbers[place]);
+            last.add(numbers[index]);
         }
         rows += to - from;
     }
 
-    /** The rows of versions after one and up to another. */
+    /** Returns the rows of the versions after one and up to another. */
     MutableRoaringBitmap between(long after, long upTo) {
         MutableRoaringBitmap found = new MutableRoaringBitmap();
         for (Rows each : versions.subMap(after, false, upTo, true).values()) {
-            for (int place = 0; place < each.count; place++) {
-                found.add(each.numbers[place]);
+            for (int index = 0; index < each.count; index++) {
+                found.add(each.numbers[index]);
             }
         }
         return found;
     }
 
-    /** Whether it is to be cut; one version alone is not. */
+    /** Whether it has to be shortened; a log of one version is never full. */
     boolean isFull() {
-        return versions.size() > 1 && (rows > MOST_ROWS || versions.size() > MOST_VERSIONS);
+        return versions.size() > 1 && (rows > MAX_ROWS || versions.size() > MAX_VERSIONS);
     }
 
-    /** The version up to which a full log is cut. */
+    /** The version up to which a full log is dropped. */
     long middle() {
         Iterator<Long> each = versions.keySet().iterator();
         long found = each.next();
@@ -83,8 +83,8 @@ final class RowLog {
         return found;
     }
 
-    /** Forgets the rows of versions up to one. */
-    void cut(long upTo) {
+    /** Drops the rows of versions up to one. */
+    void dropUpTo(long upTo) {
         Map<Long, Rows> old = versions.headMap(upTo, true);
         for (Rows each : old.values()) {
             rows -= each.count;

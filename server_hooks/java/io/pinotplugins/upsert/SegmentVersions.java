@@ -7,7 +7,7 @@ import org.apache.pinot.segment.spi.index.mutable.MutableForwardIndex;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** The versions of a segment's rows: who writes them tells of it here, and queries ask here. */
+/** The versions of a segment's rows: writers report their changes here, and queries read them. */
 public final class SegmentVersions {
     private static final class Visible {
         final MutableRoaringBitmap from;
@@ -23,7 +23,7 @@ public final class SegmentVersions {
 
     private final ColumnVersions from = new ColumnVersions(SystemColumns.VALID_FROM);
     private final ColumnVersions until = new ColumnVersions(SystemColumns.VALID_UNTIL);
-    /** Of a consuming segment. */
+    /** The columns of a consuming segment; null for a sealed one. */
     private final MutableForwardIndex fromColumn;
     private final MutableForwardIndex untilColumn;
     private volatile Visible last;
@@ -36,20 +36,20 @@ public final class SegmentVersions {
     }
 
     /**
-     * Writes versions into rows of a consuming segment, whose memory Pinot must not free meanwhile.
+     * Writes versions into rows of a consuming segment; Pinot must not free its memory meanwhile.
      *
-     * @param rows each once, and once more where it gets both
-     * @param inserted so many of them are inserted by the versions at their places, the others deleted
+     * @param rows each row once, or twice if it is both inserted and deleted
+     * @param inserted how many of the rows, from the first on, are inserted; the others are deleted
      * @param isLower whether a row had a later version before
      */
     public void write(int[] rows, long[] versions, int inserted, boolean isLower) {
-        for (int place = 0; place < rows.length; place++) {
-            (place < inserted ? fromColumn : untilColumn).setLong(rows[place], versions[place]);
+        for (int index = 0; index < rows.length; index++) {
+            (index < inserted ? fromColumn : untilColumn).setLong(rows[index], versions[index]);
         }
         wrote(rows, versions, inserted, isLower);
     }
 
-    /** As write, of a segment whose columns have them already. */
+    /** Records versions that were already written into the columns; parameters as for write. */
     public void wrote(int[] rows, long[] versions, int inserted, boolean isLower) {
         if (isLower) {
             from.forget();
@@ -60,7 +60,7 @@ public final class SegmentVersions {
         }
     }
 
-    /** Who attached itself writes nothing more. */
+    /** Detaches one writer, which writes nothing more. */
     public synchronized void end() {
         writers--;
         if (writers == 0) {
@@ -70,7 +70,7 @@ public final class SegmentVersions {
         }
     }
 
-    /** One writer more; false where there is none any more. */
+    /** Adds a writer; returns false if all writers have already detached. */
     synchronized boolean isShared() {
         writers += writers > 0 ? 1 : 0;
         return writers > 0;
@@ -80,7 +80,7 @@ public final class SegmentVersions {
         return (column.equals(SystemColumns.VALID_FROM) ? from : until).at(version, segment);
     }
 
-    /** The rows that a version shows; queries share the bitmap. */
+    /** Returns the rows that are visible in a version; queries share the bitmap. */
     MutableRoaringBitmap visible(long version, IndexSegment segment) throws IOException {
         // In this order: a row's delete is written after its insert.
         MutableRoaringBitmap deleted = until.at(version, segment);

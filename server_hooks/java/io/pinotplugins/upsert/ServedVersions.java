@@ -4,7 +4,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.pinot.spi.exception.BadQueryRequestException;
 
-/** The upsert tables of this server: what Python tells of their versions, and what queries ask. */
+/** The versions of this server's upsert tables: reported by Python, and used by queries. */
 public final class ServedVersions {
     private static final Map<String, TableVersions> TABLES = new ConcurrentHashMap<>();
     private static volatile long waitMs;
@@ -15,19 +15,19 @@ public final class ServedVersions {
 
     /**
      * @param waitMs how long queries wait for a version that is not complete here
-     * @param isWithoutAllowed whether queries that name no version see all rows, and are not refused
+     * @param isWithoutAllowed whether queries that name no version see all rows instead of being rejected
      */
     public static void install(long waitMs, boolean isWithoutAllowed) {
         ServedVersions.waitMs = waitMs;
         ServedVersions.isWithoutAllowed = isWithoutAllowed;
     }
 
-    /** The server is complete up to a version of a table; before anybody else is told. */
+    /** Records that the server is complete up to a version; called before the version is reported. */
     public static void complete(String table, long version) {
         of(table).complete(version);
     }
 
-    /** The table is gone. */
+    /** Forgets a table that no longer exists. */
     public static void forget(String table) {
         TABLES.remove(table);
     }
@@ -37,30 +37,30 @@ public final class ServedVersions {
         return TABLES.containsKey(table);
     }
 
-    /** Returns when a table is complete up to a version, or refuses the query; in the query's thread. */
+    /** Waits in the query's thread until a table is complete up to a version, or rejects the query. */
     public static void await(String table, long version) {
         of(table).await(version, waitMs);
     }
 
-    /** As await, but it is the refusal of a later await that counts. */
+    /** Waits as await does, but leaves it to a later await to reject the query. */
     public static void awaitFor(String table, long version) {
         of(table).isComplete(version, waitMs);
     }
 
-    /** Lets a query of an upsert table that names no version see all rows, or refuses it. */
+    /** Lets a query of an upsert table that names no version see all rows, or rejects it. */
     public static void askedWithoutVersion(String table) {
         if (!isWithoutAllowed) {
             Counter.REFUSED.add();
             throw new BadQueryRequestException(
                 table + " is an upsert table, and the query names no version of it:"
-                + " ask through a broker that runs the hook upsert or through the client of pinot-plugins,"
-                + " or say skipUpsert=true");
+                + " query it through a broker with the hook upsert or through the client of pinot-plugins,"
+                + " or set the option skipUpsert=true to see all rows");
         }
     }
 
-    /** Asked for a table of this server: from then on it is served. */
+    /** Returns the versions of a table; from then on it counts as served here. */
     public static TableVersions of(String table) {
-        TableVersions found = TABLES.get(table); // it locks nothing
+        TableVersions found = TABLES.get(table); // takes no lock
         return found != null ? found : TABLES.computeIfAbsent(table, TableVersions::new);
     }
 }

@@ -3,20 +3,20 @@ package io.pinotplugins.upsert;
 import org.apache.pinot.segment.local.data.manager.TableDataManager;
 import org.apache.pinot.segment.spi.ImmutableSegment;
 
-/** What happens to the segments of a server, from where it happens to who listens. */
+/** Passes events of a server's segments to a listener. */
 public final class ServerEvents {
-    /** Called in threads of Pinot's (Helix' transitions, commits); must not throw. */
+    /** Called in Pinot's threads (Helix transitions, commits); must not throw. */
     public interface Listener {
-        /** Before a table takes a sealed segment: queries do not see it yet. */
+        /** Called before a table adds a sealed segment: queries do not see it yet. */
         void beforeAdd(TableDataManager table, ImmutableSegment segment);
 
-        /** A consuming segment was made; it consumes, and its transition waits for the return. */
+        /** Called after a consuming segment was created; its transition waits for the return. */
         void consuming(TableDataManager table, String segment);
 
-        /** A segment was taken out of the table. */
+        /** Called after a segment was removed from the table. */
         void removed(TableDataManager table, String segment);
 
-        /** Before the server takes queries; in the main thread. */
+        /** Called in the main thread before the server accepts queries. */
         void beforeOpen();
     }
 
@@ -25,12 +25,12 @@ public final class ServerEvents {
     private ServerEvents() {
     }
 
-    /** Before the first segment comes. */
+    /** Sets the listener, before the first segment is added. */
     public static void install(Listener listener) {
         ServerEvents.listener = listener;
     }
 
-    /** Whether somebody listens: the server keeps upsert tables. */
+    /** Whether there is a listener, so that the server maintains upsert tables. */
     public static boolean isInstalled() {
         return listener != null;
     }

@@ -2,7 +2,7 @@ package io.pinotplugins.upsert;
 
 import java.util.Set;
 
-/** The columns that an upsert table has beside its users' own; see controller_client/upsert/columns.py. */
+/** The columns that an upsert table has in addition to its own; see controller_client/upsert/columns.py. */
 public final class SystemColumns {
     public static final String VALID_FROM = "$validFrom";
     public static final String VALID_UNTIL = "$validUntil";

@@ -10,13 +10,13 @@ import org.apache.pinot.spi.exception.BadQueryRequestException;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** Up to which version one table is complete on this server, and the versions of its segments. */
+/** The version up to which one table is complete on this server, and the versions of its segments. */
 public final class TableVersions {
     private final String table;
     private final Object completed = new Object();
     private volatile long complete = SystemColumns.NIL;
 
-    /** A segment's go when Pinot forgets the segment. */
+    /** An entry disappears when Pinot releases the segment. */
     private final Map<IndexSegment, SegmentVersions> segments =
         Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -24,7 +24,7 @@ public final class TableVersions {
         this.table = table;
     }
 
-    /** Up to which version the table is complete; SystemColumns.NIL: up to none. */
+    /** The version up to which the table is complete; SystemColumns.NIL if none is. */
     public long complete() {
         return complete;
     }
@@ -36,16 +36,16 @@ public final class TableVersions {
         }
     }
 
-    /** Returns when the table is complete up to a version; refuses the query when it does not become so. */
+    /** Waits until the table is complete up to a version, or rejects the query after the timeout. */
     public void await(long version, long waitMs) {
         if (!isComplete(version, waitMs)) {
             Counter.REFUSED.add();
             throw new BadQueryRequestException("this server is complete up to version " + complete
-                + " of " + table + ", and version " + version + " is asked for: ask again");
+                + " of " + table + ", but the query needs version " + version + ": retry the query");
         }
     }
 
-    /** Whether the table is complete up to a version, or becomes so. */
+    /** Whether the table is complete up to a version, or becomes so before the timeout. */
     boolean isComplete(long version, long waitMs) {
         if (complete >= version) {
             return true;
@@ -62,24 +62,24 @@ public final class TableVersions {
         return true;
     }
 
-    /** Somebody writes versions into a segment's rows from now on, and tells of each, up to its end. */
+    /** Registers a writer of versions into a segment's rows, which reports each write until its end. */
     public SegmentVersions attach(IndexSegment segment) {
         return segments.compute(
-            segment, (each, known) -> known != null && known.isShared() ? known : new SegmentVersions(each));
+            segment, (each, last) -> last != null && last.isShared() ? last : new SegmentVersions(each));
     }
 
-    /** The rows of a segment whose value in a column is of 0 to the version, among its first rows. */
+    /** Returns the rows, among a segment's first ones, whose value in a column is from 0 to the version. */
     public ImmutableRoaringBitmap bitmap(IndexSegment segment, String column, long version, int rows)
             throws IOException {
         return first(rows, of(segment).of(column, version, segment));
     }
 
-    /** The rows of a segment that a version shows, among its first rows; queries share it. */
+    /** Returns the rows, among a segment's first ones, that are visible in a version; queries share it. */
     public MutableRoaringBitmap visible(IndexSegment segment, long version, int rows) throws IOException {
         return first(rows, of(segment).visible(version, segment));
     }
 
-    /** Of a segment into which nobody writes, nothing is kept. */
+    /** Returns the versions of a segment; those of a segment without a writer are not stored. */
     private SegmentVersions of(IndexSegment segment) {
         SegmentVersions found = segments.get(segment);
         return found != null ? found : new SegmentVersions(segment);

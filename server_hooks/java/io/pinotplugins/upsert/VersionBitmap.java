@@ -5,19 +5,19 @@ import java.util.Deque;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** The rows of a segment with a value of 0 to a version in a column; never changed, so queries share it. */
+/** The rows of a segment with a value from 0 to a version in a column; immutable, so queries share it. */
 final class VersionBitmap {
-    /** Those that were asked for last, the newest question first. */
+    /** The most recently used bitmaps, newest first. */
     static final class Recent {
-        private final int most;
+        private final int capacity;
         private final Deque<VersionBitmap> kept = new ArrayDeque<>();
 
-        /** @param most so many are kept */
-        Recent(int most) {
-            this.most = most;
+        /** @param capacity how many are kept */
+        Recent(int capacity) {
+            this.capacity = capacity;
         }
 
-        /** That of a version; null for none. */
+        /** Returns the bitmap of a version, or null. */
         VersionBitmap get(long version) {
             for (VersionBitmap each : kept) {
                 if (each.version == version) {
@@ -27,7 +27,7 @@ final class VersionBitmap {
             return null;
         }
 
-        /** That of the greatest version up to one, else of the least after it; null for none. */
+        /** Returns the bitmap of the greatest version up to one, else of the least after it, or null. */
         VersionBitmap nearest(long version) {
             VersionBitmap below = null;
             VersionBitmap above = null;
@@ -41,24 +41,24 @@ final class VersionBitmap {
             return below != null ? below : above;
         }
 
-        /** The greatest version; SystemColumns.NIL for none. */
+        /** Returns the greatest version, or SystemColumns.NIL. */
         long newest() {
             return kept.stream().mapToLong(each -> each.version).max().orElse(SystemColumns.NIL);
         }
 
         void put(VersionBitmap made) {
             kept.addFirst(made);
-            if (kept.size() > most) {
+            if (kept.size() > capacity) {
                 kept.removeLast();
             }
         }
 
-        /** Forgets those of versions from one on. */
+        /** Drops the bitmaps of versions from one on. */
         void dropFrom(long version) {
             kept.removeIf(each -> each.version >= version);
         }
 
-        /** Forgets those of versions before one. */
+        /** Drops the bitmaps of versions before one. */
         void dropBefore(long version) {
             kept.removeIf(each -> each.version < version);
         }
@@ -80,7 +80,7 @@ final class VersionBitmap {
         this.rows = rows;
     }
 
-    /** This one at another version, as a log says that has all rows of the versions between. */
+    /** Derives the bitmap of another version from a log that has all rows of the versions between. */
     VersionBitmap at(long other, RowLog log) {
         MutableRoaringBitmap changed = log.between(Math.min(version, other), Math.max(version, other));
         if (changed.isEmpty()) {

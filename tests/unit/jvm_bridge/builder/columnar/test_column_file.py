@@ -71,12 +71,12 @@ def test_the_blocks_of_a_column_are_its_rows(
         assert writer.rows == len(rows)
         whole = stored(batch)
         for number, column in enumerate(whole):
-            read = read_column(folder / "columns", writer.places(number), column)
+            read = read_column(folder / "columns", writer.blocks(number), column)
             assert read == plain(column), list(FIELDS)[number]
 
 
 def plain(column: StoredColumn) -> tuple[list[Any], list[int], list[int]]:
-    """Return a column's values, how many each row has, and which rows are null."""
+    """Return a column's values, their number by row, and the null rows."""
     nulls = [] if column.nulls is None else np.flatnonzero(column.nulls).tolist()
     values = column.values if isinstance(column, ListColumn) else column
     lengths = np.diff(column.offsets).tolist() if isinstance(column, ListColumn) else []
@@ -84,7 +84,7 @@ def plain(column: StoredColumn) -> tuple[list[Any], list[int], list[int]]:
     return found, lengths, nulls
 
 
-def read_column(path: Path, places: Any, like: StoredColumn) -> tuple[list[Any], list[int], list[int]]:
+def read_column(path: Path, blocks: Any, like: StoredColumn) -> tuple[list[Any], list[int], list[int]]:
     """Read a column back as Java does."""
     data = path.read_bytes()
     values: list[Any] = []
@@ -92,14 +92,14 @@ def read_column(path: Path, places: Any, like: StoredColumn) -> tuple[list[Any],
     all_nulls: list[int] = []
     rows_before = 0
     kind = like.values if isinstance(like, ListColumn) else like
-    for block in places.reshape(-1, 9).tolist():
+    for block in blocks.reshape(-1, 9).tolist():
         rows, at, count, lengths_at, nulls_at, nulls, ends_at, texts, text_at = block
         if isinstance(kind, FixedColumn):
             values += np.frombuffer(data, kind.values.dtype, count, at).tolist()
         else:
             ends = [0, *np.frombuffer(data, "<i4", texts, ends_at).tolist()]
             words = [data[text_at + start : text_at + end] for start, end in pairwise(ends)]
-            values += [words[place] for place in np.frombuffer(data, "<i4", count, at).tolist()]
+            values += [words[index] for index in np.frombuffer(data, "<i4", count, at).tolist()]
             assert len(set(words)) == len(words)
         if lengths_at >= 0:
             all_lengths += np.frombuffer(data, "<i4", rows, lengths_at).tolist()

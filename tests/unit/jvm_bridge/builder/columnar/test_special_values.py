@@ -1,4 +1,4 @@
-"""NaN becomes null before a column is stored, negative zero becomes zero after it; defaults stay."""
+"""NaN becomes null before a column is stored, negative zero becomes zero after it; defaults are kept."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def test_multiple_values() -> None:
 
 
 @pytest.mark.parametrize("source", [pa.array([[1.0], [NAN, None]]), pa.array([1.0, NAN])])
-def test_rows_of_nothing_else_are_left_to_pinot(source: pa.Array) -> None:
-    with pytest.raises(Unsuitable, match="rows without a value that is a number"):
+def test_rows_with_nothing_but_nan_are_left_to_pinot(source: pa.Array) -> None:
+    with pytest.raises(Unsuitable, match="rows with no value other than NaN"):
         nan_as_null(MULTI, source)
 
 
-def test_what_rounds_to_negative_zero() -> None:
+def test_values_that_round_to_negative_zero() -> None:
     column = stored(Field("d", "FLOAT", True, 512), pa.array([-1e-60]), 0.0)
     assert isinstance(column, FixedColumn)
     assert signs(column.values) == [False]
 
 
-def test_other_columns_stay_as_they_are() -> None:
+def test_other_columns_are_unchanged() -> None:
     source = pa.array(["nan", None])
     assert nan_as_null(Field("s", "STRING", True, 512), source) is source
     column = store(plan_column(Field("s", "STRING", True, 512), source.type), source, 2, "")

@@ -48,7 +48,7 @@ def test_texts_as_java_parses_them(data_type: str, texts: list[str], values: lis
         *(("BYTES", text) for text in ("0", "0g", " 00")),
     ],
 )
-def test_texts_that_java_must_judge(data_type: str, text: str) -> None:
+def test_texts_that_only_java_can_parse(data_type: str, text: str) -> None:
     with pytest.raises(Unsuitable, match="column c"):
         stored(data_type, pa.array(["1" * 2, text]), 0)
 
@@ -63,7 +63,7 @@ def test_hexadecimal_bytes() -> None:
     ]
 
 
-def test_strings_are_cut_as_pinot_cuts_them() -> None:
+def test_strings_are_truncated_as_by_pinot() -> None:
     source = pa.array(["a\0b", "äöüäö", None, "abc"])
     assert stored("STRING", source, "null", max_length=4).values.to_pylist() == [
         b"a",

@@ -1,4 +1,4 @@
-"""Which transforms and filters are evaluated together."""
+"""The grouping of transforms and filters for evaluation."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ def columns(found: tuple[Group, ...]) -> list[list[str]]:
     return [[each.column for each in group.transforms] for group in found]
 
 
-def test_what_only_reads_the_same_stays_apart() -> None:
+def test_expressions_that_only_read_the_same_columns_stay_apart() -> None:
     found = groups(a="f(x)", b="f(x, y)")
     assert columns(found) == [["a"], ["b"]]
-    # What is there already stays, so that it counts.
+    # Existing values stay, so they matter.
     assert [group.names for group in found] == [{"a", "x"}, {"b", "x", "y"}]
 
 
 @pytest.mark.parametrize(
     "functions", [{"a": "f(x)", "c": "f(a)"}, {"c": "f(a)", "a": "f(x)"}, {"a": "f(b)", "b": "f(a)"}]
 )
-def test_what_is_made_of_another_comes_with_it(functions: dict[str, str]) -> None:
+def test_an_expression_is_grouped_with_its_inputs(functions: dict[str, str]) -> None:
     (group,) = groups(**functions)
     assert {each.column for each in group.transforms} == functions.keys()
 
 
-def test_one_may_bring_others_together() -> None:
+def test_one_expression_may_join_others() -> None:
     found = groups(a="f(x)", b="f(x, y)", d="f(x)", c="f(a, b)")
     assert columns(found) == [["d"], ["a", "b", "c"]]
     assert found[1].names == {"a", "b", "c", "x", "y"}
 
 
-def test_a_filter_is_with_what_it_reads() -> None:
+def test_a_filter_is_grouped_with_its_inputs() -> None:
     found = groups("f(a)", a="f(x)", b="f(x)")
     assert [(columns((each,)), each.filter_function) for each in found] == [
         ([["b"]], None),
@@ -71,7 +71,7 @@ def test_a_filter_is_with_what_it_reads() -> None:
         ("rand()", True),
     ],
 )
-def test_what_may_differ_each_time_is_not_shared_among_rows(function: str, by_row: bool) -> None:
+def test_results_that_vary_are_not_shared_among_rows(function: str, by_row: bool) -> None:
     (group,) = groups_of([Transform("a", function)], None, {function: ["x"]})
     assert group.by_row is by_row
     (group,) = groups_of([Transform("a", "f(x)")], function, {"f(x)": ["x"], function: ["a"]})

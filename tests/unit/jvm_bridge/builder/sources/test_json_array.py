@@ -1,4 +1,4 @@
-"""A JSON array is all of its file, whatever its texts hold and wherever a read ends."""
+"""A JSON array must be the whole file, whatever its texts contain and wherever a read ends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(folder: Path, content: bytes) -> None:
 
 
 def is_whole(text: str) -> bool:
-    """By another reader."""
+    """Check with another reader."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -54,7 +54,7 @@ def is_whole(text: str) -> bool:
 @given(
     st.lists(_VALUES, max_size=3), st.sampled_from(["", "\n", " [", "\n{}", '""', "x", ", [1]", ",{", "\0"])
 )
-def test_an_array_is_taken_if_nothing_is_behind_it(
+def test_an_array_is_accepted_if_nothing_follows_it(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], behind: str
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
@@ -63,7 +63,7 @@ def test_an_array_is_taken_if_nothing_is_behind_it(
         if is_whole(text):
             check(folder, text.encode())
             continue
-        with pytest.raises(DataError, match=r"a\.json has more than a JSON array"):
+        with pytest.raises(DataError, match=r"a\.json has data after a JSON array"):
             check(folder, text.encode())
 
 
@@ -77,7 +77,7 @@ def test_a_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b'[{"a": 1}]\n[{"a": 2}]\n'))
     table = PinotTable(None, None, Unsuitable("of no matter"), None, {})
     (tmp_path / "ready").mkdir()
-    with pytest.raises(DataError, match="has more than a JSON array"):
+    with pytest.raises(DataError, match="has data after a JSON array"):
         prepare(table, SourceFile(path, FileFormat.JSON), InputRules(), tmp_path / "ready")
     path.write_bytes(gzip.compress(b'[{"a": 1}]\n[{"a": 2}]\n' * 99)[:-20])
     check_array(SourceFile(path, FileFormat.JSON))

@@ -1,4 +1,4 @@
-"""What of JSON lines Arrow is given to read, and what it must not see."""
+"""The JSON lines that are passed to Arrow, and those that must not reach it."""
 
 from __future__ import annotations
 

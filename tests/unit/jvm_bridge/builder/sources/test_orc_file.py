@@ -1,4 +1,4 @@
-"""ORC files become Parquet files with the same rows, times in the table's unit; damaged ones are refused."""
+"""ORC files become Parquet files with equal rows and times in the table's unit; corrupt ones are refused."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_times_deeper_inside_are_refused(tmp_path: Path, kind: pa.DataType) -> N
         as_parquet(file, tmp_path / "a.parquet", {})
 
 
-def test_columns_that_nobody_wants_are_not_read(tmp_path: Path) -> None:
+def test_unused_columns_are_not_read(tmp_path: Path) -> None:
     unreachable = pa.array([datetime(9999, 12, 31, tzinfo=UTC)], pa.timestamp("us"))
     file = written(tmp_path / "a.orc", {"n": [1], "t": unreachable, "o": [2]})
     assert as_parquet(file, tmp_path / "a.parquet", {}, frozenset(["n", "none"])) == ["n", "t", "o"]
@@ -148,7 +148,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
         as_parquet(file, tmp_path / "a.parquet", {})
 
 
-def test_a_timestamp_that_arrow_does_not_reach_is_refused(tmp_path: Path) -> None:
+def test_a_timestamp_outside_arrows_range_is_refused(tmp_path: Path) -> None:
     file = written(
         tmp_path / "a.orc", {"t": pa.array([datetime(9999, 12, 31, tzinfo=UTC)], pa.timestamp("us"))}
     )
@@ -156,7 +156,7 @@ def test_a_timestamp_that_arrow_does_not_reach_is_refused(tmp_path: Path) -> Non
         as_parquet(file, tmp_path / "a.parquet", {})
 
 
-def test_a_prepared_file_is_read_as_the_others_are(tmp_path: Path) -> None:
+def test_a_prepared_file_is_read_like_the_others(tmp_path: Path) -> None:
     plan = TablePlan((Field("id", "STRING", True, 512), Field("none", "STRING", True, 512)), None, True)
     columns = SourceColumns(frozenset(["id", "none"]), frozenset(["id", "none"]))
     file = written(tmp_path / "a.orc", {"id": ["x", "y"], "extra": [1, 2]})

@@ -24,9 +24,9 @@ def test_a_large_row_group_is_not_read_as_a_whole(tmp_path: Path) -> None:
     fields = tuple(Field(name, "LONG", single_value=True, max_length=512) for name in names)
     source = open_parquet(path, TablePlan(fields, None, True), {})
     before = pa.total_allocated_bytes()
-    rows, most = 0, 0
+    rows, peak = 0, 0
     for batch in source.batches:
         rows += batch.rows
-        most = max(most, pa.total_allocated_bytes() - before)
+        peak = max(peak, pa.total_allocated_bytes() - before)
     assert rows == _ROWS
-    assert most < path.stat().st_size / 3
+    assert peak < path.stat().st_size / 3

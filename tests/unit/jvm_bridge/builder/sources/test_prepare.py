@@ -1,4 +1,4 @@
-"""What a file must be like before a reader gets it: its columns, its name, its units of time."""
+"""The checks before a reader gets a file: its columns, its name, its time units."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_arguments_of_transforms_are_columns_of_the_source(tmp_path: Path) -> No
     derives = table("id", "raw", read=("day",))
     assert not made_ready(csv(tmp_path, "id,raw"), derives).mismatch
     assert made_ready(csv(tmp_path, "id"), derives).mismatch == ColumnMismatch(("raw",))
-    # A file may bring what is derived otherwise.
+    # A file may contain a column that would otherwise be derived.
     assert not made_ready(csv(tmp_path, "id,raw,day"), derives).mismatch
     assert "none of the table's columns; it has x" in refusal(csv(tmp_path, "x"), derives)
 
@@ -101,10 +101,10 @@ def test_which_columns_are_derived() -> None:
 
 def test_a_file_that_lacks_more_than_half_of_the_columns_is_refused(tmp_path: Path) -> None:
     made_ready(csv(tmp_path, "id,word,x"))
-    said = refusal(csv(tmp_path, "id,Amount,x"))
-    assert "a.csv lacks 3 of the table's 4 columns: amount, day, word; it has id, Amount, x" in said
-    assert "at most 50% missing, as maxMissingColumns sets it" in said
-    assert "'Amount' is not 'amount'" in said
+    message = refusal(csv(tmp_path, "id,Amount,x"))
+    assert "a.csv lacks 3 of the table's 4 columns: amount, day, word; it has id, Amount, x" in message
+    assert "at most 50% missing, as set by maxMissingColumns" in message
+    assert "'Amount' is not 'amount'" in message
     made_ready(csv(tmp_path, "id,x"), rules=InputRules(max_missing=MissingLimit.parse("100%")))
     assert "at most 0 missing" in refusal(
         csv(tmp_path, "id,word,day"), rules=InputRules(max_missing=MissingLimit.parse("0"))
@@ -114,9 +114,9 @@ def test_a_file_that_lacks_more_than_half_of_the_columns_is_refused(tmp_path: Pa
 def test_columns_that_are_not_read_may_be_refused(tmp_path: Path) -> None:
     strict = InputRules(refuse_unknown=True)
     assert not made_ready(csv(tmp_path, "id,word,amount,day"), rules=strict).mismatch
-    said = refusal(csv(tmp_path, "id,word,amount,day,Else"), rules=strict)
-    assert "columns that the table does not read: Else" in said
-    assert "failOnUnknownColumns" in said
+    message = refusal(csv(tmp_path, "id,word,amount,day,Else"), rules=strict)
+    assert "columns that the table does not read: Else" in message
+    assert "failOnUnknownColumns" in message
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"id": 1, "Else": 2}))
     assert "does not read: Else" in refusal(path, rules=strict)
@@ -134,25 +134,25 @@ def test_limits(text: str, allowed: tuple[int, int], refused: tuple[int, int] | 
 
 
 @pytest.mark.parametrize("text", ["", "half", "-1", "101%", "5 %%", "1.5", "50 percent", "9999999999"])
-def test_what_is_no_limit(text: str) -> None:
-    with pytest.raises(ValueError, match="a number of columns, such as 3, or a share"):
+def test_invalid_limits(text: str) -> None:
+    with pytest.raises(ValueError, match="a number of columns, such as 3, or a percentage"):
         MissingLimit.parse(text)
 
 
-def test_keys_of_json_lines_may_be_left_out(tmp_path: Path) -> None:
+def test_keys_of_json_lines_may_be_absent(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"id": 1, "Word": "a"}\n{"id": 2, "amount": 1}\n')
     assert made_ready(path).mismatch == ColumnMismatch(("day", "word"), ("Word",))
     strict = InputRules(max_missing=MissingLimit.parse("1"))
     assert "lacks 2 of the table's 4 columns: day, word" in refusal(path, rules=strict)
     path.write_text('{"Id": 1}\n{"x": 2}\n')
-    said = refusal(path)
-    assert "a.json has none of the table's columns; it has Id, x" in said
-    assert "'Id' is not 'id'" in said
+    message = refusal(path)
+    assert "a.json has none of the table's columns; it has Id, x" in message
+    assert "'Id' is not 'id'" in message
     for none in ("", "\n", "{}\n{}\n"):
         path.write_text(none)
         assert made_ready(path).mismatch.extra == ()
-    path.write_text("[1, 2]")  # the reader says what is wrong
+    path.write_text("[1, 2]")  # the reader reports the error
     made_ready(path)
 
 
@@ -177,12 +177,12 @@ def test_columns_of_files_with_a_schema(tmp_path: Path, name: str) -> None:
             assert made_ready(path).mismatch == expected
 
 
-def test_tables_whose_columns_cannot_be_told_are_not_checked(tmp_path: Path) -> None:
+def test_tables_whose_columns_cannot_be_determined_are_not_checked(tmp_path: Path) -> None:
     nested = PinotTable(None, None, PLAN, None, {})
     assert not made_ready(csv(tmp_path, "x,y"), nested).mismatch
 
 
-# --- CSV files from real life -------------------------------------------------------------------------------
+# --- real-life CSV files ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -190,37 +190,37 @@ def test_tables_whose_columns_cannot_be_told_are_not_checked(tmp_path: Path) -> 
     [("id;word;amount;day", ";"), ("id\tword\tamount\tday", r"\t"), ('"id"|"word"|"amount"|"day"', "|")],
 )
 def test_another_delimiter_is_named(tmp_path: Path, header: str, delimiter: str) -> None:
-    said = refusal(csv(tmp_path, header, "1;a;2;3"))
-    assert f"separated by {delimiter!r}: set recordReader.prop.delimiter" in said
+    message = refusal(csv(tmp_path, header, "1;a;2;3"))
+    assert f"separated by {delimiter!r}: set recordReader.prop.delimiter" in message
     actual = delimiter.replace(r"\t", "\t")
     made_ready(csv(tmp_path, header), config={"delimiter": actual})
     assert "separated by ','" in refusal(csv(tmp_path, "id,word,amount,day"), config={"delimiter": ";"})
 
 
-def test_a_file_without_a_header_is_told_apart(tmp_path: Path) -> None:
-    said = refusal(csv(tmp_path, "1,a,2,3", "4,b,5,6"))
-    assert "none of the table's columns; it has 1, a, 2, 3" in said
-    assert "set recordReader.prop.header to the names of its columns" in said
+def test_a_file_without_a_header_is_recognized(tmp_path: Path) -> None:
+    message = refusal(csv(tmp_path, "1,a,2,3", "4,b,5,6"))
+    assert "none of the table's columns; it has 1, a, 2, 3" in message
+    assert "set recordReader.prop.header to the names of its columns" in message
     made_ready(csv(tmp_path, "1,a,2,3"), config={"header": "id,word,amount,day"})
 
 
-def test_blanks_around_names_are_refused_and_with_any_reader_property_dropped(tmp_path: Path) -> None:
+def test_spaces_around_names_are_refused_or_trimmed_with_any_reader_property(tmp_path: Path) -> None:
     path = csv(tmp_path, "id, word, amount,day", "1, a, 2,3")
-    said = refusal(path)
-    assert "spaces around a name in its header: ' amount', where the table has 'amount'" in said
-    assert "set recordReader.prop.delimiter" in said
+    message = refusal(path)
+    assert "spaces around a name in its header: ' amount', but the table's column is 'amount'" in message
+    assert "set recordReader.prop.delimiter" in message
     assert not made_ready(path, config={"delimiter": ","}).mismatch
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", '"' + "x" * 200_000, "id,word,amount,day"])
-def test_headers_that_say_nothing_are_left_to_the_reader(tmp_path: Path, content: str) -> None:
+def test_inconclusive_headers_are_left_to_the_reader(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(content)
     assert not made_ready(path).mismatch
 
 
-def test_a_name_of_the_table_that_comes_twice_is_refused(tmp_path: Path) -> None:
-    # Pinot's reader refuses it in 0.11.0, and takes one of the two since.
+def test_a_duplicate_column_name_of_the_table_is_refused(tmp_path: Path) -> None:
+    # Pinot's reader refuses it in 0.11.0; later versions use one of the two.
     twice = csv(tmp_path, "id,word,amount,day,id", "1,a,2,3,4")
     assert "its header has the name 'id' twice" in refusal(twice)
     spaced = csv(tmp_path, "id,word,amount,day, id", "1,a,2,3,4")
@@ -243,7 +243,7 @@ def test_line_ends_and_empty_lines_do_not_matter(tmp_path: Path) -> None:
 def test_an_empty_gzip_file_is_damaged(tmp_path: Path) -> None:
     for name in ("a.csv.gz", "a.json.gz", "a.avro.gz"):
         (tmp_path / name).touch()
-        assert f"{name} is empty: gzip data has a header" in refusal(tmp_path / name)
+        assert f"{name} is empty: gzip data always has a header" in refusal(tmp_path / name)
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b""))
     made_ready(tmp_path / "a.csv.gz")
 
@@ -271,9 +271,9 @@ def test_java_gets_a_name_that_it_can_open(tmp_path_factory: pytest.TempPathFact
 def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.csv"))
     path.write_text("id,x,y,z\n")
-    said = refusal(path)
-    assert r"a\xff.csv lacks 3" in said
-    assert said.encode()
+    message = refusal(path)
+    assert r"a\xff.csv lacks 3" in message
+    assert message.encode()
 
 
 # --- points in time -----------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_parquet_timestamps_come_in_the_unit_of_the_column(
     read = read_times(path)
     for name, step_ns in STEPS.items():
         assert read[name] == [None if n is None else n * source_ns // step_ns for n in stored]
-    assert read["stored"] == stored, "a column that is no time column keeps the number"
+    assert read["stored"] == stored, "a column that is not a time column keeps the number"
     if unit != "ms":
         assert read["day"] == [19782, -1, None]
         assert read["ms"] == [1_709_209_845_678, -1, None]
@@ -333,7 +333,7 @@ def test_int96_comes_as_milliseconds_or_in_the_unit_of_the_column(tmp_path: Path
     assert read["day"] == [19782, -1, None, -719162, 2932896]
 
 
-def test_what_the_fields_of_an_avro_file_count(tmp_path: Path) -> None:
+def test_the_time_units_of_avro_fields(tmp_path: Path) -> None:
     path = tmp_path / "a.avro"
     micros = {"type": "long", "logicalType": "timestamp-micros"}
     kinds: dict[str, Any] = {

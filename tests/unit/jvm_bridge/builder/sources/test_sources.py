@@ -65,14 +65,14 @@ def test_csv_batches(tmp_path: Path) -> None:
         ("1,a\n2,b\n3,c,d", {"header": "id,word"}, 3),
         ("id,word\n1,a\n2\n\n3,b,\n", None, None),
         ("id,word\n1,a,,,\n", None, None),
-        ('id,word\n1,a"b,c\n', None, None),  # only Pinot's reader tells these values apart
+        ('id,word\n1,a"b,c\n', None, None),  # only Pinot's reader can separate these values
         ("id,word\n1,a,b\n", {"escapeCharacter": "x"}, None),
         ("id,id\n1,a,b\n", None, None),
         ("", None, None),
         ("id,word", None, None),
     ],
 )
-def test_rows_with_more_values_than_names_are_refused(
+def test_rows_with_more_values_than_the_header_are_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     text: str,
@@ -87,11 +87,9 @@ def test_rows_with_more_values_than_names_are_refused(
     if row is None:
         check_widths(file)
         return
-    with pytest.raises(
-        DataError, match=f"a.csv, row {row}: 3 values, where the header has 2 names"
-    ) as refused:
+    with pytest.raises(DataError, match=f"a.csv, row {row}: 3 values, but the header has 2 names") as refused:
         check_widths(file)
-    assert "into quotes" in str(refused.value.remedy)
+    assert "in quotes" in str(refused.value.remedy)
 
 
 def test_avro_blocks(tmp_path: Path) -> None:
@@ -112,7 +110,7 @@ def test_avro_blocks(tmp_path: Path) -> None:
     path.write_bytes(whole + empty * 2)
     assert check_avro(SourceFile(path, FileFormat.AVRO)) == {"s": None}
     path.write_bytes(whole + empty + b"\2\2\0" + whole[-16:])
-    with pytest.raises(DataError, match="the block after row 500 has no rows, and further ones follow it"):
+    with pytest.raises(DataError, match="the block after row 500 is empty, but more blocks follow"):
         check_avro(SourceFile(path, FileFormat.AVRO))
 
 
@@ -124,7 +122,7 @@ def test_arrow_batches() -> None:
     assert plain_type(pa.list_(pa.dictionary(pa.int8(), pa.string()))) == pa.large_list(pa.string())
     first, second = pa.record_batch({"s": ["a"]}), pa.record_batch({"s": [1]})
     _, batches = record_batches([first, second])
-    with pytest.raises(DataError, match="Batch 2 has another schema"):
+    with pytest.raises(DataError, match="Batch 2 has a different schema"):
         list(batches)
     for wrong in ([], ["x"], 5):
         with pytest.raises(DataError):
@@ -145,7 +143,7 @@ def test_formats_and_names() -> None:
             check_custom_metadata(custom)
 
 
-def test_arguments_are_given_as_they_are(tmp_path: Path) -> None:
+def test_arguments_are_passed_unchanged(tmp_path: Path) -> None:
     table = replace(TABLE, arguments=frozenset(["mv", "x", "absent"]))
     csv_path, json_path, parquet_path = (tmp_path / f"rows.{kind}" for kind in ("csv", "json", "parquet"))
     csv_path.write_text("mv,x\n1,\n,2\n")

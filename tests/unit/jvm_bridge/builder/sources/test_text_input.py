@@ -1,4 +1,4 @@
-"""CSV and JSON on their way to a reader: UTF-8 without a mark, or an error that says where it is not."""
+"""The input of CSV and JSON readers: UTF-8 without a byte order mark, or an error with the position."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LATIN = "id,word\n1,Zürich\n2,café\n"
 
 
 def read(tmp_path: Path, content: bytes, encoding: str = "utf-8", *, name: str = "a.csv") -> bytes:
-    """What a reader gets."""
+    """Return the bytes that a reader gets."""
     path, copy = tmp_path / name, tmp_path / "copy"
     path.write_bytes(content)
     file_format = FileFormat.JSON if "json" in name else FileFormat.CSV
@@ -32,14 +32,14 @@ def read(tmp_path: Path, content: bytes, encoding: str = "utf-8", *, name: str =
     return copy.read_bytes() if found.copied else path.read_bytes()
 
 
-def test_plain_utf_8_is_read_where_it_lies(tmp_path: Path) -> None:
+def test_plain_utf_8_is_read_in_place(tmp_path: Path) -> None:
     for content in (TEXT.encode(), b"", b"\n", gzip.compress(TEXT.encode())):
         assert read(tmp_path, content) == content
         assert not (tmp_path / "copy").exists()
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_mark_is_taken_away(tmp_path: Path, packed: bool) -> None:
+def test_a_byte_order_mark_is_removed(tmp_path: Path, packed: bool) -> None:
     content = codecs.BOM_UTF8 + TEXT.encode()
     assert read(tmp_path, gzip.compress(content) if packed else content) == TEXT.encode()
     assert read(tmp_path, codecs.BOM_UTF8) == b""
@@ -62,7 +62,7 @@ def test_a_mark_is_taken_away(tmp_path: Path, packed: bool) -> None:
         ("utf-8-sig", TEXT.encode("utf-8-sig")),
     ],
 )
-def test_another_encoding_is_written_anew(tmp_path: Path, encoding: str, content: bytes) -> None:
+def test_another_encoding_is_converted(tmp_path: Path, encoding: str, content: bytes) -> None:
     expected = content.decode(encoding).removeprefix("\ufeff").encode()
     assert read(tmp_path, content, encoding) == expected
     assert read(tmp_path, gzip.compress(content), encoding, name="b.csv.gz") == expected
@@ -77,15 +77,15 @@ def test_another_encoding_is_written_anew(tmp_path: Path, encoding: str, content
         (codecs.BOM_UTF32_BE, "UTF-32"),
     ],
 )
-def test_a_mark_of_another_encoding_is_refused(tmp_path: Path, content: bytes, mark: str) -> None:
+def test_a_byte_order_mark_of_another_encoding_is_refused(tmp_path: Path, content: bytes, mark: str) -> None:
     with pytest.raises(
-        UnreadableFileError, match=f"a.csv begins with the byte-order mark of {mark}"
+        UnreadableFileError, match=f"a.csv starts with the byte-order mark of {mark}"
     ) as refused:
         read(tmp_path, content)
     assert refused.value.remedy == f"set inputEncoding to {mark}, or write the file in UTF-8"
 
 
-def test_a_mark_that_contradicts_what_is_declared_is_refused(tmp_path: Path) -> None:
+def test_a_byte_order_mark_that_contradicts_the_declared_encoding_is_refused(tmp_path: Path) -> None:
     for content, encoding in (
         (codecs.BOM_UTF8 + LATIN.encode(), "ISO-8859-1"),
         (codecs.BOM_UTF16_BE + b"\0a", "UTF-16LE"),
@@ -112,7 +112,7 @@ def test_a_mark_that_contradicts_what_is_declared_is_refused(tmp_path: Path) -> 
         ("shift_jis", "日本\n", b"\xff"),
     ],
 )
-def test_what_is_not_of_the_encoding_is_named_with_line_and_byte(
+def test_invalid_bytes_are_reported_with_line_and_position(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, good: str, bad: bytes, chunk_bytes: int
 ) -> None:
     monkeypatch.setattr(text_input, "_CHUNK_BYTES", chunk_bytes)
@@ -128,9 +128,7 @@ def test_what_is_not_of_the_encoding_is_named_with_line_and_byte(
 
 
 @given(text=st.text(max_size=50), chunk_bytes=st.integers(1, 9))
-def test_all_text_comes_through(
-    tmp_path_factory: pytest.TempPathFactory, text: str, chunk_bytes: int
-) -> None:
+def test_all_text_is_passed_on(tmp_path_factory: pytest.TempPathFactory, text: str, chunk_bytes: int) -> None:
     folder = tmp_path_factory.mktemp("text")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(text_input, "_CHUNK_BYTES", max(4, chunk_bytes))
@@ -141,23 +139,23 @@ def test_all_text_comes_through(
             assert read(folder, text.encode("utf-16"), "UTF-16") == text.encode()
 
 
-def test_gzip_data_that_breaks_off_is_left_to_the_reader_but_not_its_header(tmp_path: Path) -> None:
+def test_truncated_gzip_data_is_left_to_the_reader_except_its_header(tmp_path: Path) -> None:
     packed = gzip.compress(TEXT.encode() * 10_000)
     assert read(tmp_path, packed[:-20]) == packed[:-20]
-    # But where a copy is read, which has an end as every file has.
+    # Unless a copy is read, whose end looks like that of a complete file.
     for size in (200, -20):
         with pytest.raises(DataError, match=r"a\.csv, line \d+: its gzip data is truncated"):
             read(tmp_path, gzip.compress(codecs.BOM_UTF8 + TEXT.encode() * 10_000)[:size])
     for size in (2, 9, 12):
-        with pytest.raises(UnreadableFileError, match="its gzip header is damaged"):
+        with pytest.raises(UnreadableFileError, match="its gzip header is corrupt"):
             read(tmp_path, packed[:size])
 
 
 @pytest.mark.parametrize(
     "name", ["no-such", "rot13", "base64", "zip", "idna", "unicode_escape", "", "a\0b", "utf-7"]
 )
-def test_what_is_no_encoding_of_text(name: str) -> None:
-    with pytest.raises(ValueError, match="expected an encoding of text"):
+def test_encodings_that_are_not_of_text(name: str) -> None:
+    with pytest.raises(ValueError, match="expected a text encoding"):
         text_encoding(name)
 
 

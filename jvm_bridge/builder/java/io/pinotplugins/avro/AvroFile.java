@@ -14,19 +14,19 @@ import org.apache.avro.io.BinaryDecoder;
 import org.apache.avro.io.DecoderFactory;
 
 /**
- * An Avro container file, read into columns. Its header, blocks, codecs and sync markers are read by Avro's own library
- * as for Pinot's reader; only the values of a block are not made objects of. For one thread.
+ * An Avro container file, read into columns. Avro's own library reads its header, blocks, codecs and sync markers, as
+ * for Pinot's reader; but the values of a block do not become objects. Used by one thread.
  */
 public final class AvroFile implements Closeable {
   private static final int GZIP_BUFFER_BYTES = 1 << 16;
 
   private final DataFileStream<Object> _stream;
   private final List<Schema.Field> _fields;
-  /** Of each field in the file: its values, or null where it is skipped. */
-  private final Values[] _valuesByPlace;
+  /** The values of each field in the file, or null for a skipped field. */
+  private final Values[] _valuesByField;
   private BinaryDecoder _decoder;
   private long _rowsInBlock;
-  /** Avro's library takes a block without rows for the end, but would go on when asked again. */
+  /** Avro's library treats an empty block as the end, but would continue if called again. */
   private boolean _isAtEnd;
 
   public AvroFile(String path, boolean isGzipped)
@@ -40,33 +40,33 @@ public final class AvroFile implements Closeable {
       bytes.close();
       throw e;
     }
-    _valuesByPlace = new Values[_fields.size()];
+    _valuesByField = new Values[_fields.size()];
   }
 
-  /** Returns what a field of the rows is, or null if there is none of that name. */
+  /** Returns the type of a field, or null if there is no field with that name. */
   public ColumnType type(String name) {
     Schema.Field field = _stream.getSchema().getField(name);
     return field == null ? null : new ColumnType(field.schema());
   }
 
-  /** Returns the values of a field, of each batch anew; to be called before the first batch is read. */
+  /** Returns the values of a field, refilled for each batch; call it before the first batch is read. */
   public Values select(String name) {
     Schema.Field field = _stream.getSchema().getField(name);
     Values values = Values.of(field.schema());
-    _valuesByPlace[field.pos()] = values;
+    _valuesByField[field.pos()] = values;
     return values;
   }
 
   /**
    * Reads the next rows into the selected values.
    *
-   * @param maxRows most rows
-   * @param maxBytes the batch ends with the row that reaches this size, of what is selected
-   * @return how many there were; 0 at the file's end
+   * @param maxRows maximum number of rows
+   * @param maxBytes the batch ends with the row that reaches this size of the selected values
+   * @return the number of rows; 0 at the end of the file
    */
   public int next(int maxRows, long maxBytes)
       throws IOException {
-    for (Values values : _valuesByPlace) {
+    for (Values values : _valuesByField) {
       if (values != null) {
         values.begin();
       }
@@ -74,11 +74,11 @@ public final class AvroFile implements Closeable {
     int rows = 0;
     long bytes = 0;
     while (rows < maxRows && bytes < maxBytes && hasRow()) {
-      for (int i = 0; i < _valuesByPlace.length; i++) {
-        if (_valuesByPlace[i] == null) {
+      for (int i = 0; i < _valuesByField.length; i++) {
+        if (_valuesByField[i] == null) {
           Skipping.skip(_fields.get(i).schema(), _decoder);
         } else {
-          bytes += _valuesByPlace[i].read(_decoder);
+          bytes += _valuesByField[i].read(_decoder);
         }
       }
       _rowsInBlock--;

@@ -2,11 +2,11 @@ package io.pinotplugins.avro;
 
 import org.apache.avro.Schema;
 
-/** What the values of a column are, whether or not they may be null. */
+/** The type of the values of a column, nullable or not. */
 public final class ColumnType {
-  /** The type of the values, or of those in the arrays. */
+  /** The type of the values; for arrays, of their items. */
   public final Schema.Type type;
-  /** What the values stand for, by Avro's name; null where it is only themselves. */
+  /** Avro's logical type of the values, or null. */
   public final String logicalType;
   public final boolean isArray;
 
@@ -20,7 +20,7 @@ public final class ColumnType {
     logicalType = values.getLogicalType() == null ? null : values.getLogicalType().getName();
   }
 
-  /** Returns the only other branch of a union with null, and whatever is no such union itself. */
+  /** Returns the only other branch of a union with null, and any other schema unchanged. */
   static Schema withoutNull(Schema schema) {
     if (schema.getType() != Schema.Type.UNION) {
       return schema;

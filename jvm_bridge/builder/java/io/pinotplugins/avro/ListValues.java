@@ -4,7 +4,7 @@ import java.io.IOException;
 import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryDecoder;
 
-/** Arrays of values: all their items, with the places where each array begins. */
+/** Arrays of values: all their items, with the offset of each array. */
 final class ListValues extends VariableValues {
   private final Values _items;
 
@@ -35,7 +35,7 @@ final class ListValues extends VariableValues {
   }
 
   @Override
-  long add(BinaryDecoder decoder, int place)
+  long add(BinaryDecoder decoder, int index)
       throws IOException {
     long bytes = Integer.BYTES;
     for (long count = decoder.readArrayStart(); count > 0; count = decoder.arrayNext()) {
@@ -43,7 +43,7 @@ final class ListValues extends VariableValues {
         bytes += _items.read(decoder);
       }
     }
-    end(place);
+    end(index);
     return bytes;
   }
 }

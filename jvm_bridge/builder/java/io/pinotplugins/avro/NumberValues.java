@@ -5,7 +5,7 @@ import java.lang.reflect.Array;
 import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryDecoder;
 
-/** Values of a fixed width, in an array of a primitive type. */
+/** Values with a fixed width, in an array of a primitive type. */
 abstract class NumberValues<A> extends Values {
   A _numbers;
 
@@ -13,7 +13,7 @@ abstract class NumberValues<A> extends Values {
     super(schema);
   }
 
-  /** Makes an array for that many values. */
+  /** Creates an array for a number of values. */
   abstract A array(int capacity);
 
   @Override
@@ -33,7 +33,7 @@ abstract class NumberValues<A> extends Values {
     _numbers = grown;
   }
 
-  /** A bit a value. */
+  /** One bit per value. */
   static final class Booleans extends NumberValues<byte[]> {
     Booleans(Schema schema) {
       super(schema);
@@ -45,10 +45,10 @@ abstract class NumberValues<A> extends Values {
     }
 
     @Override
-    long add(BinaryDecoder decoder, int place)
+    long add(BinaryDecoder decoder, int index)
         throws IOException {
       if (decoder.readBoolean()) {
-        setBit(_numbers, place);
+        setBit(_numbers, index);
       }
       return 1;
     }
@@ -65,9 +65,9 @@ abstract class NumberValues<A> extends Values {
     }
 
     @Override
-    long add(BinaryDecoder decoder, int place)
+    long add(BinaryDecoder decoder, int index)
         throws IOException {
-      _numbers[place] = decoder.readInt();
+      _numbers[index] = decoder.readInt();
       return Integer.BYTES;
     }
   }
@@ -83,9 +83,9 @@ abstract class NumberValues<A> extends Values {
     }
 
     @Override
-    long add(BinaryDecoder decoder, int place)
+    long add(BinaryDecoder decoder, int index)
         throws IOException {
-      _numbers[place] = decoder.readLong();
+      _numbers[index] = decoder.readLong();
       return Long.BYTES;
     }
   }
@@ -101,9 +101,9 @@ abstract class NumberValues<A> extends Values {
     }
 
     @Override
-    long add(BinaryDecoder decoder, int place)
+    long add(BinaryDecoder decoder, int index)
         throws IOException {
-      _numbers[place] = decoder.readFloat();
+      _numbers[index] = decoder.readFloat();
       return Float.BYTES;
     }
   }
@@ -119,9 +119,9 @@ abstract class NumberValues<A> extends Values {
     }
 
     @Override
-    long add(BinaryDecoder decoder, int place)
+    long add(BinaryDecoder decoder, int index)
         throws IOException {
-      _numbers[place] = decoder.readDouble();
+      _numbers[index] = decoder.readDouble();
       return Double.BYTES;
     }
   }

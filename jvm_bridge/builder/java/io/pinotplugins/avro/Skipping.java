@@ -5,8 +5,8 @@ import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryDecoder;
 
 /**
- * Skips values of fields that nobody asks for. Avro's own skipping takes lengths and numbers that its reading, which is
- * what Pinot does, refuses; a negative length even leads it back.
+ * Skips values of fields that are not selected. Avro's own skip methods accept lengths and numbers that its read
+ * methods, which Pinot uses, reject; a negative length would even make it skip backwards.
  */
 final class Skipping {
   private Skipping() {
@@ -57,7 +57,7 @@ final class Skipping {
         }
         return;
       default:
-        throw new IOException("a field of type " + schema.getType());
+        throw new IOException("unsupported field type " + schema.getType());
     }
   }
 
@@ -67,7 +67,7 @@ final class Skipping {
     for (long count = first; count > 0; count = haveKeys ? decoder.mapNext() : decoder.arrayNext()) {
       all += count;
       if (all > Integer.MAX_VALUE || all < 0) {
-        throw new IOException("an array or map of " + all + " items");
+        throw new IOException("an array or map has " + all + " items");
       }
       for (long i = 0; i < count; i++) {
         if (haveKeys) {
@@ -81,7 +81,7 @@ final class Skipping {
   private static int number(int number, int limit)
       throws IOException {
     if (number < 0 || number >= limit) {
-      throw new IOException("a value of number " + number + ", where there are " + limit);
+      throw new IOException("invalid index " + number + " of an enum or union with " + limit + " values");
     }
     return number;
   }

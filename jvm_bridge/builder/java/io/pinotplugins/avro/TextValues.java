@@ -8,9 +8,9 @@ import java.util.List;
 import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryDecoder;
 
-/** Texts and byte strings, which Avro writes alike: one behind the other, with the places where they begin. */
+/** Texts and byte strings, which Avro writes in the same way: concatenated, with their offsets. */
 class TextValues extends VariableValues {
-  /** A length is not believed before as many bytes were there. */
+  /** Memory is allocated in steps of this size, as a declared length may be wrong. */
   private static final int TRUSTED_BYTES = 1 << 20;
 
   private byte[] _bytes;
@@ -38,7 +38,7 @@ class TextValues extends VariableValues {
   }
 
   @Override
-  long add(BinaryDecoder decoder, int place)
+  long add(BinaryDecoder decoder, int index)
       throws IOException {
     int length = length(decoder);
     for (int left = length; left > 0; ) {
@@ -48,7 +48,7 @@ class TextValues extends VariableValues {
       _size += part;
       left -= part;
     }
-    end(place);
+    end(index);
     return Integer.BYTES + (long) length;
   }
 
@@ -56,7 +56,7 @@ class TextValues extends VariableValues {
       throws IOException {
     int length = decoder.readInt();
     if (length < 0) {
-      throw new EOFException("a text of " + length + " bytes");
+      throw new EOFException("a text has " + length + " bytes");
     }
     return length;
   }
@@ -67,15 +67,15 @@ class TextValues extends VariableValues {
     }
   }
 
-  final long addBytes(byte[] bytes, int place) {
+  final long addBytes(byte[] bytes, int index) {
     makeRoom(bytes.length);
     System.arraycopy(bytes, 0, _bytes, _size, bytes.length);
     _size += bytes.length;
-    end(place);
+    end(index);
     return Integer.BYTES + (long) bytes.length;
   }
 
-  /** Names of an enum. */
+  /** The symbols of an enum. */
   static final class Symbols extends TextValues {
     private final byte[][] _symbols;
 
@@ -89,13 +89,13 @@ class TextValues extends VariableValues {
     }
 
     @Override
-    long add(BinaryDecoder decoder, int place)
+    long add(BinaryDecoder decoder, int index)
         throws IOException {
       int number = decoder.readEnum();
       if (number < 0 || number >= _symbols.length) {
-        throw new IOException("an enum of " + _symbols.length + " symbols has a value of number " + number);
+        throw new IOException("an enum with " + _symbols.length + " symbols has a value with index " + number);
       }
-      return addBytes(_symbols[number], place);
+      return addBytes(_symbols[number], index);
     }
   }
 }

@@ -6,11 +6,11 @@ import org.apache.avro.Schema;
 import org.apache.avro.io.BinaryDecoder;
 
 /**
- * Values of one type, some of them perhaps null, in arrays as Arrow has them. Each batch is in arrays of its own, which
- * whoever takes them may keep.
+ * Values of one type, possibly null, in arrays with Arrow's layout. Each batch has its own arrays, which the caller
+ * may keep.
  */
 public abstract class Values {
-  private static final int LEAST_CAPACITY = 1024;
+  private static final int MIN_CAPACITY = 1024;
   private static final int NULL_BYTES = 8;
 
   private final int _branches;
@@ -32,7 +32,7 @@ public abstract class Values {
     _nullBranch = nullBranch;
   }
 
-  /** Returns values of a type, which may be a union with null, that {@link ColumnType} does not call otherwise. */
+  /** Returns values of a type supported by {@link ColumnType}, which may be a union with null. */
   static Values of(Schema schema) {
     Schema type = ColumnType.withoutNull(schema);
     switch (type.getType()) {
@@ -54,43 +54,43 @@ public abstract class Values {
       case ARRAY:
         return new ListValues(schema, Values.of(type.getElementType()));
       default:
-        throw new IllegalArgumentException("values of type " + type.getType());
+        throw new IllegalArgumentException("unsupported type " + type.getType());
     }
   }
 
-  /** Returns how many values there are, null ones included. */
+  /** Returns the number of values, including nulls. */
   public final int count() {
     return _count;
   }
 
-  /** Returns how many of them are null. */
+  /** Returns the number of nulls. */
   public final int nulls() {
     return _nulls;
   }
 
-  /** Returns a bit for each value, set where it is not null; of no meaning where none is null. */
+  /** Returns a bit for each value, set if it is not null; undefined if there are no nulls. */
   public final byte[] validity() {
     return _validity;
   }
 
-  /** Returns Arrow's buffers behind the validity, as arrays that may be longer than their content. */
+  /** Returns Arrow's buffers after the validity, as arrays that may be longer than their content. */
   public abstract Object[] buffers();
 
-  /** Returns the values in the lists; null where the values are no lists. */
+  /** Returns the items of lists, or null for other values. */
   public Values items() {
     return null;
   }
 
-  /** Begins a batch, of which is expected that it is as large as the last. */
+  /** Starts a batch, for which as much memory is allocated as for the last one. */
   void begin() {
-    _capacity = Math.max(LEAST_CAPACITY, _count);
+    _capacity = Math.max(MIN_CAPACITY, _count);
     _validity = new byte[bytesOfBits(_capacity)];
     _count = 0;
     _nulls = 0;
     allocate(_capacity);
   }
 
-  /** Adds the next value; returns roughly how many bytes it takes here. */
+  /** Adds the next value; returns its approximate size in bytes. */
   final long read(BinaryDecoder decoder)
       throws IOException {
     if (_count == _capacity) {
@@ -106,7 +106,7 @@ public abstract class Values {
         return NULL_BYTES;
       }
       if (branch < 0 || branch >= _branches) {
-        throw new IOException("a union of " + _branches + " types has a value of type " + branch);
+        throw new IOException("a union with " + _branches + " types has a value with index " + branch);
       }
     }
     long bytes = add(decoder, _count);
@@ -117,29 +117,29 @@ public abstract class Values {
     return bytes;
   }
 
-  /** Makes new arrays for that many values. */
+  /** Allocates new arrays for a number of values. */
   abstract void allocate(int capacity);
 
-  /** Makes room for more values. */
+  /** Grows the arrays. */
   abstract void grow(int capacity);
 
-  /** Reads a value into its place; returns roughly how many bytes it takes. */
-  abstract long add(BinaryDecoder decoder, int place)
+  /** Reads a value; returns its approximate size in bytes. */
+  abstract long add(BinaryDecoder decoder, int index)
       throws IOException;
 
-  /** Fills the place of a null; it has zeros. */
-  void addNull(int place) {
+  /** Adds a null; its value in the arrays is zero. */
+  void addNull(int index) {
   }
 
-  static void setBit(byte[] bits, int place) {
-    bits[place >> 3] |= (byte) (1 << (place & 7));
+  static void setBit(byte[] bits, int index) {
+    bits[index >> 3] |= (byte) (1 << (index & 7));
   }
 
   static int bytesOfBits(int bits) {
     return (bits >> 3) + 1;
   }
 
-  /** Returns a size that has room for more, and for that much again soon. */
+  /** Returns a larger size, with room for further growth. */
   static int larger(int size, int more) {
     return (int) Math.min(Integer.MAX_VALUE - 8, Math.max(Math.addExact(size, more), size + (long) (size >> 1)));
   }

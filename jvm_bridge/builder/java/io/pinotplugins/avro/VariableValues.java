@@ -3,7 +3,7 @@ package io.pinotplugins.avro;
 import java.util.Arrays;
 import org.apache.avro.Schema;
 
-/** Values of any length, one behind the other, with the places where each begins. */
+/** Values with variable lengths, concatenated, with their offsets. */
 abstract class VariableValues extends Values {
   private int[] _offsets;
 
@@ -11,16 +11,16 @@ abstract class VariableValues extends Values {
     super(schema);
   }
 
-  /** Returns where the next value begins. */
+  /** Returns the offset of the next value. */
   abstract int size();
 
   final int[] offsets() {
     return _offsets;
   }
 
-  /** Ends a value here. */
-  final void end(int place) {
-    _offsets[place + 1] = size();
+  /** Ends a value at the current size. */
+  final void end(int index) {
+    _offsets[index + 1] = size();
   }
 
   @Override
@@ -34,7 +34,7 @@ abstract class VariableValues extends Values {
   }
 
   @Override
-  final void addNull(int place) {
-    end(place);
+  final void addNull(int index) {
+    end(index);
   }
 }

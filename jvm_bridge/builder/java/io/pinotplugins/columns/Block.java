@@ -2,7 +2,7 @@ package io.pinotplugins.columns;
 
 import java.io.IOException;
 
-/** Where the values of some rows of one column are in the file. */
+/** The position in the file of some rows of one column. */
 final class Block {
   static final int FIELDS = 9;
   private static final int[] NONE = new int[0];
@@ -17,19 +17,19 @@ final class Block {
   final int _texts;
   final long _textAt;
 
-  Block(long[] places, int first) {
-    _rows = (int) places[first];
-    _valuesAt = places[first + 1];
-    _values = (int) places[first + 2];
-    _lengthsAt = places[first + 3];
-    _nullsAt = places[first + 4];
-    _nulls = (int) places[first + 5];
-    _endsAt = places[first + 6];
-    _texts = (int) places[first + 7];
-    _textAt = places[first + 8];
+  Block(long[] positions, int first) {
+    _rows = (int) positions[first];
+    _valuesAt = positions[first + 1];
+    _values = (int) positions[first + 2];
+    _lengthsAt = positions[first + 3];
+    _nullsAt = positions[first + 4];
+    _nulls = (int) positions[first + 5];
+    _endsAt = positions[first + 6];
+    _texts = (int) positions[first + 7];
+    _textAt = positions[first + 8];
   }
 
-  /** Returns how many values each row has, of a multi-value column. */
+  /** Returns the number of values of each row of a multi-value column. */
   int[] lengths(ColumnFile file)
       throws IOException {
     return file.ints(_lengthsAt, _rows, NONE);

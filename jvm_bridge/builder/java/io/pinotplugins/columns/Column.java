@@ -16,33 +16,33 @@ import org.apache.pinot.segment.spi.creator.StatsCollectorConfig;
 import org.apache.pinot.segment.spi.partition.PartitionFunction;
 import org.apache.pinot.spi.data.FieldSpec.DataType;
 
-/** One column: what Pinot's collector of statistics would have found in it, and its values for Pinot's creators. */
+/** One column: the statistics that Pinot's collector would find in it, and its values for Pinot's creators. */
 abstract class Column implements ColumnStatistics {
   final String _name;
   final DataType _storedType;
   final boolean _isSingle;
   final Block[] _blocks;
-  /** Until the rows are read, whether they may be sorted: multi-value ones never are, to Pinot. */
+  /** Before the rows are read, whether they may be sorted: for Pinot, multi-value rows never are. */
   boolean _isSorted;
   int _entries;
-  int _mostInRow;
-  int _longestRowBytes;
+  int _maxInRow;
+  int _maxRowBytes;
   private transient AbstractColumnStatisticsCollector _partitions;
   private transient Object[] _boxed;
 
-  Column(String name, DataType storedType, boolean isSingle, long[] places) {
+  Column(String name, DataType storedType, boolean isSingle, long[] positions) {
     _name = name;
     _storedType = storedType;
     _isSingle = isSingle;
     _isSorted = isSingle;
-    _blocks = new Block[places.length / Block.FIELDS];
+    _blocks = new Block[positions.length / Block.FIELDS];
     for (int i = 0; i < _blocks.length; i++) {
-      _blocks[i] = new Block(places, i * Block.FIELDS);
+      _blocks[i] = new Block(positions, i * Block.FIELDS);
     }
   }
 
-  /** Reads the column through. */
-  final void learn(ColumnFile file, StatsCollectorConfig config)
+  /** Reads the column and collects its statistics. */
+  final void collect(ColumnFile file, StatsCollectorConfig config)
       throws IOException {
     for (Block block : _blocks) {
       _entries = Math.addExact(_entries, block._values);
@@ -67,16 +67,16 @@ abstract class Column implements ColumnStatistics {
   abstract int[] ids(ColumnFile file, int block)
       throws IOException;
 
-  /** Returns the distinct values as creators take them, in order. */
+  /** Returns the distinct values in the form for creators, in order. */
   abstract Object[] box();
 
-  /** Returns the bytes that a distinct value takes; 0 for values of a fixed width. */
+  /** Returns the size of a distinct value in bytes; 0 for values with a fixed width. */
   abstract int sizeOf(int id);
 
-  /** Frees what only indexing the rows needed. */
+  /** Frees memory that was only needed to index the rows. */
   abstract void release();
 
-  /** Hands the rows of a single-value column without a dictionary over. */
+  /** Passes the rows of a single-value column without a dictionary to the creators. */
   abstract void indexRaw(ColumnFile file, int block, ColumnCreators creators)
       throws IOException;
 
@@ -94,19 +94,19 @@ abstract class Column implements ColumnStatistics {
       int[] ids = getLengthOfLargestElement() < 0 ? null : ids(file, b);
       int value = 0;
       for (int length : lengths) {
-        _mostInRow = Math.max(_mostInRow, length);
+        _maxInRow = Math.max(_maxInRow, length);
         if (ids != null) {
           int size = 0;
           for (int end = value + length; value < end; value++) {
             size += sizeOf(ids[value]);
           }
-          _longestRowBytes = Math.max(_longestRowBytes, size);
+          _maxRowBytes = Math.max(_maxRowBytes, size);
         }
       }
     }
   }
 
-  /** Hands all rows to Pinot's creators. */
+  /** Passes all rows to Pinot's creators. */
   final void index(ColumnFile file, ColumnCreators creators)
       throws IOException {
     int row = 0;
@@ -170,7 +170,7 @@ abstract class Column implements ColumnStatistics {
       case BIG_DECIMAL:
         return new BigDecimalColumnPreIndexStatsCollector(_name, config);
       default:
-        throw new IllegalStateException("columns of type " + _storedType);
+        throw new IllegalStateException("unsupported column type " + _storedType);
     }
   }
 
@@ -186,7 +186,7 @@ abstract class Column implements ColumnStatistics {
 
   @Override
   public final int getMaxNumberOfMultiValues() {
-    return _mostInRow;
+    return _maxInRow;
   }
 
   @Override

@@ -9,7 +9,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Paths;
 import java.nio.file.StandardOpenOption;
 
-/** The file that Arrow's columns were written to, block by block; little-endian. For one thread. */
+/** The file of columns that Arrow has read, block by block; little-endian. Used by one thread. */
 public final class ColumnFile implements Closeable {
   private final FileChannel _channel;
   private ByteBuffer _buffer = buffer(1 << 20);
@@ -25,7 +25,7 @@ public final class ColumnFile implements Closeable {
     return ByteBuffer.allocateDirect(size).order(ByteOrder.LITTLE_ENDIAN);
   }
 
-  /** Returns bytes of the file; they are good until the next call. */
+  /** Returns bytes of the file, valid until the next call. */
   ByteBuffer read(long position, long size)
       throws IOException {
     if (_buffer.capacity() < size) {
@@ -41,7 +41,7 @@ public final class ColumnFile implements Closeable {
     return _buffer;
   }
 
-  /** Reads ints into an array, or a larger one. */
+  /** Reads ints into an array, or into a larger one. */
   int[] ints(long position, int count, int[] reuse)
       throws IOException {
     int[] values = reuse.length < count ? new int[count] : reuse;
@@ -49,7 +49,7 @@ public final class ColumnFile implements Closeable {
     return values;
   }
 
-  /** Returns an array of that many numbers or more, the same for all columns. */
+  /** Returns an array with room for a number of longs, the same for all columns. */
   long[] numbers(int count) {
     if (_numbers.length < count) {
       _numbers = new long[count];
@@ -57,7 +57,7 @@ public final class ColumnFile implements Closeable {
     return _numbers;
   }
 
-  /** Returns an array of that many ids or more, the same for all columns. */
+  /** Returns an array with room for a number of ids, the same for all columns. */
   int[] ids(int count) {
     if (_ids.length < count) {
       _ids = new int[count];

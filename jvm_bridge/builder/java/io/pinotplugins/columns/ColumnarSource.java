@@ -18,9 +18,9 @@ import org.apache.pinot.spi.data.readers.RecordReader;
 import org.apache.pinot.spi.data.readers.RecordReaderConfig;
 
 /**
- * What Pinot's driver takes in place of rows. It asks for statistics, makes a dictionary and creators for each column,
- * and then rewinds its reader to read the rows: at that moment whole columns are put through its creators, and the
- * reader has no row. All in the thread of the build.
+ * Replaces the rows for Pinot's driver. The driver gets statistics, makes a dictionary and creators for each column,
+ * and then rewinds its reader to read the rows: at that moment whole columns are passed to its creators, and the
+ * reader returns no rows. Everything runs in the thread of the build.
  */
 public final class ColumnarSource implements SegmentCreationDataSource, SegmentPreIndexStatsContainer, RecordReader {
   private final transient ColumnFile _file;
@@ -34,17 +34,17 @@ public final class ColumnarSource implements SegmentCreationDataSource, SegmentP
   }
 
   /** Adds a column that is in the file as numbers of its stored type. */
-  public void addNumbers(String name, DataType storedType, boolean isSingle, long[] places) {
-    _columns.put(name, new NumberColumn(name, storedType, isSingle, places));
+  public void addNumbers(String name, DataType storedType, boolean isSingle, long[] positions) {
+    _columns.put(name, new NumberColumn(name, storedType, isSingle, positions));
   }
 
-  /** Adds a column that is in the file as texts, each of which becomes what a function makes of it, if there is one. */
-  public void addTexts(String name, DataType storedType, boolean isSingle, long[] places,
+  /** Adds a column that is in the file as texts, which are converted by a function if there is one. */
+  public void addTexts(String name, DataType storedType, boolean isSingle, long[] positions,
       BiFunction<String, String, Object> transformer) {
-    _columns.put(name, new TextColumn(name, storedType, isSingle, places, transformer));
+    _columns.put(name, new TextColumn(name, storedType, isSingle, positions, transformer));
   }
 
-  /** Sets where the creators of the driver are found; needed when the driver builds. */
+  /** Sets the function that finds the creators of the driver; needed when the driver builds. */
   public void setCreators(Function<String, ColumnCreators> creators) {
     _creators = creators;
   }
@@ -53,7 +53,7 @@ public final class ColumnarSource implements SegmentCreationDataSource, SegmentP
   public SegmentPreIndexStatsContainer gatherStats(StatsCollectorConfig config) {
     try {
       for (Column column : _columns.values()) {
-        column.learn(_file, config);
+        column.collect(_file, config);
       }
       return this;
     } catch (IOException e) {

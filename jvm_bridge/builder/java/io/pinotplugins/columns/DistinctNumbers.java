@@ -3,17 +3,17 @@ package io.pinotplugins.columns;
 import java.util.Arrays;
 
 /**
- * A set of longs that knows the rank of each. Where they lie close together it is a table with a place for each number
- * of their range, else a hash table.
+ * A set of longs with the rank of each. If they are close together it is a table with an entry for each number of
+ * their range, else a hash table.
  */
 final class DistinctNumbers {
   private static final int SMALL_RANGE = 1 << 16;
-  private static final int LEAST_CAPACITY = 1 << 10;
+  private static final int MIN_CAPACITY = 1 << 10;
   /** Marks an empty slot. */
   private static final long EMPTY = 0x8badf00dcafebabeL;
 
-  private final long _least;
-  /** Of a range: by number, and 1 for each that is there until all have ranks; of a hash table: by slot. */
+  private final long _min;
+  /** For a range by number, with 1 for each present number before ranking; for a hash table by slot. */
   private int[] _ranks;
   private long[] _slots;
   private int _count;
@@ -22,14 +22,14 @@ final class DistinctNumbers {
   private boolean _hasEmpty;
   private int _rankOfEmpty;
 
-  /** Makes a set of numbers between two, of which there are no more than so many. */
-  DistinctNumbers(long least, long most, int entries) {
-    this(least, most, entries, LEAST_CAPACITY);
+  /** Creates a set for at most a number of entries between a minimum and a maximum. */
+  DistinctNumbers(long min, long max, int entries) {
+    this(min, max, entries, MIN_CAPACITY);
   }
 
-  private DistinctNumbers(long least, long most, int entries, int capacity) {
-    _least = least;
-    long range = most - least + 1;
+  private DistinctNumbers(long min, long max, int entries, int capacity) {
+    _min = min;
+    long range = max - min + 1;
     if (range > 0 && range <= Math.max(SMALL_RANGE, 2L * entries) && range < 1 << 28) {
       _ranks = new int[(int) range];
     } else {
@@ -37,9 +37,9 @@ final class DistinctNumbers {
     }
   }
 
-  /** Makes a set of numbers in order that knows their ranks. */
+  /** Creates a set of sorted numbers, with their ranks. */
   static DistinctNumbers ranked(long[] sorted, int entries) {
-    int capacity = Math.max(LEAST_CAPACITY, Integer.highestOneBit(sorted.length) << 2);
+    int capacity = Math.max(MIN_CAPACITY, Integer.highestOneBit(sorted.length) << 2);
     DistinctNumbers set = new DistinctNumbers(sorted[0], sorted[sorted.length - 1], entries, capacity);
     set.addAll(sorted, sorted.length);
     set.rank(sorted);
@@ -49,9 +49,9 @@ final class DistinctNumbers {
   void addAll(long[] numbers, int count) {
     if (_slots == null) {
       int[] ranks = _ranks;
-      long least = _least;
+      long min = _min;
       for (int i = 0; i < count; i++) {
-        ranks[(int) (numbers[i] - least)] = 1;
+        ranks[(int) (numbers[i] - min)] = 1;
       }
       return;
     }
@@ -101,14 +101,14 @@ final class DistinctNumbers {
     return (int) (mixed ^ (mixed >>> 32));
   }
 
-  /** Returns all numbers in order. */
+  /** Returns all numbers, sorted. */
   long[] sorted() {
     long[] sorted = new long[_slots == null ? inRange() : _count + (_hasEmpty ? 1 : 0)];
     int next = 0;
     if (_slots == null) {
       for (int i = 0; i < _ranks.length; i++) {
         if (_ranks[i] != 0) {
-          sorted[next++] = _least + i;
+          sorted[next++] = _min + i;
         }
       }
       return sorted;
@@ -139,7 +139,7 @@ final class DistinctNumbers {
     }
     for (int rank = 0; rank < sorted.length; rank++) {
       if (_slots == null) {
-        _ranks[(int) (sorted[rank] - _least)] = rank;
+        _ranks[(int) (sorted[rank] - _min)] = rank;
       } else if (sorted[rank] == EMPTY) {
         _rankOfEmpty = rank;
       } else {
@@ -156,13 +156,13 @@ final class DistinctNumbers {
     return slot;
   }
 
-  /** Turns numbers of a ranked set into their ranks, from 0 on. */
+  /** Converts numbers of a ranked set to their ranks, from 0 on. */
   void ranks(long[] numbers, int count, int[] ranks) {
     if (_slots == null) {
       int[] table = _ranks;
-      long least = _least;
+      long min = _min;
       for (int i = 0; i < count; i++) {
-        ranks[i] = table[(int) (numbers[i] - least)];
+        ranks[i] = table[(int) (numbers[i] - min)];
       }
       return;
     }

@@ -9,25 +9,25 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** A set of byte strings that numbers them as they come. */
+/** A set of byte strings, numbered in the order in which they are added. */
 final class DistinctTexts {
   private static final VarHandle LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle BIG_ENDIAN_LONGS =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
   private static final int CHUNK = 1 << 20;
-  /** The least first byte of a character of four bytes; those of fewer are less, but for ASCII. */
+  /** The smallest first byte of a character of four bytes; others, except ASCII, have smaller ones. */
   private static final byte FOUR_BYTES = (byte) 0xF0;
 
   private final List<byte[]> _chunks = new ArrayList<>();
   private int _freeInChunk;
   private int _count;
-  /** Of each text: its chunk, where it begins there, its length, and its hash. */
+  /** For each text: its chunk, its start in the chunk, its length, and its hash. */
   private int[] _chunkOf = new int[64];
   private int[] _starts = new int[64];
   private int[] _lengths = new int[64];
   private int[] _hashes = new int[64];
-  /** By slot, the number of a text and one more; 0 is empty. */
+  /** By slot, the number of a text plus one; 0 if empty. */
   private int[] _slots = new int[256];
 
   int size() {
@@ -38,7 +38,7 @@ final class DistinctTexts {
     return _lengths[number];
   }
 
-  /** Returns whether a text has a character that is two units of a Java string. */
+  /** Returns whether a text has a character with two units in a Java string. */
   boolean hasLongCharacters() {
     for (int chunk = 0; chunk < _chunks.size(); chunk++) {
       byte[] bytes = _chunks.get(chunk);
@@ -52,11 +52,11 @@ final class DistinctTexts {
     return false;
   }
 
-  /** Returns eight bytes of a text from a place on, with zeros behind its end, as a number that sorts like them. */
-  long key(int number, int place) {
+  /** Returns eight bytes of a text from an offset on, padded with zeros, as a number that sorts like them. */
+  long key(int number, int offset) {
     byte[] chunk = _chunks.get(_chunkOf[number]);
-    int start = _starts[number] + place;
-    int left = _lengths[number] - place;
+    int start = _starts[number] + offset;
+    int left = _lengths[number] - offset;
     if (left >= 8) {
       return (long) BIG_ENDIAN_LONGS.get(chunk, start) ^ Long.MIN_VALUE;
     }
@@ -83,7 +83,7 @@ final class DistinctTexts {
     return Arrays.copyOfRange(_chunks.get(_chunkOf[number]), start, start + _lengths[number]);
   }
 
-  /** Returns the number of a text, which it gets now if it is new. */
+  /** Returns the number of a text, adding it if it is new. */
   int add(byte[] text, int start, int length) {
     int hash = hash(text, start, length);
     int mask = _slots.length - 1;

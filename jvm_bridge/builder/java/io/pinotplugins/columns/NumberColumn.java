@@ -5,19 +5,19 @@ import java.nio.ByteBuffer;
 import org.apache.pinot.spi.data.FieldSpec.DataType;
 
 /**
- * A column of INT, LONG, FLOAT or DOUBLE. Inside, its values are longs that sort as Java sorts the values: of floating
- * point numbers the bits, inverted for negative ones, and one NaN.
+ * A column of INT, LONG, FLOAT or DOUBLE. Internally its values are longs that sort as Java sorts the values: for
+ * floating-point numbers their bits, inverted for negative ones, and a single NaN.
  */
 final class NumberColumn extends Column {
   private long[] _sorted;
-  /** Made to index the rows and freed then: the statistics of all columns are in memory at the same time. */
+  /** Only exists while the rows are indexed, as the statistics of all columns are in memory at the same time. */
   private transient DistinctNumbers _ranks;
   private Object _values;
-  /** The bits of NaN: any until all values are known, then those of the first. */
+  /** The bits of NaN: arbitrary until all values are read, then those of the first NaN. */
   private long _nan;
 
-  NumberColumn(String name, DataType storedType, boolean isSingle, long[] places) {
-    super(name, storedType, isSingle, places);
+  NumberColumn(String name, DataType storedType, boolean isSingle, long[] positions) {
+    super(name, storedType, isSingle, positions);
     _nan = storedType == DataType.FLOAT ? Float.floatToIntBits(Float.NaN) : Double.doubleToLongBits(Double.NaN);
   }
 
@@ -73,7 +73,7 @@ final class NumberColumn extends Column {
     return Double.isNaN(value) ? Double.longBitsToDouble(_nan) : value;
   }
 
-  /** Keeps the bits of the first NaN: Pinot's hash set holds the value that came first. */
+  /** Stores the bits of the first NaN, as Pinot's hash set keeps the first value. */
   private void findNan(ColumnFile file)
       throws IOException {
     for (Block block : _blocks) {
@@ -99,22 +99,22 @@ final class NumberColumn extends Column {
   @Override
   void findDistinct(ColumnFile file)
       throws IOException {
-    long least = Long.MAX_VALUE;
-    long most = Long.MIN_VALUE;
+    long min = Long.MAX_VALUE;
+    long max = Long.MIN_VALUE;
     long last = Long.MIN_VALUE;
     for (int b = 0; b < _blocks.length; b++) {
       long[] numbers = numbers(file, b);
       int count = _blocks[b]._values;
       for (int i = 0; i < count; i++) {
-        least = Math.min(least, numbers[i]);
-        most = Math.max(most, numbers[i]);
+        min = Math.min(min, numbers[i]);
+        max = Math.max(max, numbers[i]);
       }
       if (_isSorted && count > 0) {
         _isSorted = isSorted(last, numbers, count);
         last = numbers[count - 1];
       }
     }
-    DistinctNumbers distinct = new DistinctNumbers(least, most, _entries);
+    DistinctNumbers distinct = new DistinctNumbers(min, max, _entries);
     for (int b = 0; b < _blocks.length; b++) {
       distinct.addAll(numbers(file, b), _blocks[b]._values);
     }
@@ -125,7 +125,7 @@ final class NumberColumn extends Column {
     _values = values();
   }
 
-  /** Of floating point numbers, zeros are equal whatever their sign, and nothing is at least a NaN. */
+  /** For floating-point numbers, both zeros are equal, and no number is greater than or equal to NaN. */
   private boolean isSorted(long before, long[] numbers, int count) {
     long last = before;
     switch (_storedType) {

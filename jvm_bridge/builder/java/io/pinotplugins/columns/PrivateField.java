@@ -2,17 +2,17 @@ package io.pinotplugins.columns;
 
 import java.lang.reflect.Field;
 
-/** Fields of Pinot's driver for which it has no getter. */
+/** Reads fields of Pinot's driver that have no getter. */
 public final class PrivateField {
   private PrivateField() {
   }
 
-  /** Returns whether an object has a field, of its own or of a class above. */
+  /** Returns whether an object has a field, in its class or a superclass. */
   public static boolean has(Object owner, String name) {
     return find(owner, name) != null;
   }
 
-  /** Returns what is in a field. */
+  /** Returns the value of a field. */
   public static Object of(Object owner, String name) {
     Field field = find(owner, name);
     if (field == null) {

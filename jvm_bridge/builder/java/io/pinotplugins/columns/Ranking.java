@@ -2,12 +2,12 @@ package io.pinotplugins.columns;
 
 import java.util.Arrays;
 
-/** Sorts values and says where each came from. */
+/** Sorts values and returns their original indexes. */
 final class Ranking {
   private Ranking() {
   }
 
-  /** Returns the places of the first values in their order. */
+  /** Returns the indexes of the first values, in sorted order. */
   static int[] sort(Comparable<?>[] values, int count) {
     Entry[] entries = new Entry[count];
     for (int i = 0; i < count; i++) {
@@ -16,19 +16,19 @@ final class Ranking {
     Arrays.sort(entries);
     int[] order = new int[count];
     for (int i = 0; i < count; i++) {
-      order[i] = entries[i]._place;
+      order[i] = entries[i]._index;
     }
     return order;
   }
 
   private static final class Entry implements Comparable<Entry> {
     private final Comparable<Object> _value;
-    private final int _place;
+    private final int _index;
 
     @SuppressWarnings("unchecked")
-    private Entry(Comparable<?> value, int place) {
+    private Entry(Comparable<?> value, int index) {
       _value = (Comparable<Object>) value;
-      _place = place;
+      _index = index;
     }
 
     @Override

@@ -13,25 +13,25 @@ import org.apache.pinot.spi.utils.BigDecimalUtils;
 import org.apache.pinot.spi.utils.ByteArray;
 
 /**
- * A column whose values came as texts or bytes: of STRING or BYTES, or of any type that Pinot's own transformers make
- * of a text. Each block has a dictionary of its own.
+ * A column whose values are read as texts or bytes: STRING or BYTES, or any type to which Pinot's own transformers
+ * convert a text. Each block has its own dictionary.
  */
 final class TextColumn extends Column {
   private static final int PINOTS_HASH_SET_SIZE = 1000;
 
   private final transient BiFunction<String, String, Object> _transformer;
-  /** Of each block: the ids of its own dictionary's texts. */
+  /** For each block: the ids of the texts in its own dictionary. */
   private final int[][] _idsOfTexts;
-  /** The distinct values in order: String, ByteArray, BigDecimal or Long; and how many bytes each takes. */
+  /** The sorted distinct values: String, ByteArray, BigDecimal or Long; and the size of each in bytes. */
   private Comparable<?>[] _sorted;
   private int[] _sizes;
   private Object _values;
   private int _shortest = Integer.MAX_VALUE;
   private int _longest;
 
-  TextColumn(String name, DataType storedType, boolean isSingle, long[] places,
+  TextColumn(String name, DataType storedType, boolean isSingle, long[] positions,
       BiFunction<String, String, Object> transformer) {
-    super(name, storedType, isSingle, places);
+    super(name, storedType, isSingle, positions);
     _transformer = transformer;
     _idsOfTexts = new int[_blocks.length][];
   }
@@ -99,21 +99,21 @@ final class TextColumn extends Column {
   }
 
   /**
-   * Sorts as Pinot does: decimals that differ by zeros at their end are equal to the sort, which leaves them in the
-   * order of Pinot's hash set of them.
+   * Sorts as Pinot does: decimals that differ only in trailing zeros are equal for the sort, which leaves them in the
+   * order of Pinot's hash set.
    */
   private static int[] sortDecimals(Comparable<?>[] values, int count) {
-    Map<Object, Integer> places = new HashMap<>();
+    Map<Object, Integer> indexes = new HashMap<>();
     ObjectOpenHashSet<BigDecimal> set = new ObjectOpenHashSet<>(PINOTS_HASH_SET_SIZE);
     for (int i = 0; i < count; i++) {
       set.add((BigDecimal) values[i]);
-      places.put(values[i], i);
+      indexes.put(values[i], i);
     }
     BigDecimal[] sorted = set.toArray(new BigDecimal[0]);
     Arrays.sort(sorted);
     int[] order = new int[count];
     for (int i = 0; i < count; i++) {
-      order[i] = places.get(sorted[i]);
+      order[i] = indexes.get(sorted[i]);
     }
     return order;
   }
@@ -121,7 +121,7 @@ final class TextColumn extends Column {
   private Comparable<?> transformed(String text) {
     Object value = _transformer.apply(_name, text);
     if (value == null) {
-      throw new IllegalStateException("column " + _name + " has a text that becomes null");
+      throw new IllegalStateException("Pinot converts a text of column " + _name + " to null");
     }
     return (Comparable<?>) value;
   }
@@ -146,7 +146,7 @@ final class TextColumn extends Column {
         _values = longs;
         break;
       default:
-        throw new IllegalStateException("texts that become " + _storedType);
+        throw new IllegalStateException("texts cannot be converted to " + _storedType);
     }
   }
 
@@ -155,7 +155,7 @@ final class TextColumn extends Column {
       return;
     }
     _sizes = new int[_sorted.length];
-    if (_transformer == null) { // the values are the texts, each of which is there once
+    if (_transformer == null) { // the values are the distinct texts
       for (int text = 0; text < idOfText.length; text++) {
         _sizes[idOfText[text]] = texts.length(text);
       }
@@ -169,7 +169,7 @@ final class TextColumn extends Column {
     }
   }
 
-  /** Returns the bytes of a value that a transformer made: of JSON, a string, or of a decimal. */
+  /** Returns the size in bytes of a value from a transformer: JSON, which is a string, or a decimal. */
   private int size(Object value) {
     return _storedType == DataType.STRING
         ? ((String) value).getBytes(StandardCharsets.UTF_8).length
@@ -269,7 +269,7 @@ final class TextColumn extends Column {
     return _sorted.length;
   }
 
-  /** Pinot's own collectors do not know it of strings. */
+  /** Pinot's own collectors do not return it for strings. */
   @Override
   public int getLengthOfShortestElement() {
     return _sizes == null || _storedType == DataType.STRING ? -1 : _shortest;
@@ -282,6 +282,6 @@ final class TextColumn extends Column {
 
   @Override
   public int getMaxRowLengthInBytes() {
-    return _sizes == null ? -1 : _isSingle ? _longest : _longestRowBytes;
+    return _sizes == null ? -1 : _isSingle ? _longest : _maxRowBytes;
   }
 }

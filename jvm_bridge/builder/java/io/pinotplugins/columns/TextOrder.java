@@ -3,13 +3,13 @@ package io.pinotplugins.columns;
 import java.util.Arrays;
 
 /**
- * Sorts texts by their bytes, eight at a time: those that are equal so far are sorted by the next eight. In UTF-8 that
- * is the order of Java's strings, but for characters that are two units there. No text has a null character.
+ * Sorts texts by their bytes, eight at a time: texts that are equal so far are sorted by the next eight. In UTF-8 this
+ * is the order of Java's strings, except for characters with two units there. No text has a null character.
  */
 final class TextOrder {
   private static final int FEW = 12;
-  /** Texts that are equal so far, if so many bytes are, are compared as a whole: each step is a call. */
-  private static final int DEEPEST = 8 * 512;
+  /** Texts with this many equal bytes are compared as a whole, to limit the recursion. */
+  private static final int MAX_DEPTH = 8 * 512;
 
   private final DistinctTexts _texts;
   private final int[] _order;
@@ -25,7 +25,7 @@ final class TextOrder {
     }
   }
 
-  /** Returns the numbers of the texts in their order. */
+  /** Returns the numbers of the texts, in sorted order. */
   static int[] of(DistinctTexts texts) {
     TextOrder order = new TextOrder(texts);
     order.sortFrom(0, order._order.length, 0);
@@ -33,7 +33,7 @@ final class TextOrder {
   }
 
   private void sortFrom(int from, int to, int depth) {
-    if (depth == DEEPEST) {
+    if (depth == MAX_DEPTH) {
       Integer[] part = new Integer[to - from];
       for (int i = from; i < to; i++) {
         part[i - from] = _order[i];
@@ -75,7 +75,7 @@ final class TextOrder {
           i++;
         }
       }
-      if (low - from < to - high) { // the smaller part by a call, so that there are few of them at once
+      if (low - from < to - high) { // recursion for the smaller part, to limit its depth
         sortKeys(from, low);
         from = high;
       } else {

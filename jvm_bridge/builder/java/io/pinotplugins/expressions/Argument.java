@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.function.IntFunction;
 
-/** A column of values as Pinot's reader would have put them into rows. */
+/** A column of values, as Pinot's reader would put them into rows. */
 public final class Argument {
   private final IntFunction<Object> _values;
   private final IntFunction<Object> _others;
@@ -20,7 +20,7 @@ public final class Argument {
     return new Argument(values, row -> null, nulls);
   }
 
-  /** Integers; in all of these, nulls may be null where there is none. */
+  /** Integers; here and below, the array nulls is null if there are no nulls. */
   public static Argument ofInts(int[] values, boolean[] nulls) {
     return of(row -> values[row], nulls);
   }
@@ -30,7 +30,7 @@ public final class Argument {
     return of(row -> values[row], nulls);
   }
 
-  /** Integers where they fit, else Longs. */
+  /** Integers if they fit, else Longs. */
   public static Argument ofWholeNumbers(long[] values, boolean[] nulls) {
     return of(row -> whole(values[row]), nulls);
   }
@@ -45,13 +45,13 @@ public final class Argument {
     return of(row -> values[row], nulls);
   }
 
-  /** Doubles, of which those without a fraction may as well be whole numbers. */
+  /** Doubles; those without a fraction may also be whole numbers. */
   public static Argument ofNumbers(double[] values, boolean[] nulls) {
     return new Argument(row -> values[row],
         row -> values[row] == Math.rint(values[row]) ? whole((long) values[row]) : null, nulls);
   }
 
-  /** Strings, in UTF-8; ends has where each one's bytes end. */
+  /** Strings in UTF-8; ends has the end offset of each. */
   public static Argument ofTexts(byte[] text, int[] ends, boolean[] nulls) {
     return of(row -> new String(text, begin(ends, row), ends[row] - begin(ends, row), StandardCharsets.UTF_8), nulls);
   }
@@ -77,7 +77,7 @@ public final class Argument {
     return _nulls != null && _nulls[row] ? null : _values.apply(row);
   }
 
-  /** Returns what a row's value may be as well; null if it is known. */
+  /** Returns the other possible value of a row, or null if there is none. */
   Object other(int row) {
     return _nulls != null && _nulls[row] ? null : _others.apply(row);
   }

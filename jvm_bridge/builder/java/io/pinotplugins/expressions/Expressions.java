@@ -14,11 +14,11 @@ import org.apache.pinot.segment.local.recordtransformer.ExpressionTransformer;
 import org.apache.pinot.spi.data.readers.GenericRow;
 
 /**
- * Runs Pinot's own transforms, filter and conversions over rows that have nothing but the columns that these read. For
+ * Runs Pinot's own transforms, filter and conversions over rows that only have the columns which these read. Used by
  * one thread.
  */
 public final class Expressions {
-  private static final int MOST_UNCERTAIN = 4;
+  private static final int MAX_UNCERTAIN = 4;
 
   private final ExpressionTransformer _transforms;
   private final FunctionEvaluator _filter;
@@ -33,10 +33,10 @@ public final class Expressions {
   private boolean[] _dropped;
 
   /**
-   * @param transforms of some columns
-   * @param filter true of rows that are dropped; null where none is
+   * @param transforms the transforms of some columns
+   * @param filter true for rows that are dropped; null if there is no filter
    * @param convertsDropped whether this Pinot converts the values of rows that it drops
-   * @param types of the columns that are asked for
+   * @param types converts the requested columns
    */
   public Expressions(ExpressionTransformer transforms, FunctionEvaluator filter, boolean convertsDropped,
       DataTypeTransformer types) {
@@ -46,8 +46,8 @@ public final class Expressions {
     _types = types;
   }
 
-  /** Asks for a column; those as text are such that Pinot must make the same of that text. */
-  public void ask(String column, String storedType, boolean asText) {
+  /** Requests a column; for a column as text, Pinot must convert the text to the same value. */
+  public void request(String column, String storedType, boolean asText) {
     _columns.add(column);
     _results.add(new Result(storedType));
     if (asText) {
@@ -60,7 +60,7 @@ public final class Expressions {
     _arguments.put(column, argument);
   }
 
-  /** Evaluates all rows; what a function throws passes through. */
+  /** Evaluates all rows; exceptions of functions are not caught. */
   public void evaluate(int rows)
       throws CharacterCodingException {
     _dropped = new boolean[rows];
@@ -80,7 +80,7 @@ public final class Expressions {
     }
   }
 
-  /** Puts one row through, with the other forms of uncertain arguments where a bit is set. */
+  /** Evaluates one row, with the other form of each uncertain argument whose bit is set. */
   private boolean evaluate(int row, int others) {
     _row.clear();
     int uncertain = 0;
@@ -115,7 +115,7 @@ public final class Expressions {
     for (Argument argument : _arguments.values()) {
       uncertain += argument.other(row) == null ? 0 : 1;
     }
-    if (uncertain > MOST_UNCERTAIN) {
+    if (uncertain > MAX_UNCERTAIN) {
       throw new IllegalStateException("too many numbers may be written with or without a fraction");
     }
     for (int others = 1; others < 1 << uncertain; others++) {
@@ -127,7 +127,7 @@ public final class Expressions {
 
   private void checkText(String column, Object value) {
     if (!value.equals(ofText(_types, column, value.toString()))) {
-      throw new IllegalStateException("the text of a value of column " + column + " becomes another value");
+      throw new IllegalStateException("the text of a value of column " + column + " is converted to another value");
     }
   }
 
@@ -138,7 +138,7 @@ public final class Expressions {
     return _ofTexts.getValue(column);
   }
 
-  /** Converts texts of a column and forgets the result; what is thrown passes through. */
+  /** Converts texts of a column and discards the result; exceptions are not caught. */
   public void convert(DataTypeTransformer types, String column, Argument texts, int rows) {
     for (int row = 0; row < rows; row++) {
       ofText(types, column, (String) texts.get(row));
@@ -150,7 +150,7 @@ public final class Expressions {
     return _dropped;
   }
 
-  /** Returns a column that was asked for. */
+  /** Returns a requested column. */
   public Result result(String column) {
     return _results.get(_columns.indexOf(column));
   }

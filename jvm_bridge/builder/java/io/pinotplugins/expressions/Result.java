@@ -7,7 +7,7 @@ import java.nio.charset.CharsetEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** A computed column: values of one kind, and for each row how many of them it has, which may be none. */
+/** A computed column: values of one type, and the number of values of each row, which may be zero. */
 public final class Result {
   private final boolean _isFraction;
   private final boolean _isText;
@@ -59,7 +59,7 @@ public final class Result {
       _numbers[at] = ((Number) value).longValue();
     } else {
       ByteBuffer bytes = value instanceof byte[] ? ByteBuffer.wrap((byte[]) value)
-          // Unlike String.getBytes, this refuses half of a character.
+          // Unlike String.getBytes, this rejects half of a character.
           : _encoder.encode(CharBuffer.wrap(value.toString()));
       int end = Math.addExact(_size, bytes.remaining());
       _text = end <= _text.length ? _text : Arrays.copyOf(_text, larger(end));
@@ -73,7 +73,7 @@ public final class Result {
     return (int) Math.min(Integer.MAX_VALUE - 8, 64 + 2L * size);
   }
 
-  /** Returns how many values each row has. */
+  /** Returns the number of values of each row. */
   public int[] lengths() {
     return _lengths;
   }
@@ -88,12 +88,12 @@ public final class Result {
     return Arrays.copyOf(_fractions, _values);
   }
 
-  /** Returns the bytes of all texts, one after the other. */
+  /** Returns the bytes of all texts, concatenated. */
   public byte[] text() {
     return Arrays.copyOf(_text, _size);
   }
 
-  /** Returns where each text ends. */
+  /** Returns the end offset of each text. */
   public int[] ends() {
     return Arrays.copyOf(_ends, _values);
   }

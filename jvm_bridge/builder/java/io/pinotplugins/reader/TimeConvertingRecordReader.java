@@ -10,8 +10,8 @@ import org.apache.pinot.spi.data.readers.RecordReader;
 import org.apache.pinot.spi.data.readers.RecordReaderConfig;
 
 /**
- * Stands before a reader of Pinot's and gives the values of some columns in the units of the table's time
- * columns: Pinot's readers hand on the number that the file stores, in the file's unit.
+ * Wraps one of Pinot's readers and converts the values of some columns to the units of the table's time
+ * columns: Pinot's readers return the number that the file stores, in the file's unit.
  */
 public final class TimeConvertingRecordReader implements RecordReader {
     private final RecordReader reader;
@@ -22,13 +22,13 @@ public final class TimeConvertingRecordReader implements RecordReader {
     private final boolean[] areInt;
 
     /**
-     * The arrays have an element for each of the columns.
+     * The arrays have an element for each column.
      *
-     * @param reader opened
-     * @param names of the columns
-     * @param perMilli how many of the file's units a millisecond has; 0 where a unit is longer
-     * @param multipliers of the file's numbers
-     * @param divisors of the products
+     * @param reader the reader, already open
+     * @param names names of the columns
+     * @param perMilli the number of the file's units in a millisecond; 0 if a unit is longer
+     * @param multipliers factors for the file's numbers
+     * @param divisors divisors for the products
      * @param areInt whether the column is an INT
      */
     public TimeConvertingRecordReader(RecordReader reader, String[] names, long[] perMilli,
@@ -65,7 +65,7 @@ public final class TimeConvertingRecordReader implements RecordReader {
                 try {
                     row.putValue(names[i], converted(value, i));
                 } catch (ArithmeticException e) {
-                    throw new RuntimeException("The time does not fit, for column: " + names[i], e);
+                    throw new RuntimeException("The time is out of range for column: " + names[i], e);
                 }
             }
         }
@@ -93,10 +93,10 @@ public final class TimeConvertingRecordReader implements RecordReader {
         }
         long number;
         if (value instanceof Timestamp && perMilli[column] > 0) {
-            // Where Pinot's reader heeds the file's unit itself.
+            // If Pinot's reader converts from the file's unit itself.
             number = Math.multiplyExact(((Timestamp) value).getTime(), perMilli[column]);
         } else if (value instanceof String && perMilli[column] == 0) {
-            // A date, which Pinot's Avro reader writes as text since 1.4.
+            // A date, which Pinot's Avro reader returns as text since 1.4.
             number = LocalDate.parse((String) value).toEpochDay();
         } else if (value instanceof Long || value instanceof Integer) {
             number = ((Number) value).longValue();

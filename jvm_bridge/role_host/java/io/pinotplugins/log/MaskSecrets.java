@@ -8,15 +8,15 @@ import org.apache.logging.log4j.message.SimpleMessage;
 
 /** Masks secrets in messages, and in the messages of exceptions. */
 public final class MaskSecrets implements RewritePolicy {
-    /** Causes may go in a circle. */
+    /** Causes may be circular. */
     private static final int MAX_DEPTH = 20;
 
     private final Pattern secrets;
     private final String masked;
 
     /**
-     * @param secrets what is secret, with groups before it
-     * @param masked what is put in its place
+     * @param secrets the pattern of secrets, with groups before them
+     * @param masked the replacement
      */
     public MaskSecrets(String secrets, String masked) {
         this.secrets = Pattern.compile(secrets);
@@ -59,7 +59,7 @@ public final class MaskSecrets implements RewritePolicy {
         return shows(thrown.getCause(), depth + 1);
     }
 
-    /** Exceptions of Java cannot be changed: this one has the old class name in its message. */
+    /** Returns a copy, as exceptions cannot be changed; its message has the original class name. */
     private Throwable copy(Throwable thrown, int depth) {
         if (thrown == null || depth > MAX_DEPTH) {
             return null;

@@ -10,9 +10,9 @@ import org.apache.pinot.common.response.broker.BrokerResponseNative;
 import org.apache.pinot.sql.parsers.CalciteSqlParser;
 import org.apache.pinot.sql.parsers.SqlNodeAndOptions;
 
-/** The requests that the broker handles: rewriters of queries are not given them. */
+/** The requests that the broker handles, by thread: query rewriters do not get them. */
 public final class BrokerQueries {
-    /** The trace field with the versions that a query was answered at. */
+    /** The trace field with the versions at which a query was answered. */
     private static final String VERSIONS = "upsertVersions";
     private static final ThreadLocal<BrokerRequest> CURRENT = new ThreadLocal<>();
     private static volatile QueryPolicy policy;
@@ -20,12 +20,12 @@ public final class BrokerQueries {
     private BrokerQueries() {
     }
 
-    /** Before the first query. */
+    /** Sets the policy, before the first query. */
     public static void install(QueryPolicy policy) {
         BrokerQueries.policy = policy;
     }
 
-    /** A request begins in this thread; returns what it is refused with, or null. */
+    /** Called when a request begins in this thread; returns an answer that rejects it, or null. */
     public static BrokerResponse begin(JsonNode json, SqlNodeAndOptions parsed, boolean isMultistage) {
         BrokerRequest request = new BrokerRequest(json, parsed);
         String refusal = isMultistage ? policy.refusal(request) : null;
@@ -37,7 +37,7 @@ public final class BrokerQueries {
         return null;
     }
 
-    /** The answer to this thread's request; a refusal where rows of a version are missing from it. */
+    /** Returns the answer to this thread's request, or an error if rows of a version are missing from it. */
     public static BrokerResponse answered(BrokerResponse response) {
         BrokerRequest request = CURRENT.get();
         if (request == null || request.versions().isEmpty()) {
@@ -47,7 +47,7 @@ public final class BrokerQueries {
             return new BrokerResponseNative(QueryException.getException(
                 QueryException.BROKER_SEGMENT_UNAVAILABLE_ERROR, request.refusal()));
         }
-        // One without servers may be a constant of Pinot's.
+        // An answer without servers may be one of Pinot's constants.
         if (response instanceof BrokerResponseNative && response.getNumServersQueried() > 0) {
             BrokerResponseNative answer = (BrokerResponseNative) response;
             Map<String, String> trace = new HashMap<>();
@@ -60,7 +60,7 @@ public final class BrokerQueries {
         return response;
     }
 
-    /** This thread's request is not sent to segments that its answer needs. */
+    /** Records segments that the answer to this thread's request needs but that are not queried. */
     static void lacks(String table, List<String> segments) {
         BrokerRequest request = CURRENT.get();
         if (request != null) {
@@ -68,17 +68,17 @@ public final class BrokerQueries {
         }
     }
 
-    /** The request of this thread has ended. */
+    /** Called when this thread's request has ended. */
     public static void end() {
         CURRENT.remove();
     }
 
-    /** Our rewriter comes after those of Pinot, which are there. */
+    /** Adds our rewriter after Pinot's own, which are already in the list. */
     public static void addRewriter() {
         CalciteSqlParser.QUERY_REWRITERS.add(new VersionRewriter(policy));
     }
 
-    /** The request that this thread handles; null where it does something else. */
+    /** Returns the request that this thread handles; null if it does something else. */
     static BrokerRequest current() {
         return CURRENT.get();
     }

@@ -10,7 +10,7 @@ import org.apache.pinot.broker.requesthandler.BaseBrokerRequestHandler;
 import org.apache.pinot.sql.parsers.CalciteSqlParser;
 import org.apache.pinot.sql.parsers.SqlNodeAndOptions;
 
-/** A request of the broker, used by the thread that handles it. */
+/** A request to the broker, used by the thread that handles it. */
 public final class BrokerRequest {
     private static final List<String> KEYS_OF_OPTIONS = List.of("debugOptions", "queryOptions");
 
@@ -30,7 +30,7 @@ public final class BrokerRequest {
         return json.get("sql").asText();
     }
 
-    /** Those of the request, and over them those of the SQL, as Pinot takes them. */
+    /** Returns the options of the request, overridden by those in the SQL, as in Pinot. */
     public Map<String, String> options() {
         Map<String, String> found = new HashMap<>();
         for (String key : KEYS_OF_OPTIONS) {
@@ -43,7 +43,7 @@ public final class BrokerRequest {
         return found;
     }
 
-    /** Versions that this request's tables are asked at already, by table; can be changed. */
+    /** The versions already chosen for the tables of this request, by table; modifiable. */
     public Map<String, Long> versions() {
         return versions;
     }
@@ -55,16 +55,16 @@ public final class BrokerRequest {
             .collect(Collectors.joining(","));
     }
 
-    /** Segments that an answer needs and that no server is asked for, by table; can be changed. */
+    /** Segments that an answer needs and that are not queried, by table; modifiable. */
     Map<String, List<String>> lacking() {
         return lacking;
     }
 
-    /** Why there is no answer where it lacks segments. */
+    /** The message of a request whose answer lacks segments. */
     String refusal() {
         return lacking.entrySet().stream()
-            .map(each -> each.getValue().size() + " segments of " + each.getKey()
-                + " are served by no server, so rows are missing from the answer: "
+            .map(each -> "no server serves " + each.getValue().size() + " segments of " + each.getKey()
+                + ", so the answer would lack rows: "
                 + each.getValue().stream().sorted().limit(SHOWN).collect(Collectors.joining(", "))
                 + (each.getValue().size() > SHOWN ? " and more" : ""))
             .collect(Collectors.joining("; "));

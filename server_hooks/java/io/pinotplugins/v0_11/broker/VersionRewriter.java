@@ -8,11 +8,11 @@ import org.apache.pinot.common.utils.request.RequestUtils;
 import org.apache.pinot.sql.parsers.CalciteSqlParser;
 import org.apache.pinot.sql.parsers.rewriter.QueryRewriter;
 
-/** Adds the condition of a version; called in the thread that compiles it, once for each SELECT. */
+/** Adds the condition of a version; called in the thread that compiles the query, once for each SELECT. */
 public final class VersionRewriter implements QueryRewriter {
     private final QueryPolicy policy;
 
-    /** The last one, by its SQL: it is asked for again and again. */
+    /** The last compiled condition, by its SQL; the same one is usually needed again. */
     private volatile Map.Entry<String, Expression> compiled = Map.entry("", new Expression());
 
     VersionRewriter(QueryPolicy policy) {
@@ -23,7 +23,7 @@ public final class VersionRewriter implements QueryRewriter {
     public PinotQuery rewrite(PinotQuery query) {
         DataSource source = query.getDataSource();
         if (source == null || source.getSubquery() != null) {
-            return query; // the SELECT within was here before
+            return query; // the inner SELECT has already been rewritten
         }
         String name = source.getTableName();
         String table = name.substring(name.lastIndexOf('.') + 1);
@@ -35,12 +35,12 @@ public final class VersionRewriter implements QueryRewriter {
     }
 
     private Expression expression(String condition) {
-        Map.Entry<String, Expression> known = compiled;
-        if (!known.getKey().equals(condition)) {
-            known = Map.entry(condition, CalciteSqlParser.compileToExpression(condition));
-            compiled = known;
+        Map.Entry<String, Expression> last = compiled;
+        if (!last.getKey().equals(condition)) {
+            last = Map.entry(condition, CalciteSqlParser.compileToExpression(condition));
+            compiled = last;
         }
-        return known.getValue().deepCopy();
+        return last.getValue().deepCopy();
     }
 
     private static Expression and(Expression present, Expression condition) {

@@ -16,12 +16,12 @@ import org.apache.pinot.core.routing.RoutingManager;
 import org.apache.pinot.core.routing.RoutingTable;
 import org.apache.pinot.sql.parsers.CalciteSqlCompiler;
 
-/** What a query is routed to: segments that an answer needs and that no server has count as unavailable. */
+/** Routes queries so that segments that an answer needs and no server has count as unavailable. */
 public final class WholeRouting {
     private WholeRouting() {
     }
 
-    /** The routing of a request that Pinot found, made whole; called in the thread of the request. */
+    /** Completes the routing that Pinot found for a request; called in the thread of the request. */
     public static RoutingTable whole(RoutingManager manager, BrokerRequest request, RoutingTable found) {
         String table = request.getQuerySource().getTableName();
         List<String> missing = missing(manager, table, request, found);
@@ -40,7 +40,7 @@ public final class WholeRouting {
             found.getNumPrunedSegments());
     }
 
-    /** Those of some segments of a table that a query without a condition would not be sent to. */
+    /** Returns which of the given segments of a table a query without a condition would not be sent to. */
     public static List<String> unrouted(RoutingManager manager, String table, String[] segments) {
         RoutingTable all = manager.getRoutingTable(everything(table));
         return NeededSegments.without(Set.of(segments), asked(all));
@@ -53,7 +53,7 @@ public final class WholeRouting {
                 || request.getPinotQuery().getFilterExpression() == null) {
             return missing;
         }
-        // Some were left out on purpose, as the condition holds for no row of them: ask without it.
+        // Some were pruned because no row of them meets the condition: route again without it.
         return NeededSegments.missing(table, asked(manager.getRoutingTable(everything(table))));
     }
 

@@ -5,19 +5,19 @@ import java.net.URI;
 import org.apache.pinot.common.utils.LLCSegmentName;
 import org.apache.pinot.core.data.manager.realtime.SegmentUploader;
 
-/** Uploads for Pinot's uploaders, of which each commit makes one of its own. */
+/** Uploads for Pinot's uploaders; each commit creates its own uploader. */
 public final class CommitUploader {
     private static volatile SegmentUploader uploader;
 
     private CommitUploader() {
     }
 
-    /** Before the first commit. */
+    /** Sets the uploader, before the first commit. */
     public static void install(SegmentUploader uploader) {
         CommitUploader.uploader = uploader;
     }
 
-    /** The place of a segment's tar in the store; null where the commit is to go on without it. */
+    /** Returns the URI of a segment's tar in the store; null if the commit continues without it. */
     public static URI upload(File tar, LLCSegmentName segment) {
         return uploader.uploadSegment(tar, segment);
     }

@@ -4,11 +4,11 @@ import javassist.CannotCompileException;
 import javassist.expr.ExprEditor;
 import javassist.expr.MethodCall;
 
-/** Changes a consumer's loop over a batch so that it uses the consumer's {@link RowOffset}. */
+/** Patches a consumer's loop over a batch to use the consumer's {@link RowOffset}. */
 public final class OffsetEditor extends ExprEditor {
     private final String field;
 
-    /** @param field name of the consumer's field with its {@link RowOffset} */
+    /** @param field name of the consumer's field that has its {@link RowOffset} */
     public OffsetEditor(String field) {
         this.field = field;
     }

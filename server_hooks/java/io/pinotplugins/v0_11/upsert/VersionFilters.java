@@ -21,7 +21,7 @@ public final class VersionFilters {
     private VersionFilters() {
     }
 
-    /** Returns when the table is complete up to the version of a query; refuses it where it has none. */
+    /** Waits until the table is complete up to the query's version; rejects a query without a version. */
     public static void awaitVersion(QueryContext query) {
         String table = query.getTableName();
         boolean isNamed = query.getFilter() != null && awaitVersion(table, query.getFilter());
@@ -48,7 +48,7 @@ public final class VersionFilters {
         return version != null;
     }
 
-    /** The version of the condition that a query was given: NOT (NOT ($validFrom ...)); else null. */
+    /** Returns the version in a condition that was added to a query, NOT (NOT ($validFrom ...)) or null. */
     private static Long conditionOf(FilterContext filter) {
         boolean isNegated = false;
         FilterContext inner = filter;
@@ -61,7 +61,7 @@ public final class VersionFilters {
         return isOurs ? Long.valueOf(range.getUpperBound()) : null;
     }
 
-    /** The operator of a filter that begins with NOT or is a predicate; null where the filter is Pinot's. */
+    /** Returns the operator of a filter that starts with NOT or is a predicate; null if Pinot handles it. */
     public static BaseFilterOperator operator(
             IndexSegment segment, QueryContext query, FilterContext filter, int rows) {
         try {
@@ -79,7 +79,7 @@ public final class VersionFilters {
             long version = Long.parseLong(range.getUpperBound());
             TableVersions table = ServedVersions.of(query.getTableName());
             if (conditionOf(filter) != null) {
-                table.await(version, 0); // to wait here would be too late: the rows are counted
+                table.await(version, 0); // a wait here would be too late: the rows are already counted
             }
             return operator(table.bitmap(segment, column, version, rows), isNegated, rows);
         } catch (BadQueryRequestException refused) {
@@ -101,7 +101,7 @@ public final class VersionFilters {
         return new BitmapBasedFilterOperator(found, isNegated, rows);
     }
 
-    /** The predicate of a filter that asks for values of 0 to a version in one of our columns; else null. */
+    /** Returns the predicate of a filter for values from 0 to a version in one of our columns, or null. */
     private static RangePredicate versionRange(FilterContext filter) {
         if (filter.getType() != FilterContext.Type.PREDICATE
                 || !(filter.getPredicate() instanceof RangePredicate)) {

@@ -19,8 +19,8 @@ import org.apache.pinot.spi.config.table.TableType;
 import org.apache.pinot.spi.data.Schema;
 
 /**
- * Makes a server's realtime tables ours; the property
- * {@code pinot.server.instance.table.data.manager.provider.class} names this class.
+ * Creates our realtime tables in a server; set in the property
+ * {@code pinot.server.instance.table.data.manager.provider.class}.
  */
 public final class TableManagers extends DefaultTableDataManagerProvider {
     private InstanceDataManagerConfig config;
@@ -40,8 +40,8 @@ public final class TableManagers extends DefaultTableDataManagerProvider {
         this.helix = helix;
         this.locks = locks;
         this.throttler = throttler;
-        int most = config.getMaxParallelSegmentBuilds();
-        this.builds = most > 0 ? new Semaphore(most, true) : null;
+        int maxBuilds = config.getMaxParallelSegmentBuilds();
+        this.builds = maxBuilds > 0 ? new Semaphore(maxBuilds, true) : null;
     }
 
     @Override

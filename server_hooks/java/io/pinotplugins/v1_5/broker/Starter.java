@@ -3,11 +3,11 @@ package io.pinotplugins.v1_5.broker;
 import org.apache.pinot.broker.broker.BrokerAdminApiApplication;
 import org.apache.pinot.broker.broker.helix.HelixBrokerStarter;
 
-/** Starts a broker whose queries and routing pass us; REST and gRPC get the handler that is there then. */
+/** Starts a broker with our request handler and routing; REST and gRPC use the same handler. */
 public final class Starter extends HelixBrokerStarter {
     private static volatile VersionPolicy policy;
 
-    /** Before the start. */
+    /** Sets the policy, before the start. */
     public static void install(VersionPolicy policy) {
         Starter.policy = policy;
     }

@@ -15,7 +15,7 @@ import org.apache.pinot.common.response.broker.ResultTable;
 import org.apache.pinot.spi.exception.QueryErrorCode;
 import org.apache.pinot.spi.utils.JsonUtils;
 
-/** An answer at versions of upsert tables: it names them, and has no rows where some are missing. */
+/** An answer at versions of upsert tables: it names them, and has no rows if some are missing. */
 final class VersionedAnswer {
     /** The trace field. */
     private static final String VERSIONS = "upsertVersions";
@@ -25,7 +25,7 @@ final class VersionedAnswer {
     private VersionedAnswer() {
     }
 
-    /** The answer that Pinot gave, as one at versions. */
+    /** Adds the versions to Pinot's answer. */
     static BrokerResponse of(BrokerResponse answer, String versions) {
         boolean isPartial = answer.getExceptions().stream()
             .anyMatch(each -> MISSING_SEGMENTS.contains(each.getErrorCode()));
@@ -34,13 +34,13 @@ final class VersionedAnswer {
             return answer;
         }
         if (answer.getNumServersQueried() == 0) {
-            return answer; // it may be a constant of Pinot's
+            return answer; // it may be one of Pinot's constants
         }
         if (answer instanceof BrokerResponseNative) {
-            BrokerResponseNative known = (BrokerResponseNative) answer;
-            Map<String, String> trace = new HashMap<>(known.getTraceInfo());
+            BrokerResponseNative response = (BrokerResponseNative) answer;
+            Map<String, String> trace = new HashMap<>(response.getTraceInfo());
             trace.put(VERSIONS, versions);
-            known.setTraceInfo(trace);
+            response.setTraceInfo(trace);
             return answer;
         }
         return answer instanceof BrokerResponseNativeV2
@@ -48,7 +48,7 @@ final class VersionedAnswer {
             : answer;
     }
 
-    /** The multi-stage engine's answers have no trace that can be set: what is written of one gets it. */
+    /** Adds the trace when an answer of the multi-stage engine is written, as it has no setter for it. */
     private static BrokerResponse traced(BrokerResponseNativeV2 answer, String versions) {
         return (BrokerResponse) Proxy.newProxyInstance(
             BrokerResponse.class.getClassLoader(),
@@ -77,7 +77,7 @@ final class VersionedAnswer {
         answer.setResultTable(null);
         ObjectNode whole = JsonUtils.newObjectNode();
         if (rows != null) {
-            whole.putPOJO("resultTable", rows); // not made a tree: it may be large
+            whole.putPOJO("resultTable", rows); // not converted to a tree, as it may be large
         }
         whole.setAll((ObjectNode) JsonUtils.objectToJsonNode(answer));
         answer.setResultTable(rows);

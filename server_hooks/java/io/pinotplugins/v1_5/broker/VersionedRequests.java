@@ -22,9 +22,9 @@ import org.apache.pinot.spi.utils.CommonConstants.Broker.Request.QueryOptionKey;
 import org.apache.pinot.sql.parsers.SqlNodeAndOptions;
 import org.apache.pinot.tsdb.spi.series.TimeSeriesBlock;
 
-/** A broker's requests: each query gets the versions of its upsert tables as an option, then is Pinot's. */
+/** A broker's requests: adds the versions of its upsert tables to each query as an option. */
 final class VersionedRequests implements BrokerRequestHandler {
-    /** As of {@code v1_5.tables.UpsertQueries}. */
+    /** The same as in {@code v1_5.tables.UpsertQueries}. */
     private static final String VERSIONS = "upsertVersions";
     private static final List<String> OF_SUB_QUERIES = List.of(VERSIONS, QueryOptionKey.SKIP_UPSERT);
 
@@ -50,7 +50,7 @@ final class VersionedRequests implements BrokerRequestHandler {
             try {
                 query = RequestUtils.parseQuery(sql, request);
             } catch (Exception error) {
-                return pinot.handleRequest(request, null, identity, context, headers); // Pinot says why
+                return pinot.handleRequest(request, null, identity, context, headers); // Pinot reports it
             }
         }
         Map<String, String> options = query.getOptions();
@@ -71,7 +71,7 @@ final class VersionedRequests implements BrokerRequestHandler {
         return versions == null ? answer : VersionedAnswer.of(answer, versions);
     }
 
-    /** The request with what its sub-queries need: these are parsed with the request's options alone. */
+    /** Adds the options for sub-queries to the request: these are parsed with the request's options only. */
     private static JsonNode withOptions(JsonNode request, Map<String, String> options) {
         if (OF_SUB_QUERIES.stream().noneMatch(options::containsKey)) {
             return request;
@@ -89,7 +89,7 @@ final class VersionedRequests implements BrokerRequestHandler {
         return changed.put(Request.QUERY_OPTIONS, text.toString());
     }
 
-    /** Servers refuse upsert tables here: the query names no version. */
+    /** Servers reject upsert tables in such a query, as it names no version. */
     @Override
     public TimeSeriesBlock handleTimeSeriesRequest(
             String language,

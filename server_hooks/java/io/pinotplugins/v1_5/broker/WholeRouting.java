@@ -21,7 +21,7 @@ import org.apache.pinot.core.transport.server.routing.stats.ServerRoutingStatsMa
 import org.apache.pinot.spi.env.PinotConfiguration;
 import org.apache.pinot.sql.parsers.CalciteSqlCompiler;
 
-/** Routes as Pinot does; segments that an answer needs and that no server has count as unavailable. */
+/** Routes as Pinot does, but segments that an answer needs and no server has count as unavailable. */
 public final class WholeRouting extends BrokerRoutingManager {
     WholeRouting(BrokerMetrics metrics, ServerRoutingStatsManager stats, PinotConfiguration config) {
         super(metrics, stats, config);
@@ -45,7 +45,7 @@ public final class WholeRouting extends BrokerRoutingManager {
             found.getNumPrunedSegments());
     }
 
-    /** Those of some segments of a table that a query without a condition would not be sent to. */
+    /** Returns which of the given segments of a table a query without a condition would not be sent to. */
     public List<String> unrouted(String table, String[] segments) {
         return NeededSegments.without(Set.of(segments), asked(everything(table, 0)));
     }
@@ -55,7 +55,7 @@ public final class WholeRouting extends BrokerRoutingManager {
         if (missing.isEmpty() || found == null || found.getNumPrunedSegments() == 0 && !isSampled(request)) {
             return missing;
         }
-        // Some were left out on purpose, as the condition holds for no row of them: ask without it.
+        // Some were pruned because no row of them meets the condition: route again without it.
         return NeededSegments.missing(table, asked(everything(table, requestId)));
     }
 
@@ -72,7 +72,7 @@ public final class WholeRouting extends BrokerRoutingManager {
         return super.getRoutingTable(CalciteSqlCompiler.convertToBrokerRequest(query), table, requestId);
     }
 
-    /** Not the optional ones, which servers may leave out. */
+    /** Returns the queried segments without the optional ones, which servers may skip. */
     private static Collection<List<String>> asked(RoutingTable found) {
         return found == null
             ? List.of()

@@ -10,25 +10,25 @@ import org.apache.pinot.segment.spi.MutableSegment;
 import org.apache.pinot.spi.exception.BadQueryRequestException;
 
 /**
- * The segments that a query acquired, of which Pinot chooses some. It prunes by what it knows of a segment at
- * that moment: not the rows that come while the query waits, nor the versions that are written into rows.
+ * The segments that a query acquired, and from which Pinot prunes some. Pruning uses the state of a segment
+ * at that moment: it misses rows that arrive while the query waits, and versions that are written into rows.
  */
 final class Acquired {
     private static final List<WeakReference<IndexSegment>> NONE = List.of();
 
-    /** Weak: a thread may have no further query for long, and the segments go. */
+    /** Weak references: a thread may be idle for a long time, and must not keep the segments alive. */
     private final List<WeakReference<IndexSegment>> segments = new ArrayList<>();
     private final long complete;
 
-    /** @param complete up to which version the server was complete before they were acquired */
+    /** @param complete the version up to which the server was complete before they were acquired */
     Acquired(List<SegmentDataManager> segments, long complete) {
         this.complete = complete;
         segments.forEach(each -> this.segments.add(new WeakReference<>(each.getSegment())));
     }
 
     /**
-     * Refuses a query that waited for its version with segments in whose place others are by now: what the
-     * version wrote may be in these alone.
+     * Rejects a query that waited for its version while one of its segments was replaced: only the new
+     * segment may have what the version wrote.
      *
      * @param current given a name, returns the segment that has it now, or null
      */
@@ -37,17 +37,18 @@ final class Acquired {
             IndexSegment segment = each.get();
             if (segment == null || current.apply(segment.getSegmentName()) != segment) {
                 throw new BadQueryRequestException(
-                    "a segment was exchanged while the query waited for version " + version + ": ask again");
+                    "a segment was replaced while the query waited for version " + version
+                    + ": retry the query");
             }
         }
     }
 
-    /** Pinot's choice, and segments that may have got rows of the version since. */
+    /** Returns the segments chosen by Pinot, and those that may have got rows of the version since. */
     List<IndexSegment> of(long version, List<IndexSegment> chosen) {
         return complete >= version ? chosen : with(chosen, false);
     }
 
-    /** Pinot's choice, and all others. */
+    /** Returns the segments chosen by Pinot, and all others. */
     List<IndexSegment> all(List<IndexSegment> chosen) {
         return with(chosen, true);
     }

@@ -24,7 +24,7 @@ public final class ConsumingSegment extends RealtimeSegmentDataManager {
     private final String startOffset;
     private volatile boolean mustStop;
     private volatile boolean mustCommit;
-    /** Of the consumer's thread alone. */
+    /** Used only by the consumer's thread. */
     private boolean hasAsked;
 
     ConsumingSegment(
@@ -59,31 +59,32 @@ public final class ConsumingSegment extends RealtimeSegmentDataManager {
     }
 
     /**
-     * Before the first segment is made.
+     * Sets the gate, before the first segment is created.
      *
-     * @param gate given a segment's name, returns, maybe after a long time, when its consumer may go on: the
-     *     segment is free, or stops before its first row; called once a segment, in its consumer's thread
+     * @param gate given a segment's name, returns, possibly after a long time, when its consumer may
+     *     continue: the segment is released, or stops before its first row; called once per segment, in its
+     *     consumer's thread
      */
     public static void install(Predicate<String> gate) {
         ConsumingSegment.gate = gate;
     }
 
-    /** The offset that it begins with. */
+    /** The start offset. */
     public String startOffset() {
         return startOffset;
     }
 
-    /** Whether Pinot told it to stop. */
+    /** Whether Pinot asked it to stop. */
     public boolean mustStop() {
         return mustStop;
     }
 
-    /** Whether it was told to commit. */
+    /** Whether it was asked to commit. */
     public boolean mustCommit() {
         return mustCommit;
     }
 
-    /** Also called in a Helix thread, which catches up to the offset that another replica committed. */
+    /** Also called in a Helix thread that catches up to the offset of another replica's commit. */
     @Override
     protected boolean consumeLoop() throws Exception {
         if (gate != null && !hasAsked && Thread.currentThread().getName().equals(name)) {

@@ -8,12 +8,12 @@ import org.apache.pinot.core.query.executor.ServerQueryExecutorV1Impl;
 import org.apache.pinot.core.query.request.ServerQueryRequest;
 
 /**
- * Starts when upsert tables are as far as elsewhere, and has queries wait for their versions; the property
- * {@code pinot.server.query.executor.class} names this class. The multi-stage engine has an executor of its
- * own: its queries wait when their segments are taken, and are refused where one was exchanged meanwhile.
+ * Starts once upsert tables have caught up with the other servers, and makes queries wait for their versions;
+ * set in the property {@code pinot.server.query.executor.class}. The multi-stage engine has its own executor:
+ * its queries wait when their segments are acquired, and are rejected if one was replaced meanwhile.
  */
 public final class QueryExecutor extends ServerQueryExecutorV1Impl {
-    /** Called in the main thread, when the segments are there and before the first query. */
+    /** Called in the main thread, after the segments are loaded and before the first query. */
     @Override
     public synchronized void start() {
         ServerEvents.beforeOpen();

@@ -24,16 +24,16 @@ import org.apache.pinot.spi.data.Schema;
 import org.apache.pinot.spi.utils.retry.AttemptsExceededException;
 import org.apache.pinot.spi.utils.retry.RetriableOperationException;
 
-/** A realtime table: its consuming segments can be held before their first row; it may be an upsert table. */
+/** A realtime table: its consuming segments can be paused before their first row; maybe an upsert table. */
 public final class RealtimeTable extends RealtimeTableDataManager {
     private final ThreadLocal<Acquired> acquired = new ThreadLocal<>();
 
-    /** See Pinot's own. */
+    /** Parameters as of Pinot's class. */
     public RealtimeTable(Semaphore builds, BooleanSupplier isReady) {
         super(builds, isReady::getAsBoolean); // Pinot 1.4 takes a Supplier
     }
 
-    /** Names of the segments that are here now. */
+    /** Returns the names of the segments that are loaded now. */
     public Set<String> segmentNames() {
         return Set.copyOf(_segmentDataManagerMap.keySet());
     }
@@ -74,7 +74,7 @@ public final class RealtimeTable extends RealtimeTableDataManager {
         return found;
     }
 
-    /** Called in the thread that acquired the segments of the query, with those that Pinot did not prune. */
+    /** Called in the thread that acquired the query's segments, with those that Pinot did not prune. */
     @Override
     public List<SegmentContext> getSegmentContexts(List<IndexSegment> segments, Map<String, String> options) {
         if (!isOurs()) {
@@ -89,11 +89,11 @@ public final class RealtimeTable extends RealtimeTableDataManager {
         boolean isPruned = UpsertQueries.isPruned(options);
         List<SegmentContext> contexts =
             super.getSegmentContexts(isPruned ? all.of(version, segments) : all.all(segments), options);
-        UpsertQueries.cut(getTableName(), contexts, version);
+        UpsertQueries.filterRows(getTableName(), contexts, version);
         return isPruned ? contexts : Unbounded.of(contexts);
     }
 
-    /** The segment that has a name now. */
+    /** Returns the segment that has a name now, or null. */
     private IndexSegment current(String name) {
         SegmentDataManager found = _segmentDataManagerMap.get(name);
         return found == null ? null : found.getSegment();
@@ -126,7 +126,7 @@ public final class RealtimeTable extends RealtimeTableDataManager {
                 isReady);
     }
 
-    /** Whether it is one of our upsert tables, and the server keeps such. */
+    /** Whether it is one of our upsert tables, and the server maintains them. */
     private boolean isOurs() {
         Schema schema = getCachedTableConfigAndSchema().getRight();
         return ServerEvents.isInstalled() && schema.hasColumn(SystemColumns.OFFSET);

@@ -9,9 +9,9 @@ import org.apache.pinot.spi.plugin.PluginManager;
 import org.apache.pinot.spi.stream.StreamConfig;
 import org.apache.pinot.spi.stream.StreamMessageDecoder;
 
-/** The decoder of a table, whose messages cannot set our columns: fields of their names are dropped. */
+/** Wraps a table's decoder so that messages cannot set our columns: fields with their names are dropped. */
 public final class RowDecoder implements StreamMessageDecoder<Object> {
-    /** In the stream's config: the class of the table's own decoder. */
+    /** Key in the stream's config: the class of the table's own decoder. */
     static final String DECODER_OF_TABLE = "pinotPlugins.upsert.decoder";
 
     private StreamMessageDecoder<Object> decoder;

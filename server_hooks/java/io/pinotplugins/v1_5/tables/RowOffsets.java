@@ -13,14 +13,14 @@ import org.apache.pinot.spi.config.table.ingestion.TransformConfig;
 import org.apache.pinot.spi.stream.StreamConfigProperties;
 import org.apache.pinot.spi.utils.JsonUtils;
 
-/** Has each row of a consuming segment hold the offset of its message: by Pinot's own row metadata. */
+/** Adds the offset of its message to each row of a consuming segment, from Pinot's own row metadata. */
 final class RowOffsets {
     private static final String OFFSET_OF_MESSAGE = "__metadata$offset";
 
     private RowOffsets() {
     }
 
-    /** A table's config with what its consumers need for that; the table itself keeps the one that it has. */
+    /** Returns a copy of a table's config with the changes for its consumers; the original is unchanged. */
     static TableConfig in(TableConfig table) {
         TableConfig copy = copied(table);
         Map<String, String> legacy = copy.getIndexingConfig().getStreamConfigs();
@@ -61,7 +61,7 @@ final class RowOffsets {
             return JsonUtils.stringToObject(table.toJsonString(), TableConfig.class);
         } catch (IOException error) {
             throw new UncheckedIOException(
-                "the config of " + table.getTableName() + " cannot be read", error);
+                "cannot read the config of " + table.getTableName(), error);
         }
     }
 }

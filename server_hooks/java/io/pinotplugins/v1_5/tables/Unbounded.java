@@ -14,9 +14,9 @@ import org.apache.pinot.segment.spi.datasource.DataSource;
 import org.apache.pinot.segment.spi.datasource.DataSourceMetadata;
 
 /**
- * Segments as queries of $validFrom and $validUntil are to see them: without a least and a greatest value of
- * these columns. What Pinot noted is of the time when it made the segment, and by that it answers MIN and MAX
- * and leaves out segments that cannot be among the first rows of an order.
+ * Segments for queries of $validFrom and $validUntil: without minimum and maximum values of these columns.
+ * Pinot's values are from when it built the segment; it uses them to answer MIN and MAX, and to skip segments
+ * that cannot have any of the first rows of an ORDER BY.
  */
 final class Unbounded {
     private Unbounded() {
@@ -53,7 +53,7 @@ final class Unbounded {
     }
 
     private interface Change {
-        /** What a method returns, given its name, its arguments and what the original returns. */
+        /** Returns the result of a method, given its name, its arguments and the original's result. */
         Object apply(String name, Object[] arguments, Object found);
     }
 

@@ -14,11 +14,11 @@ import org.apache.pinot.segment.spi.SegmentContext;
 import org.apache.pinot.spi.exception.BadQueryRequestException;
 import org.roaringbitmap.buffer.MutableRoaringBitmap;
 
-/** What queries see of upsert tables: of each segment, the rows of the version that the query names. */
+/** Filters upsert tables for queries: of each segment, they see the rows of the version that they name. */
 public final class UpsertQueries {
     /** The query option: {@code orders_REALTIME:17,users_REALTIME:4}. */
     static final String VERSIONS = "upsertVersions";
-    /** Beside the versions: the query may have conditions on $validFrom or $validUntil. */
+    /** Listed with the versions if the query may have conditions on $validFrom or $validUntil. */
     private static final String UNPRUNED = "unpruned";
 
     private static final class Outer {
@@ -31,15 +31,15 @@ public final class UpsertQueries {
         }
     }
 
-    /** The query that a thread answers: one in IN_PARTITIONED_SUBQUERY has no options of its own. */
+    /** The query that a thread answers; a query in IN_PARTITIONED_SUBQUERY has no options of its own. */
     private static final ThreadLocal<Outer> OUTER = new ThreadLocal<>();
 
     private UpsertQueries() {
     }
 
     /**
-     * A thread begins with a query: it waits for its version before Pinot takes the segments of its table,
-     * counts their rows and leaves some out. What is to be refused is refused after that.
+     * Called when a thread starts a query: waits for its version before Pinot acquires the segments of its
+     * table, counts their rows and prunes some. Queries are rejected later.
      */
     static void begin(String table, Map<String, String> options) {
         OUTER.set(new Outer(table, options));
@@ -49,21 +49,21 @@ public final class UpsertQueries {
                 ServedVersions.awaitFor(table, version);
             }
         } catch (BadQueryRequestException refused) {
-            // It is again.
+            // It is rejected again later.
         }
     }
 
-    /** It has done with it. */
+    /** Called when the thread has finished the query. */
     static void end() {
         OUTER.remove();
     }
 
-    /** Up to which version the server is complete. */
+    /** Returns the version up to which the server is complete. */
     static long completeUpTo(String table) {
         return ServedVersions.of(table).complete();
     }
 
-    /** Whether a query sees all rows; refuses one that does not say so and names no version. */
+    /** Whether a query sees all rows; rejects a query that neither requests that nor names a version. */
     public static boolean areAllSeen(String table, Map<String, String> options) {
         if (isSkipping(options)) {
             return true;
@@ -75,7 +75,7 @@ public final class UpsertQueries {
         return !isNamed;
     }
 
-    /** Whether segments may be left out by what Pinot knows of the least and greatest values of columns. */
+    /** Whether Pinot may prune segments by the minimum and maximum values of columns. */
     static boolean isPruned(Map<String, String> options) {
         return !List.of(named(options).split(",")).contains(UNPRUNED);
     }
@@ -85,15 +85,15 @@ public final class UpsertQueries {
         long version = versionOf(table, named(options));
         Outer outer = OUTER.get();
         if (outer != null && outer.table.equals(table)) {
-            ServedVersions.of(table).await(version, 0); // it has waited
+            ServedVersions.of(table).await(version, 0); // it has already waited
         } else {
             ServedVersions.await(table, version);
         }
         return version;
     }
 
-    /** Leaves the rows of a version in segments; called in the query's thread, after await. */
-    public static void cut(String table, List<SegmentContext> contexts, long version) {
+    /** Hides all rows but those of a version; called in the query's thread, after await. */
+    public static void filterRows(String table, List<SegmentContext> contexts, long version) {
         TableVersions versions = ServedVersions.of(table);
         try {
             for (SegmentContext context : contexts) {
@@ -101,7 +101,7 @@ public final class UpsertQueries {
             }
         } catch (IOException error) {
             Counter.FAILURES.add();
-            throw new UncheckedIOException("the rows of version " + version + " cannot be found", error);
+            throw new UncheckedIOException("cannot find the rows of version " + version, error);
         }
     }
 
@@ -112,7 +112,7 @@ public final class UpsertQueries {
         return count == 0 ? new MutableRoaringBitmap() : versions.visible(segment, version, count);
     }
 
-    /** The option of a query, or of the one that it is in. */
+    /** Returns the option of a query, or of the query that contains it. */
     private static String named(Map<String, String> options) {
         Outer outer = OUTER.get();
         String versions = options.get(VERSIONS);
@@ -128,7 +128,7 @@ public final class UpsertQueries {
             || outer != null && QueryOptionsUtils.isSkipUpsert(outer.options);
     }
 
-    /** The version of a table; null where none is named. */
+    /** Returns the version of a table, or null if none is named. */
     private static Long versionOf(String table, String versions) {
         for (String pair : versions.split(",")) {
             int colon = pair.lastIndexOf(':');
@@ -145,7 +145,7 @@ public final class UpsertQueries {
         } catch (NumberFormatException error) {
             Counter.REFUSED.add();
             throw new BadQueryRequestException(
-                "the version of " + table + " is no number: " + version, error);
+                "the version of " + table + " is not a number: " + version, error);
         }
     }
 }

@@ -11,8 +11,8 @@ import org.apache.pinot.spi.plugin.PluginManager;
 import org.apache.pinot.spi.utils.builder.TableNameBuilder;
 
 /**
- * The file system of a server's segment store: what a commit uploads is handed over, all else goes to the one
- * that is configured; the property {@code pinot.server.storage.factory.class.<scheme>} names this class.
+ * The file system of a server's segment store: passes uploads of commits to the hook, and all other calls to
+ * the configured one; set in the property {@code pinot.server.storage.factory.class.<scheme>}.
  */
 public final class StoreFileSystem extends NoClosePinotFS {
     private static final Pattern TEMPORARY = Pattern.compile(".*/(.+)\\.tmp\\.[0-9a-fA-F-]{36}");
@@ -20,18 +20,18 @@ public final class StoreFileSystem extends NoClosePinotFS {
     private static volatile String wrapped;
     private static volatile CommitUploads uploads;
 
-    /** Made by Pinot, when the server starts. */
+    /** Called by Pinot when the server starts. */
     public StoreFileSystem() throws Exception {
         super(PluginManager.get().createInstance(wrapped));
     }
 
-    /** Before the server starts; the configured class by its name. */
+    /** Sets the name of the configured class, and the uploads; called before the server starts. */
     public static void install(String wrapped, CommitUploads uploads) {
         StoreFileSystem.wrapped = wrapped;
         StoreFileSystem.uploads = uploads;
     }
 
-    /** False for a name that was just drawn by lot: a store that hangs would hold the commit up here. */
+    /** Returns false for a new random name without a call: a store that hangs would block the commit here. */
     @Override
     public boolean exists(URI uri) throws IOException {
         return segmentOf(uri) == null && super.exists(uri);
@@ -46,7 +46,7 @@ public final class StoreFileSystem extends NoClosePinotFS {
         }
         String name = segment.getSegmentName();
         if (!uploads.upload(file.getAbsolutePath(), segment.getTableName(), name, target.toString())) {
-            throw new IOException(name + " is not in the store in time; its commit goes on without it");
+            throw new IOException(name + " was not uploaded in time; its commit continues without it");
         }
     }
 
@@ -61,7 +61,8 @@ public final class StoreFileSystem extends NoClosePinotFS {
             ? new LLCSegmentName(found.group(1)) : null;
     }
 
-    /** What the controller asks for later, or what is ingested anew, lies elsewhere and may take its time. */
+    /** Uploads that the controller requests later, or of reingested segments, come from other folders. */
+
     private static boolean isOfCommit(File tar, LLCSegmentName segment) {
         String folder = TableNameBuilder.REALTIME.tableNameWithType(segment.getTableName());
         return tar.getName().startsWith(segment.getSegmentName() + ".")

@@ -15,7 +15,7 @@ import org.apache.pinot.segment.spi.index.creator.JsonIndexCreator;
 import org.apache.pinot.segment.spi.index.creator.TextIndexCreator;
 import org.apache.pinot.spi.config.table.FieldConfig;
 
-/** The creators of Pinot 0.11: a map of columns for each kind. */
+/** The creators of Pinot 0.11: a map by column for each kind. */
 public final class DriverCreators implements Function<String, ColumnCreators> {
   private final Object _driver;
 
@@ -42,7 +42,7 @@ public final class DriverCreators implements Function<String, ColumnCreators> {
     return ((Map<?, ?>) PrivateField.of(PrivateField.of(_driver, "_indexCreator"), map)).get(column);
   }
 
-  /** Returns what is stored in place of the values of a column with a text index; null: the values themselves. */
+  /** Returns the text that is stored instead of the values of a column with a text index; null for the values. */
   private String rawText(String column) {
     Map<?, ?> all = (Map<?, ?>) PrivateField.of(PrivateField.of(_driver, "_indexCreator"), "_columnProperties");
     Object own = all == null ? null : all.get(column);

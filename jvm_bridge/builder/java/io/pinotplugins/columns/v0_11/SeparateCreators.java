@@ -14,7 +14,7 @@ import org.apache.pinot.segment.spi.index.creator.GeoSpatialIndexCreator;
 import org.apache.pinot.segment.spi.index.creator.JsonIndexCreator;
 import org.apache.pinot.segment.spi.index.creator.TextIndexCreator;
 
-/** One column's creators of Pinot 0.11; all but the forward index may be null. */
+/** The creators of one column in Pinot 0.11; all except the forward index may be null. */
 final class SeparateCreators implements ColumnCreators {
   private final boolean _isEncoded;
   private final ForwardIndexCreator _forward;
@@ -25,7 +25,7 @@ final class SeparateCreators implements ColumnCreators {
   JsonIndexCreator _json;
   GeoSpatialIndexCreator _geo;
   NullValueVectorCreator _nulls;
-  /** What the forward index of a column with a text index holds in place of each value; null: the value. */
+  /** The text that the forward index of a column with a text index has instead of each value; null for the value. */
   String _rawText;
 
   SeparateCreators(boolean isEncoded, ForwardIndexCreator forward) {
@@ -165,7 +165,7 @@ final class SeparateCreators implements ColumnCreators {
   public void addRaw(Object value)
       throws IOException {
     if (_range != null) {
-      throw new IllegalStateException("Pinot has no range index of such values without a dictionary");
+      throw new IllegalStateException("Pinot has no range index for such values without a dictionary");
     }
     addToOthers(value);
     Object stored = _text != null && _rawText != null ? _rawText : value;

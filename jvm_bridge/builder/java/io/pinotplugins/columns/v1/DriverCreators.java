@@ -8,7 +8,7 @@ import java.util.function.Function;
 import org.apache.pinot.segment.local.segment.creator.impl.nullvalue.NullValueVectorCreator;
 import org.apache.pinot.segment.spi.index.IndexCreator;
 
-/** The creators of Pinot 1: per column a list, whose members take values and ids alike. */
+/** The creators of Pinot 1: a list for each column, whose members accept both values and ids. */
 public final class DriverCreators implements Function<String, ColumnCreators> {
   private final Object _driver;
 

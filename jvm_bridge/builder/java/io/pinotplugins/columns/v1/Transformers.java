@@ -5,7 +5,7 @@ import java.util.function.BiFunction;
 import org.apache.pinot.spi.data.readers.GenericRow;
 import org.apache.pinot.spi.recordtransformer.RecordTransformer;
 
-/** Makes of the text of a column what Pinot's own transformers make of it. */
+/** Converts the text of a column with Pinot's own transformers. */
 public final class Transformers implements BiFunction<String, String, Object> {
   private final List<RecordTransformer> _transformers;
   private final GenericRow _row = new GenericRow();

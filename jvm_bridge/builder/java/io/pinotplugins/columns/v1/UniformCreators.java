@@ -10,7 +10,7 @@ import org.apache.pinot.segment.spi.index.creator.CombinedInvertedIndexCreator;
 import org.apache.pinot.segment.spi.index.creator.DictionaryBasedInvertedIndexCreator;
 import org.apache.pinot.segment.spi.index.creator.ForwardIndexCreator;
 
-/** One column's creators of Pinot 1, those that need only ids apart from the others. */
+/** The creators of one column in Pinot 1; those that only need ids are separate from the others. */
 final class UniformCreators implements ColumnCreators {
   private final boolean _isEncoded;
   private final IndexCreator[] _all;
@@ -26,7 +26,7 @@ final class UniformCreators implements ColumnCreators {
     for (IndexCreator creator : creators) {
       if (creator instanceof ForwardIndexCreator) {
         _forward.add((ForwardIndexCreator) creator);
-      } else if (creator instanceof DictionaryBasedInvertedIndexCreator) { // a range index's, too
+      } else if (creator instanceof DictionaryBasedInvertedIndexCreator) { // also of a range index
         _inverted.add((DictionaryBasedInvertedIndexCreator) creator);
       } else {
         _others.add(creator);

@@ -1,4 +1,4 @@
-"""Where in Pinot the uploads of commits are taken over: one place a range of versions."""
+"""The extension point for the uploads of commits: one for each range of Pinot versions."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Any
 from server_hooks.commit_upload import file_system_1_5
 from server_hooks.commit_upload.uploads import Upload
 
-__all__ = ["take_place"]
+__all__ = ["install_extension"]
 
 
-def take_place(configuration: Any, store_uri: str, upload: Upload) -> None:
-    """Have a function do all uploads of commits; before the server starts.
+def install_extension(configuration: Any, store_uri: str, upload: Upload) -> None:
+    """Pass all uploads of commits to a function; call it before the server starts.
 
     Args:
         configuration: The server's ``PinotConfiguration``.
         store_uri: Where commits upload to.
-        upload: Called in a thread of Pinot's, the segment's consumer or its uploader; must not raise.
+        upload: Called in a Pinot thread, the segment's consumer or its uploader; must not raise.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or the class that is changed is in use already.
+        UnsupportedError: The hook does not support this version of Pinot, or Pinot has already loaded the
+            class that the hook patches.
         ConfigError: The server has no file system for the store.
         SetupError: This Java has no compiler.
     """

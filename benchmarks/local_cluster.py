@@ -21,15 +21,21 @@ from tests.support.offline_tables import offline_table
 
 
 @dataclass(frozen=True)
-class Place:
-    """A running cluster and its clients."""
+class BenchmarkCluster:
+    """A running cluster and its clients.
 
-    cluster: LocalCluster
+    Attributes:
+        local: The processes of the cluster.
+        client: A client of its controller.
+        broker: A client of its broker.
+    """
+
+    local: LocalCluster
     client: ControllerClient
     broker: BrokerClient
 
     def create_table(self, name: str, schema: pa.Schema) -> str:
-        """Make a table of these columns, with inverted indexes on the first two strings."""
+        """Create a table with these columns, and inverted indexes on the first two string columns."""
         document = {"schemaName": name, "dimensionFieldSpecs": dimensions(schema)}
         self.client.schemas.create(Schema.from_json(document))
         strings = [field.name for field in schema if field.type == pa.string()]
@@ -38,7 +44,7 @@ class Place:
         return name
 
     def wait_rows(self, table: str, rows: int) -> None:
-        """Wait until a query sees that many rows."""
+        """Wait until queries see exactly this number of rows."""
         while True:
             try:
                 if self.broker.query(f"select count(*) from {table}").scalar() == rows:
@@ -48,14 +54,14 @@ class Place:
             time.sleep(0.05)
 
     def drop(self, table: str) -> None:
-        """Delete table and schema."""
+        """Delete the table and its schema."""
         self.client.tables.delete(f"{table}_OFFLINE")
         self.client.schemas.delete(table)
 
 
 @contextmanager
-def open_place(folder: Path, port_base: int) -> Iterator[Place]:
-    """Start a cluster, and purge it in the end."""
+def open_cluster(folder: Path, port_base: int) -> Iterator[BenchmarkCluster]:
+    """Start a cluster; purge it at the end."""
     cluster = LocalCluster(folder / "cluster", ClusterPorts.from_base(port_base))
     cluster.up()
     try:
@@ -63,6 +69,6 @@ def open_place(folder: Path, port_base: int) -> Iterator[Place]:
             ControllerClient(ControllerConfig(cluster.controller_url)) as client,
             BrokerClient(BrokerConfig((cluster.broker_url,))) as broker,
         ):
-            yield Place(cluster, client, broker)
+            yield BenchmarkCluster(cluster, client, broker)
     finally:
         cluster.down(purge=True)

@@ -1,4 +1,4 @@
-"""The places in Pinot 0.11 where upsert tables are served; see :class:`~server_hooks.upsert.place.Place`."""
+"""The extension point for upsert tables in Pinot 0.11: patches of its classes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from server_hooks.upsert.classes_0_11 import install
 from server_hooks.upsert.server_events import Listener
 from server_hooks.upsert.version_filters_0_11 import install_filters
 
-__all__ = ["ChangedServer"]
+__all__ = ["PatchedServer"]
 
 _CONSUMING = "org.apache.pinot.core.data.manager.realtime.LLRealtimeSegmentDataManager"
 _TABLE = "org.apache.pinot.core.data.manager.BaseTableDataManager"
 
 
-class ChangedServer:
-    """Pinot's own classes, changed before they are loaded.
+class PatchedServer:
+    """Patches Pinot's own classes before they are loaded.
+
+    See :class:`~server_hooks.upsert.extension_point.ExtensionPoint`.
 
     Args:
-        listener: Asked and told of segments.
+        listener: Called for segments.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or a class is in use already.
+        UnsupportedError: This Pinot is built differently, or has already loaded a class.
         SetupError: This Java has no compiler.
     """
 
@@ -35,16 +37,16 @@ class ChangedServer:
         install_filters()
 
     def prepare(self, role: HostedServerView) -> None:
-        """Nothing: the classes are changed."""
+        """Do nothing: the classes are already patched."""
 
     def consuming_start(self, manager: Any) -> int | None:
-        """The offset that a consuming segment begins with; None for a segment that does not consume."""
+        """Return the start offset of a consuming segment; None for a segment that does not consume."""
         if not isinstance(manager, jpype.JClass(_CONSUMING)):
             return None
         return int(str(_field(_CONSUMING, "_startOffset").get(manager).toString()))
 
     def segment_names(self, table: Any) -> frozenset[str]:
-        """Names of the segments that a table's data manager has."""
+        """Return the names of the segments that a table's data manager has."""
         segments = _field(_TABLE, "_segmentDataManagerMap").get(table)
         text = str(jpype.JClass("java.lang.String").join("\n", segments.keySet()))
         return frozenset(text.split("\n")) - {""}

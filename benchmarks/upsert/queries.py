@@ -1,4 +1,4 @@
-"""What queries of the tables of :mod:`benchmarks.upsert` take, at rest and while rows come."""
+"""Times of queries on the tables of :mod:`benchmarks.upsert`, at rest and while rows arrive."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _QUERIES = {
     "group by": "select team, count(*), sum(value) from {table} group by team order by sum(value) limit 20",
     "top N": "select id, value from {table} where value > 500000 order by value desc limit 10",
 }
-_JOINING = (  # plain has more rows than Pinot allows by default, in number and in time
+_JOIN_OPTIONS = (  # plain has more rows than Pinot's default limits and timeout allow
     "SET useMultistageEngine = true; SET maxRowsInJoin = 100000000; "
     "SET maxRowsInWindow = 100000000; SET timeoutMs = 120000; "
 )
 _JOINS = {
-    "join": _JOINING + "select a.team, count(*), sum(b.value) from {table} b "
+    "join": _JOIN_OPTIONS + "select a.team, count(*), sum(b.value) from {table} b "
     "join {table} a on a.id = b.id where a.value > 990000 group by a.team order by a.team limit 20",
-    "join with a window": _JOINING + "select team, id, value from (select a.team, a.id, "
+    "join with a window": _JOIN_OPTIONS + "select team, id, value from (select a.team, a.id, "
     "b.value, row_number() over (partition by a.team order by b.value desc) as place from {table} b "
     "join {table} a on a.id = b.id where a.value > 990000) where place = 1 order by team limit 20",
 }
@@ -35,42 +35,41 @@ Times = dict[tuple[str, str], list[float]]
 
 
 def at_rest(tables: Sequence[Contender], rounds: int, repeat: int) -> list[dict[str, object]]:
-    """Ask all tables in turns; medians, and what they are to the first table's."""
+    """Query all tables in turn; return the medians, and their ratios to the first table's."""
     times: Times = {}
-    for number in range(-1, rounds):  # the first round is for the JVMs' compilers
+    for number in range(-1, rounds):  # the first round warms up the JVMs' compilers
         for table in tables if number % 2 else reversed(tables):
             for kind in _kinds():
                 for _ in range(repeat):
-                    _ask(table, kind, times if number >= 0 else {})
+                    _query(table, kind, times if number >= 0 else {})
     return _rows(tables, times)
 
 
-def while_rows_come(
+def while_rows_arrive(
     tables: Sequence[Contender], rate: int, seconds: float, rounds: int
 ) -> list[dict[str, object]]:
-    """Write rows to one table after the other, and ask it meanwhile; as :func:`at_rest`.
+    """Write rows to one table at a time and query it meanwhile; the result is as for :func:`at_rest`.
 
-    Each query has the same part of the seconds, so that slow ones leave the quick ones as many times as they
-    would have alone.
+    Each query gets the same share of the time, so slow queries do not reduce the count of fast ones.
     """
     times: Times = {}
     for number in range(rounds):
         for table in tables if number % 2 else reversed(tables):
             with running(lambda table=table: table.feed.steady(rate, seconds + _WARM_UP_S)):  # type: ignore[misc]
-                _ask_for(table, _WARM_UP_S, {})
-                _ask_for(table, seconds, times)
+                _query_for(table, _WARM_UP_S, {})
+                _query_for(table, seconds, times)
     return _rows(tables, times)
 
 
-def _ask_for(table: Contender, seconds: float, times: Times) -> None:
+def _query_for(table: Contender, seconds: float, times: Times) -> None:
     began_s, kinds = time.monotonic(), _kinds()
     for number, kind in enumerate(kinds, 1):
         while time.monotonic() < began_s + seconds * number / len(kinds):
-            _ask(table, kind, times)
+            _query(table, kind, times)
 
 
 def check(tables: Sequence[Contender], keys: int, rows: int, timeout_s: float) -> None:
-    """Wait until both upserts have one row a key, and the same ones: the last segments may be under way."""
+    """Wait until all upsert tables have one row per key with equal sums: the last rows may be in transit."""
     deadline = time.monotonic() + timeout_s
     while (wrong := _differences(tables, keys, rows)) is not None:
         assert time.monotonic() < deadline, wrong
@@ -78,7 +77,7 @@ def check(tables: Sequence[Contender], keys: int, rows: int, timeout_s: float) -
 
 
 def _differences(tables: Sequence[Contender], keys: int, rows: int) -> str | None:
-    """Return what is not as it should be; None where all is."""
+    """Return what differs from the expected state, or None."""
     try:
         totals = {each.name: each.query("select count(*), sum(value) from {table}").rows for each in tables}
     except PinotPluginError as error:
@@ -93,7 +92,7 @@ def _kinds() -> dict[str, str]:
     return _QUERIES | (_JOINS if has(Need.PLUG_IN_POINTS) else {})
 
 
-def _ask(table: Contender, kind: str, times: Times) -> None:
+def _query(table: Contender, kind: str, times: Times) -> None:
     started_s = time.monotonic()
     table.query(_kinds()[kind])
     times.setdefault((kind, table.name), []).append(time.monotonic() - started_s)

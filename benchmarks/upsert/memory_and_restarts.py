@@ -1,4 +1,4 @@
-"""What the tables of :mod:`benchmarks.upsert` keep in memory, and how they start again."""
+"""The memory of the tables of :mod:`benchmarks.upsert`, and the time of their restarts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROWS = 1_000
 
 
 def memory(tables: Sequence[Contender], keys: int) -> list[dict[str, object]]:
-    """Return the memory of servers and coordinators; of a server's heap what it is beyond the first one's."""
+    """Return the memory of servers and coordinators, and each server's heap beyond that of the first."""
     found = {table.name: table.memory() for table in tables}
     rows = []
     for table in tables:
@@ -27,14 +27,14 @@ def memory(tables: Sequence[Contender], keys: int) -> list[dict[str, object]]:
 
 
 def restarts(tables: Sequence[Contender], timeout_s: float) -> list[dict[str, object]]:
-    """End servers and coordinators, start them again, and wait for answers and for new rows."""
+    """Restart servers and coordinators, and wait for query results and for new rows."""
     rows = []
     for table in tables:
-        counted = _count(table)
+        count = _count(table)
         table.server.stop()
         began_s = time.monotonic()
         table.server.start()
-        _wait(table, lambda table=table, counted=counted: _count(table) == counted, timeout_s)
+        _wait(table, lambda table=table, count=count: _count(table) == count, timeout_s)
         server_s = time.monotonic() - began_s
         row: dict[str, object] = {"table": table.name, "server answers after s": round(server_s, 1)}
         row["coordinator's rows are seen after s"] = ""
@@ -44,7 +44,7 @@ def restarts(tables: Sequence[Contender], timeout_s: float) -> list[dict[str, ob
             table.feed.flush()
             began_s = time.monotonic()
             table.start_coordinator()
-            _wait(table, lambda table=table: table.has_all(table.look(0)), timeout_s)
+            _wait(table, lambda table=table: table.has_all(table.observe(0)), timeout_s)
             row["coordinator's rows are seen after s"] = round(time.monotonic() - began_s, 1)
         rows.append(row)
     return rows
@@ -57,9 +57,11 @@ def _count(table: Contender) -> int | None:
         return None
 
 
-def _wait(table: Contender, there: object, timeout_s: float) -> None:
+def _wait(table: Contender, condition: object, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
-    assert callable(there)
-    while not there():
-        assert time.monotonic() < deadline, f"{table.name}: not as before after {timeout_s:.0f} s"
+    assert callable(condition)
+    while not condition():
+        assert time.monotonic() < deadline, (
+            f"{table.name}: {timeout_s:.0f} s after the restart rows still lack"
+        )
         time.sleep(_PAUSE_S)

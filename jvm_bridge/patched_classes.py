@@ -1,4 +1,4 @@
-"""Pinot's classes, changed before they are loaded by the Javassist that is among Pinot's jars."""
+"""Patches Pinot's classes before they are loaded, with the Javassist in Pinot's jars."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import jpype
 from controller_client.errors import UnsupportedError
 from jvm_bridge.java import CompileError
 
-__all__ = ["ChangedClasses", "changing"]
+__all__ = ["PatchedClasses", "patching"]
 
 
 @contextmanager
-def changing(problem: str, *, remedy: str) -> Iterator[None]:
-    """Say what Java, its compiler or a class that is otherwise refuses; around changes of Pinot's classes.
+def patching(problem: str, *, remedy: str) -> Iterator[None]:
+    """Convert errors of Java, its compiler or Javassist while Pinot's classes are patched.
 
     Args:
-        problem: What cannot be done then.
-        remedy: What to do.
+        problem: The error message.
+        remedy: What to do about it.
 
     Raises:
-        UnsupportedError: This Pinot is built otherwise, or a class is in use already.
+        UnsupportedError: This Pinot is built differently, or has already loaded a class.
     """
     try:
         yield
@@ -31,15 +31,15 @@ def changing(problem: str, *, remedy: str) -> Iterator[None]:
         raise UnsupportedError(f"{problem}: {error}", expected="Pinot 0.11", remedy=remedy) from error
 
 
-class ChangedClasses:
-    """Classes that are changed together; what Java refuses is a ``jpype.JException``.
+class PatchedClasses:
+    """Classes that are patched together; errors of Java are raised as ``jpype.JException``.
 
     Args:
-        beside: A class that may be loaded already, of the loader that is to load the changed ones.
+        neighbor: A class that may already be loaded, by the class loader that is to load the patched ones.
     """
 
-    def __init__(self, beside: str) -> None:
-        self.loader: Any = jpype.JClass(beside).class_.getClassLoader()
+    def __init__(self, neighbor: str) -> None:
+        self.loader: Any = jpype.JClass(neighbor).class_.getClassLoader()
         self.pool: Any = jpype.JClass("javassist.ClassPool")(True)
         self.pool.appendClassPath(jpype.JClass("javassist.LoaderClassPath")(self.loader))
 
@@ -48,9 +48,9 @@ class ChangedClasses:
         return self.pool.get(name)
 
     def add_field(self, changed: Any, declaration: str) -> None:
-        """Give a class one more field, declared as in Java's source."""
+        """Add a field to a class, declared as in Java source."""
         changed.addField(jpype.JClass("javassist.CtField").make(declaration, changed))
 
     def load(self, changed: Any) -> Any:
-        """Load a changed class; returns it as Java's ``Class``. Fails where it is loaded already."""
+        """Load a patched class and return it as Java's ``Class``; fails if it is already loaded."""
         return changed.toClass(self.loader, None)

@@ -1,18 +1,19 @@
-"""The places in Pinot 1.5 where upsert tables are served: its own plug-in points; Java: ``v1_5.tables``.
+"""The extension point for upsert tables in Pinot 1.5: its own plug-in points; Java: ``v1_5.tables``.
 
 ==========================================================  ==================================================
-property of the server                                      what ours does
+property of the server                                      what our class does
 ==========================================================  ==================================================
-``pinot.server.instance.table.data.manager.provider.class`` tells of segments; leaves the rows of a query's
-                                                            version in them; gives rows the offset of their
-                                                            message
-``pinot.server.query.executor.class``                       asks before the server takes queries; a query
-                                                            waits for its version before Pinot takes segments
+``pinot.server.instance.table.data.manager.provider.class`` reports segments to the hook; filters the rows of
+                                                            a query by its version; adds the offset of its
+                                                            message to each row
+``pinot.server.query.executor.class``                       calls the hook before the server accepts queries;
+                                                            a query waits for its version before Pinot
+                                                            acquires segments
 ==========================================================  ==================================================
 
 A query names the version of each of its upsert tables in the option ``upsertVersions``, and a server turns it
-into a bitmap of each segment's rows. So all of Pinot's queries see the rows of that version, with joins and
-windows and whatever comes: nothing of the query's text is changed.
+into a bitmap of each segment's rows. So every query of Pinot, with joins, windows or anything else, sees the
+rows of that version, without a change of its text.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ _SEGMENT = f"{table_managers.PACKAGE}.ConsumingSegment"
 
 
 class PluggedServer:
-    """Our table managers and executor; see :class:`~server_hooks.upsert.place.Place`.
+    """Our table managers and query executor.
+
+    See :class:`~server_hooks.upsert.extension_point.ExtensionPoint`.
 
     Args:
-        listener: Asked and told of segments.
+        listener: Called for segments.
     """
 
     cuts_by_option = True
@@ -46,11 +49,11 @@ class PluggedServer:
         self._listener = listener
 
     def prepare(self, role: HostedServerView) -> None:
-        """Name ours in the configuration.
+        """Set our classes in the configuration.
 
         Raises:
-            UnsupportedError: This Pinot is built otherwise.
-            ConfigError: Somebody else's classes are named there.
+            UnsupportedError: This Pinot is built differently.
+            ConfigError: The configuration sets other classes.
             SetupError: This Java has no compiler.
         """
         table_managers.install(role)
@@ -58,13 +61,13 @@ class PluggedServer:
         listen(self._listener)
 
     def consuming_start(self, manager: Any) -> int | None:
-        """The offset that a consuming segment begins with; None for a segment that does not consume."""
+        """Return the start offset of a consuming segment; None for a segment that does not consume."""
         if not isinstance(manager, jpype.JClass(_SEGMENT)):
             return None
         return int(str(manager.startOffset()))
 
     def segment_names(self, table: Any) -> frozenset[str]:
-        """Names of the segments that a table's data manager has."""
+        """Return the names of the segments that a table's data manager has."""
         return frozenset(
             str(jpype.JClass("java.lang.String").join("\n", table.segmentNames())).split("\n")
         ) - {""}
