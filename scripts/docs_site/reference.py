@@ -1,0 +1,140 @@
+"""The pages of the API reference: which modules are public, and what each page shows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["PACKAGES", "ReferencePage", "exported_names", "public_modules", "reference_pages"]
+
+PACKAGES = (
+    "controller_client",
+    "minion_tasks",
+    "spark_connectors",
+    "server_hooks",
+    "jvm_bridge",
+    "pinot_airflow",
+)
+"""The packages that have an API reference, in its order."""
+
+# What a ControllerClient and other public objects are made of, outside the `__init__` of a package.
+_MORE = {
+    "controller_client": (
+        "clock",
+        "config",
+        "consumption.partitions",
+        "errors",
+        "rest.brokers",
+        "rest.cluster",
+        "rest.configs",
+        "rest.consumption",
+        "rest.instances",
+        "rest.lineage",
+        "rest.rebalance",
+        "rest.schemas",
+        "rest.segments",
+        "rest.tables",
+        "rest.tasks",
+        "rest.tenants",
+        "rest.users",
+        "upsert.queries",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class ReferencePage:
+    """One page: the public names of a module that no earlier page shows.
+
+    Attributes:
+        module: The module.
+        names: The names that the page shows, in the module's order.
+        elsewhere: Its other public names -> the module whose page shows them.
+    """
+
+    module: str
+    names: tuple[str, ...]
+    elsewhere: Mapping[str, str]
+
+    @property
+    def path(self) -> str:
+        """The page's path on the site."""
+        return f"api/{self.module}.md"
+
+    def markdown(self) -> str:
+        """The page's text, with a directive for mkdocstrings."""
+        lines = [f"# {self.module}", "", f"::: {self.module}"]
+        lines += ["    options:", "      show_root_heading: false", "      show_root_toc_entry: false"]
+        lines += ["      members:", *(f"        - {name}" for name in self.names)] if self.names else ["      members: false"]
+        if self.elsewhere:
+            links = [f"[`{name}`]({module}.md#{module}.{name})" for name, module in self.elsewhere.items()]
+            lines += ["", f"Also here: {', '.join(links)}."]
+        return "\n".join([*lines, ""])
+
+
+def exported_names(source: str) -> tuple[str, ...]:
+    """Return what a module's ``__all__`` lists; nothing without one.
+
+    Args:
+        source: The module's text.
+    """
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
+            return tuple(ast.literal_eval(node.value))
+    return ()
+
+
+def public_modules(root: Path) -> list[str]:
+    """Return the public modules: packages that have an ``__all__``, but for commands, and what else users import.
+
+    Args:
+        root: The repository.
+
+    Raises:
+        FileNotFoundError: A module that is listed here does not exist.
+    """
+    modules: list[str] = []
+    for package in PACKAGES:
+        found = {
+            ".".join(path.relative_to(root).parent.parts)
+            for path in (root / package).rglob("__init__.py")
+            if "cli" not in path.relative_to(root).parts and exported_names(path.read_text(encoding="utf-8"))
+        }
+        more = {f"{package}.{name}" for name in _MORE.get(package, ())}
+        modules += sorted(found | more)
+    return modules
+
+
+def reference_pages(root: Path) -> list[ReferencePage]:
+    """Return a page for each public module that has something which no earlier page shows.
+
+    Args:
+        root: The repository.
+    """
+    shown: dict[tuple[str, str], str] = {}
+    pages: list[ReferencePage] = []
+    for module in public_modules(root):
+        homes = {name: (_home(root, module, name), name) for name in exported_names(_source(root, module))}
+        here = tuple(name for name, home in homes.items() if home not in shown)
+        if here:
+            elsewhere = {name: shown[home] for name, home in homes.items() if home in shown}
+            pages.append(ReferencePage(module, here, elsewhere))
+        shown |= {homes[name]: module for name in here}
+    return pages
+
+
+def _home(root: Path, module: str, name: str) -> str:
+    """Return the module that defines a name, by its imports."""
+    for node in ast.walk(ast.parse(_source(root, module))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in PACKAGES:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return _home(root, node.module, alias.name)
+    return module
+
+
+def _source(root: Path, module: str) -> str:
+    path = root.joinpath(*module.split("."))
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
