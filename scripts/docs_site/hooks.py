@@ -9,10 +9,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
-from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 from scripts.docs_site.checks import foreign_resources, missing_docstrings
@@ -30,9 +28,10 @@ _PARTS = "images/parts.svg"
 class _Site:
     """What one build knows: made by `on_files`, used by what comes after it."""
 
-    def __init__(self, root: Path, docs: list[str]) -> None:
-        self.root = root
-        self.reference: dict[str, ReferencePage] = {page.path: page for page in reference_pages(root)}
+    def __init__(self, config: MkDocsConfig, docs: list[str]) -> None:
+        root = Path(config.config_file_path).parent
+        pages = reference_pages(root, **config.extra["reference"])
+        self.reference: dict[str, ReferencePage] = {page.path: page for page in pages}
         self.repository = RepositoryFiles(root, docs)
 
 
@@ -45,7 +44,7 @@ def _site(config: MkDocsConfig) -> _Site:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages, then complete the navigation."""
-    site = _Site(Path(config.config_file_path).parent, [file.src_uri for file in files.documentation_pages()])
+    site = _Site(config, [file.src_uri for file in files.documentation_pages()])
     _sites[config.config_file_path] = site
     generated = {path: page.markdown() for path, page in site.reference.items()} | site.repository.pages()
     for path, text in generated.items():

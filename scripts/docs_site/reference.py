@@ -3,46 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PACKAGES", "ReferencePage", "exported_names", "public_modules", "reference_pages"]
-
-PACKAGES = (
-    "controller_client",
-    "minion_tasks",
-    "spark_connectors",
-    "server_hooks",
-    "jvm_bridge",
-    "pinot_airflow",
-)
-"""The packages that have an API reference, in its order."""
-
-# What a ControllerClient and other public objects are made of, outside the `__init__` of a package.
-_MORE = {
-    "controller_client": (
-        "clock",
-        "config",
-        "consumption.partitions",
-        "errors",
-        "rest.brokers",
-        "rest.cluster",
-        "rest.configs",
-        "rest.consumption",
-        "rest.instances",
-        "rest.lineage",
-        "rest.rebalance",
-        "rest.schemas",
-        "rest.segments",
-        "rest.tables",
-        "rest.tasks",
-        "rest.tenants",
-        "rest.users",
-        "upsert.queries",
-    ),
-}
-
+__all__ = ["ReferencePage", "exported_names", "public_modules", "reference_pages"]
 
 @dataclass(frozen=True)
 class ReferencePage:
@@ -86,36 +51,41 @@ def exported_names(source: str) -> tuple[str, ...]:
     return ()
 
 
-def public_modules(root: Path) -> list[str]:
-    """Return the public modules: packages that have an ``__all__``, but for commands, and what else users import.
+def public_modules(root: Path, packages: Sequence[str], modules: Iterable[str]) -> list[str]:
+    """Return the public modules, package by package, in the order of their names.
+
+    These are the packages that have an ``__all__``, but for those of commands, and what else users import.
 
     Args:
         root: The repository.
-
-    Raises:
-        FileNotFoundError: A module that is listed here does not exist.
+        packages: The packages at its top.
+        modules: Modules that are public though they are no package.
     """
-    modules: list[str] = []
-    for package in PACKAGES:
+    public: list[str] = []
+    for package in packages:
         found = {
             ".".join(path.relative_to(root).parent.parts)
             for path in (root / package).rglob("__init__.py")
             if "cli" not in path.relative_to(root).parts and exported_names(path.read_text(encoding="utf-8"))
         }
-        more = {f"{package}.{name}" for name in _MORE.get(package, ())}
-        modules += sorted(found | more)
-    return modules
+        public += sorted(found | {module for module in modules if module.split(".")[0] == package})
+    return public
 
 
-def reference_pages(root: Path) -> list[ReferencePage]:
+def reference_pages(root: Path, packages: Sequence[str], modules: Iterable[str]) -> list[ReferencePage]:
     """Return a page for each public module that has something which no earlier page shows.
 
     Args:
         root: The repository.
+        packages: The packages at its top.
+        modules: Modules that are public though they are no package.
+
+    Raises:
+        FileNotFoundError: One of the modules does not exist.
     """
     shown: dict[tuple[str, str], str] = {}
     pages: list[ReferencePage] = []
-    for module in public_modules(root):
+    for module in public_modules(root, packages, modules):
         homes = {name: (_home(root, module, name), name) for name in exported_names(_source(root, module))}
         here = tuple(name for name, home in homes.items() if home not in shown)
         if here:
@@ -128,7 +98,7 @@ def reference_pages(root: Path) -> list[ReferencePage]:
 def _home(root: Path, module: str, name: str) -> str:
     """Return the module that defines a name, by its imports."""
     for node in ast.walk(ast.parse(_source(root, module))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in PACKAGES:
+        if isinstance(node, ast.ImportFrom) and node.module and (root / node.module.split(".")[0]).is_dir():
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
                     return _home(root, node.module, alias.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -67,4 +68,5 @@ class RepositoryFiles:
         if path.endswith(".md"):
             return text
         language = _LANGUAGES.get(posixpath.splitext(path)[1], "text")
-        return f"# {path}\n\n`````{language}\n{text.rstrip()}\n`````\n"
+        fence = "`" * max([3, *(len(found) + 1 for found in re.findall("`+", text))])
+        return f"# {path}\n\n{fence}{language}\n{text.rstrip()}\n{fence}\n"
