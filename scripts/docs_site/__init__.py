@@ -1,1 +1,1 @@
-"""What the documentation site has beside the pages of docs: the API reference, files of the repository, checks."""
+"""What the documentation site adds to the pages of docs: API reference, files of the repository, checks."""

@@ -48,8 +48,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     _sites[config.config_file_path] = site
     generated = {path: page.markdown() for path, page in site.reference.items()} | site.repository.pages()
     for path, text in generated.items():
-        in_nav = InclusionLevel.UNDEFINED if not site.repository.is_source(path) else InclusionLevel.NOT_IN_NAV
-        files.append(File.generated(config, path, content=text, inclusion=in_nav))
+        inclusion = InclusionLevel.NOT_IN_NAV if site.repository.is_source(path) else InclusionLevel.UNDEFINED
+        files.append(File.generated(config, path, content=text, inclusion=inclusion))
     config.nav = expand(config.nav or [], [file.src_uri for file in files.documentation_pages()])
     return files
 
@@ -64,7 +64,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Put the picture of the parts into the first page, where it follows the theme that a reader has chosen."""
+    """Put the picture of the parts into the first page: there it follows the theme that a reader chose."""
     picture = files.get_file_from_path(_PARTS)
     if page.file.src_uri != _HOME or picture is None:
         return html

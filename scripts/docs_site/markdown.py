@@ -80,7 +80,8 @@ def with_picture(html: str, address: str, svg: str) -> str:
     Raises:
         ValueError: The page has no such image.
     """
-    with_svg, found = re.subn(rf'<p>\s*<img [^>]*src="{re.escape(address)}"[^>]*>\s*</p>', lambda _: svg.strip(), html)
+    image = rf'<p>\s*<img [^>]*src="{re.escape(address)}"[^>]*>\s*</p>'
+    with_svg, found = re.subn(image, lambda _: svg.strip(), html)
     if not found:
         raise ValueError(f"the page has no image {address} in a paragraph of its own")
     return with_svg

@@ -9,6 +9,7 @@ from pathlib import Path
 
 __all__ = ["ReferencePage", "exported_names", "public_modules", "reference_pages"]
 
+
 @dataclass(frozen=True)
 class ReferencePage:
     """One page: the public names of a module that no earlier page shows.
@@ -32,7 +33,7 @@ class ReferencePage:
         """The page's text, with a directive for mkdocstrings."""
         lines = [f"# {self.module}", "", f"::: {self.module}"]
         lines += ["    options:", "      show_root_heading: false", "      show_root_toc_entry: false"]
-        lines += ["      members:", *(f"        - {name}" for name in self.names)] if self.names else ["      members: false"]
+        lines += ["      members:", *(f"        - {name}" for name in self.names)]
         if self.elsewhere:
             links = [f"[`{name}`]({module}.md#{module}.{name})" for name, module in self.elsewhere.items()]
             lines += ["", f"Also here: {', '.join(links)}."]

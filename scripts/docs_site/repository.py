@@ -13,13 +13,20 @@ __all__ = ["RepositoryFiles"]
 
 _DOCS, _PROJECT, _SOURCE = "docs/", "project/", "source/"
 _README = "README.md"
-_LANGUAGES = {".py": "python", ".sh": "bash", ".java": "java", ".toml": "toml", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+_LANGUAGES = {
+    ".py": "python",
+    ".sh": "bash",
+    ".java": "java",
+    ".toml": "toml",
+    ".json": "json",
+    ".yaml": "yaml",
+}
 
 
 class RepositoryFiles:
     """The files of the repository that are pages of the site, and the links to them.
 
-    Each Markdown file of the top folder but README.md is one (CONTRIBUTING.md, CHANGELOG.md, ...), and each file that a page links to.
+    These are the Markdown files of the top folder but for README.md, and each file that a page links to.
 
     Args:
         root: The repository.

@@ -29,7 +29,9 @@ Text with a list:
 
 
 def test_comments_are_left_out_and_a_list_begins_after_an_empty_line() -> None:
-    assert prepare(PAGE) == """\
+    assert (
+        prepare(PAGE)
+        == """\
 Text.
 ```console
 $ ls
@@ -46,6 +48,7 @@ Text with a list:
 
 | table | row |
 """
+    )
 
 
 def test_a_number_in_a_line_of_text_begins_no_list() -> None:

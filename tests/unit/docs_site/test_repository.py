@@ -13,10 +13,10 @@ from scripts.docs_site.repository import RepositoryFiles
 def files(tmp_path: Path) -> RepositoryFiles:
     texts = {
         "README.md": "Not a page.",
-        "CONTRIBUTING.md": "See [faults](docs/faults.md#roles), [the rules](pyproject.toml) and [licence](LICENSE).",
+        "CONTRIBUTING.md": "See [faults](docs/faults.md#roles), [rules](pyproject.toml), [licence](LICENSE).",
         "pyproject.toml": "[project]\n",
         "LICENSE": "Free.\n",
-        "docs/faults.md": "See [how](../CONTRIBUTING.md#set-up), [this](../examples/a.py), [gone](../gone.py).",
+        "docs/faults.md": "[How](../CONTRIBUTING.md#set-up), [this](../examples/a.py), [gone](../gone.py).",
         "docs/tutorials/files.md": "[Faults](../faults.md), [how](../../CONTRIBUTING.md)",
         "examples/a.py": "print('`````')\n",
     }
@@ -50,8 +50,10 @@ def test_the_fence_is_longer_than_any_in_the_file(files: RepositoryFiles) -> Non
         ("faults.md", "[a](../CONTRIBUTING.md#set-up)", "[a](project/contributing.md#set-up)"),
         ("faults.md", "[a](../examples/a.py)", "[a](source/examples/a.py.md)"),
         ("faults.md", "[a](../gone.py)", "[a](../gone.py)"),
-        ("tutorials/files.md", "[a](../faults.md), [b](../../CONTRIBUTING.md)", "[a](../faults.md), [b](../project/contributing.md)"),
-        ("project/contributing.md", "[a](docs/faults.md#roles), [b](LICENSE)", "[a](../faults.md#roles), [b](../source/LICENSE.md)"),
+        ("tutorials/files.md", "[a](../faults.md)", "[a](../faults.md)"),
+        ("tutorials/files.md", "[a](../../CONTRIBUTING.md)", "[a](../project/contributing.md)"),
+        ("project/contributing.md", "[a](docs/faults.md#roles)", "[a](../faults.md#roles)"),
+        ("project/contributing.md", "[a](LICENSE)", "[a](../source/LICENSE.md)"),
     ],
 )
 def test_links_lead_to_the_pages(files: RepositoryFiles, page: str, text: str, rewritten: str) -> None:

@@ -82,7 +82,10 @@ def test_a_good_site(tmp_path: Path) -> None:
     done = _build(
         tmp_path,
         {
-            "docs/index.md": f"# Home\n\n{_PICTURE}\n<!-- run python\nhidden = 1\n-->\nSee [how](../CONTRIBUTING.md#set-up_1).\n",
+            "docs/index.md": (
+                f"# Home\n\n{_PICTURE}\n<!-- run python\nhidden = 1\n-->\n"
+                "See [how](../CONTRIBUTING.md#set-up_1).\n"
+            ),
             "CONTRIBUTING.md": "# Contributing\n\n## Set up\n\n## Set up\n\nBack [home](docs/index.md).\n",
             "sample/__init__.py": _GOOD_MODULE,
         },
