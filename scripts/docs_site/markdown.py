@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["links", "prepare", "rewrite_links", "with_picture"]
 
 _FENCE = re.compile(r"\s*(?P<fence>```+|~~~+)")
 _LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)\s]+)(?=\))")
-_ITEM = re.compile(r"(?:[-*+]|1\.)\s")
-_ANY_ITEM = re.compile(r"(?:[-*+]|\d+\.)\s")
+_ITEM = re.compile(r"(?:[-*+]|\d+\.) +")
+_FIRST_ITEM = re.compile(r"(?:[-*+]|1\.) +")
 _CODE = re.compile(r"(`+)[^`].*?\1")
 
 
 def prepare(text: str) -> str:
-    """Leave out the comments for the pages' tests, and begin each list with an empty line.
+    """Leave out the comments for the pages' tests, and write lists and tables as Python-Markdown wants them.
 
-    A comment begins a line of its own. Python-Markdown takes a list that follows a line of text for a part of
-    its paragraph; GitHub does not.
+    A comment begins a line of its own. Python-Markdown, unlike GitHub, needs an empty line before a list and
+    four spaces before what belongs to an item, and shows the backslash before a pipe in code.
     """
     kept: list[str] = []
     in_comment = False
+    indent = 0  # of what belongs to the item above; 0 outside of lists
     for line, in_code in _lines(text):
         if in_comment or (not in_code and line.startswith("<!--")):
             in_comment = not line.rstrip().endswith("-->")
             continue
-        if not in_code and _ITEM.match(line) and kept and _is_text(kept[-1]):
-            kept.append("")
-        kept.append(line)
+        item = None if in_code else _item(line, after=kept[-1:], in_list=bool(indent))
+        if item:
+            if kept and kept[-1] and (not indent or _has_paragraphs(kept)):
+                kept.append("")
+            indent = len(item[0])
+        elif indent and line.startswith(" " * indent):
+            line = " " * (4 - indent) + line
+        elif line:
+            indent = 0
+        kept.append(_with_pipes(line) if not in_code and line.startswith("|") else line)
     return "\n".join(kept)
 
 
@@ -69,11 +78,11 @@ def rewrite_links(text: str, page: str, replace: Callable[[str], str | None]) ->
     return "\n".join(line if in_code else _outside_code(line, replaced) for line, in_code in _lines(text))
 
 
-def with_picture(html: str, address: str, svg: str) -> str:
+def with_picture(page: str, address: str, svg: str) -> str:
     """Replace the image of an SVG file by the file's elements.
 
     Args:
-        html: The page's HTML.
+        page: The page's HTML.
         address: The image's address in it.
         svg: The file's text.
 
@@ -81,7 +90,7 @@ def with_picture(html: str, address: str, svg: str) -> str:
         ValueError: The page has no such image.
     """
     image = rf'<p>\s*<img [^>]*src="{re.escape(address)}"[^>]*>\s*</p>'
-    with_svg, found = re.subn(image, lambda _: svg.strip(), html)
+    with_svg, found = re.subn(image, lambda _: svg.strip(), page)
     if not found:
         raise ValueError(f"the page has no image {address} in a paragraph of its own")
     return with_svg
@@ -112,5 +121,27 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
             yield line, False
 
 
-def _is_text(line: str) -> bool:
-    return bool(line.strip()) and line[0] not in " \t#|>" and not _ANY_ITEM.match(line)
+def _item(line: str, after: Sequence[str], in_list: bool) -> re.Match[str] | None:
+    """Match the marker of a list's item. In the middle of a paragraph only a first item begins a list."""
+    in_paragraph = not in_list and after and after[0]
+    return (_FIRST_ITEM if in_paragraph else _ITEM).match(line)
+
+
+def _has_paragraphs(kept: Sequence[str]) -> bool:
+    """Whether the item that the text ends with has an empty line in it."""
+    for line in reversed(kept):
+        if not line:
+            return True
+        if not line.startswith(" "):
+            return False
+    return False
+
+
+def _with_pipes(row: str) -> str:
+    def code(match: re.Match[str]) -> str:
+        if r"\|" not in match[0]:
+            return match[0]
+        text = match[0].strip("`").replace(r"\|", "|")
+        return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
+
+    return _CODE.sub(code, row)

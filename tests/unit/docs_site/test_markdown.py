@@ -22,13 +22,18 @@ Text with a list:
 - one,
   continued
 - two
-1. not an item of its own list
 
-| table | row |
+  with a paragraph
+
+      and code
+- three
+1. not a list of its own
+
+| `a\\|b<c` | `row` |
 """
 
 
-def test_comments_are_left_out_and_a_list_begins_after_an_empty_line() -> None:
+def test_comments_lists_and_tables() -> None:
     assert (
         prepare(PAGE)
         == """\
@@ -42,11 +47,17 @@ $ ls
 Text with a list:
 
 - one,
-  continued
+    continued
 - two
-1. not an item of its own list
 
-| table | row |
+    with a paragraph
+
+        and code
+
+- three
+1. not a list of its own
+
+| <code>a&#124;b&lt;c</code> | `row` |
 """
     )
 
