@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,10 +46,7 @@ def exported_names(source: str) -> tuple[str, ...]:
     Args:
         source: The module's text.
     """
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
-            return tuple(ast.literal_eval(node.value))
-    return ()
+    return _exported(ast.parse(source)) if "__all__" in source else ()
 
 
 def public_modules(root: Path, packages: Sequence[str], modules: Iterable[str]) -> list[str]:
@@ -86,8 +83,9 @@ def reference_pages(root: Path, packages: Sequence[str], modules: Iterable[str])
     """
     shown: dict[tuple[str, str], str] = {}
     pages: list[ReferencePage] = []
+    parsed = _Modules(root)
     for module in public_modules(root, packages, modules):
-        homes = {name: (_home(root, module, name), name) for name in exported_names(_source(root, module))}
+        homes = {name: parsed.home(module, name) for name in _exported(parsed.tree(module))}
         here = tuple(name for name, home in homes.items() if home not in shown)
         if here:
             elsewhere = {name: shown[home] for name, home in homes.items() if home in shown}
@@ -96,16 +94,43 @@ def reference_pages(root: Path, packages: Sequence[str], modules: Iterable[str])
     return pages
 
 
-def _home(root: Path, module: str, name: str) -> str:
-    """Return the module that defines a name, by its imports."""
-    for node in ast.walk(ast.parse(_source(root, module))):
-        if isinstance(node, ast.ImportFrom) and node.module and (root / node.module.split(".")[0]).is_dir():
-            for alias in node.names:
-                if (alias.asname or alias.name) == name:
-                    return _home(root, node.module, alias.name)
-    return module
+class _Modules:
+    """The modules of a repository, each parsed once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._trees: dict[str, ast.Module] = {}
+        self._imports: dict[str, dict[str, tuple[str, str]]] = {}
+
+    def tree(self, module: str) -> ast.Module:
+        if module not in self._trees:
+            path = self._root.joinpath(*module.split("."))
+            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            self._trees[module] = ast.parse(file.read_text(encoding="utf-8"))
+        return self._trees[module]
+
+    def home(self, module: str, name: str) -> tuple[str, str]:
+        """Return the module that defines a name, and the name there."""
+        if module not in self._imports:
+            self._imports[module] = dict(self._imported(self.tree(module).body))
+        if name in self._imports[module]:
+            return self.home(*self._imports[module][name])
+        return module, name
+
+    def _imported(self, body: Iterable[ast.stmt]) -> Iterator[tuple[str, tuple[str, str]]]:
+        for node in body:
+            if isinstance(node, ast.If):  # TYPE_CHECKING
+                yield from self._imported(node.body)
+            elif isinstance(node, ast.ImportFrom) and node.module and self._is_ours(node.module):
+                for alias in node.names:
+                    yield alias.asname or alias.name, (node.module, alias.name)
+
+    def _is_ours(self, module: str) -> bool:
+        return (self._root / module.split(".")[0]).is_dir()
 
 
-def _source(root: Path, module: str) -> str:
-    path = root.joinpath(*module.split("."))
-    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
+def _exported(tree: ast.Module) -> tuple[str, ...]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
+            return tuple(ast.literal_eval(node.value))
+    return ()
