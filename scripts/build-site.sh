@@ -2,7 +2,7 @@
 # Builds the documentation into site/. Each warning is an error: a broken link or anchor, a page that the navigation
 # lacks, a public name without a docstring, something that would be loaded from another host.
 #
-#   scripts/build-site.sh            builds it; open site/index.html, or: python -m http.server --directory site
+#   scripts/build-site.sh            builds it; open site/index.html, or, to search it: python -m http.server --directory site
 #   scripts/build-site.sh --serve    serves it and follows changes of the pages
 #
 # The last line says how long it took. The build must stay under a minute.

@@ -30,8 +30,9 @@ class ReferencePage:
         return f"api/{self.module}.md"
 
     def markdown(self) -> str:
-        """The page's text, with a directive for mkdocstrings."""
-        lines = [f"# {self.module}", "", f"::: {self.module}"]
+        """The page's text, with a directive for mkdocstrings. In the navigation its package is above it."""
+        title = self.module.partition(".")[2] or self.module
+        lines = ["---", f"title: {title}", "---", "", f"# {self.module}", "", f"::: {self.module}"]
         lines += ["    options:", "      show_root_heading: false", "      show_root_toc_entry: false"]
         lines += ["      members:", *(f"        - {name}" for name in self.names)]
         if self.elsewhere:

@@ -68,6 +68,10 @@ def test_the_text_of_a_page() -> None:
     assert (
         page.markdown()
         == """\
+---
+title: inner
+---
+
 # one.inner
 
 ::: one.inner
