@@ -30,9 +30,13 @@ class ReferencePage:
         return f"api/{self.module}.md"
 
     def markdown(self) -> str:
-        """The page's text, with a directive for mkdocstrings. In the navigation its package is above it."""
+        """The page's text, with a directive for mkdocstrings.
+
+        In the navigation its package is above it; in the search, the pages of docs are.
+        """
         title = self.module.partition(".")[2] or self.module
-        lines = ["---", f"title: {title}", "---", "", f"# {self.module}", "", f"::: {self.module}"]
+        lines = ["---", f"title: {title}", "search:", "  boost: 0.2", "---", ""]
+        lines += [f"# {self.module}", "", f"::: {self.module}"]
         lines += ["    options:", "      show_root_heading: false", "      show_root_toc_entry: false"]
         lines += ["      members:", *(f"        - {name}" for name in self.names)]
         if self.elsewhere:

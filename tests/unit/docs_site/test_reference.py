@@ -70,6 +70,8 @@ def test_the_text_of_a_page() -> None:
         == """\
 ---
 title: inner
+search:
+  boost: 0.2
 ---
 
 # one.inner
