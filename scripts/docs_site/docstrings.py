@@ -31,6 +31,10 @@ class MarkdownDocstrings(griffe.Extension):
     """Changes each docstring that griffe has read. mkdocs.yml names this class."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Change the docstring of one object."""
+        """Change the docstring of one object below a package."""
         if obj.docstring:
             obj.docstring.value = as_markdown(obj.docstring.value)
+
+    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+        """Change the docstring of a package, for which griffe does not call `on_object`."""
+        self.on_object(obj=pkg)
