@@ -33,12 +33,6 @@ class TableName(str):
         raw: The name without type, e.g. ``flights``, with the database if the name has one; used in schemas
             and queries.
         type: Its type.
-
-    Args:
-        text: The full name.
-
-    Raises:
-        ConfigError: The name has no type.
     """
 
     __slots__ = ("raw", "type")
@@ -46,7 +40,15 @@ class TableName(str):
     raw: str
     type: TableType
 
-    def __new__(cls, text: str) -> Self:  # noqa: D102  # see the class
+    def __new__(cls, text: str) -> Self:
+        """Read a name.
+
+        Args:
+            text: The whole name.
+
+        Raises:
+            ConfigError: The name has no type.
+        """
         name = cls.parse(text)
         if name is None:
             raise ConfigError(

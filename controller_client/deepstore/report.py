@@ -18,6 +18,7 @@ from controller_client.deepstore.next_steps import NextStep, next_steps
 __all__ = ["COLUMNS", "AuditReport"]
 
 COLUMNS = ("table", "segment", "fault", "detail", "copies")
+"""Columns of the audit as a table."""
 
 _ROWS_OF_A_PAGE = 2_000
 

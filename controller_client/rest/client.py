@@ -32,6 +32,23 @@ class RestClient(Closing):
 
     Threads may share it: calls change no state except the connection pool.
 
+    Attributes:
+        config: How the controller is reached.
+        clock: Time and sleep of retries and waits.
+        cluster: The cluster, its version and capabilities.
+        schemas: Schemas.
+        tables: Tables, their configs, states and sizes.
+        configs: Configs and schemas as plain JSON, each field as it is.
+        instances: Instances and their tags.
+        tenants: Tenants of servers and brokers.
+        segments: Segments: list, upload, download, delete, reload, reset.
+        lineage: Segment lineage: which segments replace which.
+        tasks: Minion tasks and their queues.
+        consumption: Pause, resume and state of consumption.
+        rebalance: Moves of segments to other servers.
+        brokers: Queries that brokers run now.
+        users: Users of the basic access control.
+
     Args:
         config: How to reach the controller.
         session: HTTP session to use; it is not closed. Default: a new session.

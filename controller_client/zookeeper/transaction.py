@@ -61,6 +61,7 @@ class CheckVersion:
 
 
 Write = CreateNode | SetContent | DeleteNode | CheckVersion
+"""One write or check of a transaction."""
 
 
 def raise_refused(results: Sequence[Any]) -> None:

@@ -56,6 +56,7 @@ MINION = StockCommand(
     command="org.apache.pinot.tools.admin.command.StartMinionCommand",
     configuration_method="getMinionConf",
 )
+"""Pinot's minion."""
 
 SERVER = RoleKind(
     name="server",
@@ -70,6 +71,7 @@ SERVER = RoleKind(
     hook_group="pinot_plugins.server_hooks",
     needs_hooks=False,
 )
+"""Pinot's server."""
 
 BROKER = RoleKind(
     name="broker",
@@ -84,3 +86,4 @@ BROKER = RoleKind(
     hook_group="pinot_plugins.broker_hooks",
     needs_hooks=True,
 )
+"""Pinot's broker."""

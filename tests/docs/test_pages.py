@@ -44,6 +44,9 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/kubernetes.md": (FIRST,),
     "docs/security.md": (),
     "docs/versions.md": (),
+    "docs/index.md": (),
+    "docs/glossary.md": (),
+    "docs/operators.md": (),
 }
 WRITTEN_BY_THE_COMMANDS = "docs/cli.md"
 

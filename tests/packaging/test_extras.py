@@ -15,7 +15,7 @@ from controller_client.common.extras import install_command
 from tests.packaging.environments import ROOT, Environment, Installed
 
 PROGRAM = Path(__file__).with_name("in_environment.py")
-NOT_FOR_USERS = {"dev", "test"}
+NOT_FOR_USERS = {"dev", "docs", "test"}
 
 
 @dataclass(frozen=True)

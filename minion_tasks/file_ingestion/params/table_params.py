@@ -22,6 +22,7 @@ from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.naming import SegmentNames
 
 TASK_TYPE = "FileIngestionTask"
+"""Name of the task type in table configs and of its queue in Helix."""
 
 SCHEDULE, CRON_SCHEDULE = "schedule", "cronSchedule"
 """Two keys for one parameter; Pinot itself validates the first."""
