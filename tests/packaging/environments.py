@@ -47,21 +47,22 @@ class Installed:
 
     Attributes:
         folder: Of the environment.
+        wheel: The file.
     """
 
     folder: Path
+    wheel: Path
 
     @classmethod
     def build(cls, folder: Path) -> Installed:
         """Build the wheel and install it."""
-        _pip("wheel", str(ROOT), "--wheel-dir", str(folder), "--no-deps", "--no-build-isolation")
-        (wheel,) = folder.glob("pinot_plugins-*.whl")
+        wheel = build_wheel(ROOT, folder)
         environment = folder / "environment"
         venv.create(environment, with_pip=False, symlinks=True)
         _pip(
             "--python", str(environment / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel)
         )
-        return cls(environment)
+        return cls(environment, wheel)
 
     @property
     def distribution(self) -> importlib.metadata.Distribution:
@@ -93,6 +94,18 @@ class Installed:
         made.write_text(script.replace(str(self.folder), str(folder)))
         made.chmod(0o755)
         return Environment(folder, names)
+
+
+def build_wheel(source: Path, folder: Path) -> Path:
+    """Build a wheel without an index.
+
+    Args:
+        source: A checkout, or a source distribution.
+        folder: Where to.
+    """
+    _pip("wheel", str(source), "--wheel-dir", str(folder), "--no-deps", "--no-build-isolation")
+    (wheel,) = folder.glob("pinot_plugins-*.whl")
+    return wheel
 
 
 def _pip(*words: str) -> None:

@@ -15,7 +15,7 @@ from controller_client.common.extras import install_command
 from tests.packaging.environments import ROOT, Environment, Installed
 
 PROGRAM = Path(__file__).with_name("in_environment.py")
-NOT_FOR_USERS = {"dev", "test"}
+NOT_FOR_USERS = {"dev", "release", "test"}
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,6 @@ NEEDS_AN_EXTRA = {
     "controller_client.coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),
 }
 """Modules, by the beginnings of their names, that need more than their package, which is always there."""
-
-
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return Installed.build(tmp_path_factory.mktemp("wheel"))
 
 
 def declared_extras() -> dict[str, str]:
