@@ -242,8 +242,8 @@ def faults(found: Iterable[Dependency], text: str) -> list[str]:
     wrong = []
     for each in found:
         if not is_allowed(each.licence):
-            declared = f"declares the licence {each.licence!r}" if each.licence else "declares no licence"
-            wrong.append(f"{each.name} {each.version} {declared}, which is not on the allow list")
+            declared = f"declares the licence {each.licence!r}, which is not on the allow list"
+            wrong.append(f"{each.name} {each.version} {declared if each.licence else 'declares no licence'}")
         if each.name not in on_page:
             wrong.append(f"{each.name} {each.version} is not listed in docs/licences.md")
         elif on_page[each.name] != each.licence:
