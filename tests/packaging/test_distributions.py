@@ -35,7 +35,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def fresh(wheel: Installed, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    return wheel.with_extra(tmp_path_factory.mktemp("fresh") / "environment", "")
+    return wheel.with_extras(tmp_path_factory.mktemp("fresh") / "environment", [])
 
 
 def files_of_the_packages() -> set[str]:
