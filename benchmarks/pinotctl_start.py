@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -46,10 +46,10 @@ def main() -> None:
 
     run_once(arguments.words)  # compiles modules and fills the file caches
     runs = [run_once(arguments.words) for _ in range(arguments.repeat)]
-    summaries = {"median": median, "least": min, "most": max}
+    summaries: dict[str, Callable[[list[float]], float]] = {"median": median, "least": min, "most": max}
     show(
         [
-            {"of": name, **{key: round(pick(run[key] for run in runs), 3) for key in runs[0]}}
+            {"of": name, **{key: round(pick([run[key] for run in runs]), 3) for key in runs[0]}}
             for name, pick in summaries.items()
         ]
     )
