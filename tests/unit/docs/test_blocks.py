@@ -11,7 +11,7 @@ from tests.docs.blocks import RUN_LANGUAGES, Command, commands_of, read_blocks
 
 ROOT = Path(__file__).parents[3]
 OWN = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
-PAGES = [*(ROOT / name for name in OWN), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*(ROOT / name for name in OWN), *sorted((ROOT / "docs").rglob("*.md"))]
 
 PAGE = """\
 # A page
