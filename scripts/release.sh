@@ -71,8 +71,16 @@ new_environment full "$wheel[$(extra --users)]"
 "$work/full/bin/python" scripts/licences.py --output "$dist/pinot_plugins-$version.licences.md"
 # pip is in the environment, and not a part of what the wheel brings.
 "$work/full/bin/python" -m pip uninstall --quiet --yes pip setuptools
-"$work/tools/bin/cyclonedx-py" environment "$work/full/bin/python" --pyproject pyproject.toml --mc-type library \
+# The version is in the SBOM only if pyproject.toml has it.
+sed "s/^dynamic = \[\"version\"\]\$/version = \"$version\"/" pyproject.toml >"$work/pyproject.toml"
+"$work/tools/bin/cyclonedx-py" environment "$work/full/bin/python" --pyproject "$work/pyproject.toml" --mc-type library \
     --output-reproducible --of JSON --output-file "$dist/pinot_plugins-$version.cdx.json"
+"$python" - "$dist/pinot_plugins-$version.cdx.json" "$version" <<'PROGRAM' || fail 'the SBOM does not name this version'
+import json, sys
+
+with open(sys.argv[1]) as file:
+    sys.exit(json.load(file)["metadata"]["component"].get("version") != sys.argv[2])
+PROGRAM
 
 step "done: to publish, $dist has"
 (cd "$dist" && sha256sum "pinot_plugins-$version"*)
