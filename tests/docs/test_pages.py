@@ -14,7 +14,8 @@ from tests.docs.runner import PageRun
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm, pytest.mark.kafka]
 
-FIRST, CONSUMPTION, SERVERS = "docs/first-table.md", "docs/consumption.md", "docs/servers.md"
+README, FIRST = "README.md", "docs/first-table.md"
+CONSUMPTION, SERVERS = "docs/consumption.md", "docs/servers.md"
 
 # In this order, each with the pages whose cluster, tables or servers it uses.
 PAGES: dict[str, tuple[str, ...]] = {
@@ -26,7 +27,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/queries.md": (FIRST,),
     "docs/file-ingestion.md": (FIRST,),
     "docs/spark.md": (FIRST,),
-    "README.md": (FIRST,),
+    README: (FIRST,),
+    "docs/install.md": (FIRST, README),
     "docs/deep-store.md": (FIRST,),
     "docs/local-cluster.md": (FIRST,),
     SERVERS: (FIRST,),
@@ -42,6 +44,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/test-runs.md": (),
     "docs/upgrades.md": (),
     "docs/kubernetes.md": (FIRST,),
+    "docs/licences.md": (),
     "docs/security.md": (),
     "docs/versions.md": (),
     "docs/index.md": (),
@@ -53,7 +56,7 @@ WRITTEN_BY_THE_COMMANDS = "docs/cli.md"
 
 def test_every_page_is_in_the_list() -> None:
     found = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")}
-    assert found | {"README.md"} == PAGES.keys() | {WRITTEN_BY_THE_COMMANDS}
+    assert found | {README} == PAGES.keys() | {WRITTEN_BY_THE_COMMANDS}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,4 +1,4 @@
-"""Environments that hold the built wheel, what one extra of it requires, and nothing else.
+"""Environments that hold the built wheel, what extras of it require, and nothing else.
 
 The wheel is installed once, by pip. It and its requirements, which are read from its metadata, are linked
 into each environment, the requirements from the environment that runs the tests: no index is asked, and an
@@ -11,7 +11,7 @@ import importlib.metadata
 import subprocess
 import sys
 import venv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -47,21 +47,22 @@ class Installed:
 
     Attributes:
         folder: Of the environment.
+        wheel: The file.
     """
 
     folder: Path
+    wheel: Path
 
     @classmethod
     def build(cls, folder: Path) -> Installed:
         """Build the wheel and install it."""
-        _pip("wheel", str(ROOT), "--wheel-dir", str(folder), "--no-deps", "--no-build-isolation")
-        (wheel,) = folder.glob("pinot_plugins-*.whl")
+        wheel = build_wheel(ROOT, folder)
         environment = folder / "environment"
         venv.create(environment, with_pip=False, symlinks=True)
         _pip(
             "--python", str(environment / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel)
         )
-        return cls(environment)
+        return cls(environment, wheel)
 
     @property
     def distribution(self) -> importlib.metadata.Distribution:
@@ -75,17 +76,19 @@ class Installed:
         """The extras that it has."""
         return self.distribution.metadata.get_all("Provides-Extra") or []
 
-    def with_extra(self, folder: Path, extra: str, besides: Iterable[str] = ()) -> Environment:
-        """Make an environment that has it with one extra.
+    def with_extras(self, folder: Path, extras: Collection[str], besides: Iterable[str] = ()) -> Environment:
+        """Make an environment that has it with extras.
 
         Args:
             folder: Where to.
-            extra: The extra; empty: none.
-            besides: Distributions that are there without the extra.
+            extras: The extras; without any it has what is always required.
+            besides: Distributions that are there without an extra.
         """
         venv.create(folder, with_pip=False, symlinks=True)
         required = [*(self.distribution.requires or ()), *besides]
-        names = frozenset(_closure(map(Requirement, required), extra))
+        names = frozenset(
+            name for extra in extras or [""] for name in _closure(map(Requirement, required), extra)
+        )
         for distribution in (self.distribution, *map(importlib.metadata.distribution, names)):
             _link(distribution, folder / _LIBRARY)
         script = (self.folder / "bin" / "pinotctl").read_text()
@@ -93,6 +96,18 @@ class Installed:
         made.write_text(script.replace(str(self.folder), str(folder)))
         made.chmod(0o755)
         return Environment(folder, names)
+
+
+def build_wheel(source: Path, folder: Path) -> Path:
+    """Build a wheel without an index.
+
+    Args:
+        source: A checkout, or a source distribution.
+        folder: Where to.
+    """
+    _pip("wheel", str(source), "--wheel-dir", str(folder), "--no-deps", "--no-build-isolation")
+    (wheel,) = folder.glob("pinot_plugins-*.whl")
+    return wheel
 
 
 def _pip(*words: str) -> None:

@@ -15,7 +15,7 @@ from controller_client.common.extras import install_command
 from tests.packaging.environments import ROOT, Environment, Installed
 
 PROGRAM = Path(__file__).with_name("in_environment.py")
-NOT_FOR_USERS = {"dev", "docs", "test"}
+NOT_FOR_USERS = {"dev", "docs", "release", "test"}
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,6 @@ NEEDS_AN_EXTRA = {
 """Modules, by the beginnings of their names, that need more than their package, which is always there."""
 
 
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return Installed.build(tmp_path_factory.mktemp("wheel"))
-
-
 def declared_extras() -> dict[str, str]:
     """The extra that each command's entry point names; empty where it needs none."""
     groups = {"pinotctl.commands": "pinotctl"}
@@ -181,7 +176,7 @@ def test_every_extra_has_a_promise(wheel: Installed) -> None:
 @pytest.mark.parametrize("extra", sorted(PROMISES))
 def test_an_extra_brings_what_it_promises(wheel: Installed, tmp_path: Path, extra: str) -> None:
     promise = PROMISES[extra]
-    environment = wheel.with_extra(tmp_path / "environment", extra, promise.besides)
+    environment = wheel.with_extras(tmp_path / "environment", [extra], promise.besides)
     found = look(environment, promise)
     for module, missing in found["not_imported"].items():
         assert not promise.importable(module), (module, missing)

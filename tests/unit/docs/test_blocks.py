@@ -10,7 +10,8 @@ import pytest
 from tests.docs.blocks import RUN_LANGUAGES, Command, commands_of, read_blocks
 
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+OWN = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
+PAGES = [*(ROOT / name for name in OWN), *sorted((ROOT / "docs").rglob("*.md"))]
 
 PAGE = """\
 # A page
@@ -113,7 +114,8 @@ def test_the_pages_can_be_read(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_lead_to_files_and_headings(path: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text) + re.findall(r'<img src="([^"]+)"', text):
         file, _, heading = target.partition("#")
         linked = path.parent / file if file else path
         assert linked.exists(), target
