@@ -122,6 +122,8 @@ class LocalCluster:
         self,
         *,
         kafka: KafkaPorts | None = None,
+        hosted: bool = False,
+        properties: Mapping[str, str] | None = None,
         timeout_s: float = 180.0,
         progress: Progress | None = None,
         on_step: Callable[[str], None] = logger.info,
@@ -132,21 +134,26 @@ class LocalCluster:
 
         Args:
             kafka: Give a cluster that has no Kafka a Kafka node with these ports.
+            hosted: Host broker and servers in Python from now on, with the hooks that are installed.
+            properties: Further properties of controller, broker and servers from now on; None: as they are.
             timeout_s: How long to wait for all roles.
             progress: Called while jars are fetched, see :func:`jvm_bridge.jars.pinot_jars`.
             on_step: Called with a line for each step.
 
         Raises:
             SetupError: No Java, no jars, a port in use, or a role ended; the message has the end of its log.
-            ConfigError: The folder's cluster has other ports than asked for.
+            ConfigError: The folder's cluster has other ports than asked for, or runs with other settings.
             WaitTimeoutError: Not all roles answered in time.
         """
         self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._locked():
-            state = state_to_start(self.folder, self._wanted_ports, kafka)
-            roles = plan_roles(self.folder, state.ports)
+            state = state_to_start(
+                self.folder, self._wanted_ports, kafka, hosted=hosted, properties=properties
+            )
+            roles = plan_roles(self.folder, state.ports, state.settings.properties)
             running = self._running(state)
+            self._check_settings(state, running)
             missing = [role for role in roles if role.name not in running]
             if not missing and all(is_healthy(role) for role in roles):
                 write_state(self.folder, replace(state, processes=running))
@@ -160,6 +167,7 @@ class LocalCluster:
                 find_java(),
                 jars,
                 kafka_jars(progress) if state.ports.kafka else None,
+                state.settings,
             )
             state = replace(state, version=jars.version, processes=running)
             started: dict[str, ProcessRecord] = {}
@@ -234,6 +242,16 @@ class LocalCluster:
                 remedy="Choose another folder with --dir.",
             )
 
+    def _check_settings(self, state: ClusterState, running: Mapping[str, ProcessRecord]) -> None:
+        """Roles read their settings when they start."""
+        before = read_state(self.folder)
+        if before and before.settings != state.settings and running:
+            raise ConfigError(
+                f"The cluster runs with other settings: {', '.join(running)}",
+                where=str(self.folder / STATE_FILE),
+                remedy="Stop it with 'pinotctl cluster down' first; its data stay.",
+            )
+
     def _running(self, state: ClusterState) -> dict[str, ProcessRecord]:
         """The running roles: those written down, and those of a launcher that was killed before it could."""
         found = find_processes(self.folder)
@@ -262,7 +280,8 @@ class LocalCluster:
         def start(role: Role) -> None:
             runner.write_config(role)
             runner.prepare(role, self.log_file(role.name))
-            record, child = spawn(role.name, runner.command(role), self.log_file(role.name), os.environ)
+            log, environment = self.log_file(role.name), runner.environment(role)
+            record, child = spawn(role.name, runner.command(role), log, environment)
             self._children.append(child)
             started[role.name] = everyone[role.name] = record
             write_state(self.folder, replace(state, processes=everyone))

@@ -13,6 +13,7 @@ from controller_client.common.formats import Format, only_known
 from controller_client.errors import ConfigError, DataError, SetupError
 from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
+from jvm_bridge.local_cluster.settings import Settings
 
 __all__ = ["CLUSTER_FORMAT", "ClusterState", "existing_state", "read_state", "state_to_start", "write_state"]
 
@@ -28,11 +29,13 @@ class ClusterState:
         ports: Its ports; they belong to its data, since Helix knows the instances by them.
         version: Pinot's version that wrote the data last.
         processes: The processes that were started, by role; whether they still run must be looked at.
+        settings: What it has beside its ports.
     """
 
     ports: ClusterPorts
     version: str
     processes: Mapping[str, ProcessRecord] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
 
 
 def read_state(folder: Path) -> ClusterState | None:
@@ -53,6 +56,7 @@ def read_state(folder: Path) -> ClusterState | None:
                 role: ProcessRecord(**only_known(ProcessRecord, record))
                 for role, record in document["processes"].items()
             },
+            settings=Settings(**only_known(Settings, document.get("settings", {}))),
         )
     except FileNotFoundError:
         return None
@@ -80,21 +84,34 @@ def existing_state(folder: Path) -> ClusterState:
     return state
 
 
-def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts | None) -> ClusterState:
+def state_to_start(
+    folder: Path,
+    ports: ClusterPorts | None,
+    kafka: KafkaPorts | None,
+    *,
+    hosted: bool = False,
+    properties: Mapping[str, str] | None = None,
+) -> ClusterState:
     """Return the state of the cluster to start: as it is, or of a new one.
 
     Args:
         folder: The cluster's folder.
         ports: The ports asked for, without Kafka's; None: those it has, or the usual ones.
         kafka: Kafka's ports; None: as it is.
+        hosted: Host broker and servers in Python; False: as it is.
+        properties: Further properties of its roles; None: as they are.
 
     Raises:
         ConfigError: The cluster that is there has other ports.
         SetupError: Its state cannot be understood.
     """
     state = read_state(folder)
+    before = state.settings if state else Settings()
+    settings = Settings(hosted or before.hosted, before.properties if properties is None else properties)
     if state is None:
-        return ClusterState(replace(ports or ClusterPorts.usual(), kafka=kafka), version="")
+        return ClusterState(
+            replace(ports or ClusterPorts.usual(), kafka=kafka), version="", settings=settings
+        )
     present = state.ports
     if (ports and ports != replace(present, kafka=None)) or (kafka and present.kafka not in (None, kafka)):
         raise ConfigError(
@@ -104,7 +121,7 @@ def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts |
             remedy="Leave the options out, use another --dir, or run 'pinotctl cluster down --purge' first: "
             "the data knows its servers by their ports.",
         )
-    return replace(state, ports=replace(present, kafka=present.kafka or kafka))
+    return replace(state, ports=replace(present, kafka=present.kafka or kafka), settings=settings)
 
 
 def write_state(folder: Path, state: ClusterState) -> None:
