@@ -1,4 +1,4 @@
-"""Environments that hold the built wheel, what one extra of it requires, and nothing else.
+"""Environments that hold the built wheel, what extras of it require, and nothing else.
 
 The wheel is installed once, by pip. It and its requirements, which are read from its metadata, are linked
 into each environment, the requirements from the environment that runs the tests: no index is asked, and an
@@ -11,7 +11,7 @@ import importlib.metadata
 import subprocess
 import sys
 import venv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -75,17 +75,19 @@ class Installed:
         """The extras that it has."""
         return self.distribution.metadata.get_all("Provides-Extra") or []
 
-    def with_extra(self, folder: Path, extra: str, besides: Iterable[str] = ()) -> Environment:
-        """Make an environment that has it with one extra.
+    def with_extras(self, folder: Path, extras: Collection[str], besides: Iterable[str] = ()) -> Environment:
+        """Make an environment that has it with extras.
 
         Args:
             folder: Where to.
-            extra: The extra; empty: none.
-            besides: Distributions that are there without the extra.
+            extras: The extras; without any it has what is always required.
+            besides: Distributions that are there without an extra.
         """
         venv.create(folder, with_pip=False, symlinks=True)
         required = [*(self.distribution.requires or ()), *besides]
-        names = frozenset(_closure(map(Requirement, required), extra))
+        names = frozenset(
+            name for extra in extras or [""] for name in _closure(map(Requirement, required), extra)
+        )
         for distribution in (self.distribution, *map(importlib.metadata.distribution, names)):
             _link(distribution, folder / _LIBRARY)
         script = (self.folder / "bin" / "pinotctl").read_text()

@@ -181,7 +181,7 @@ def test_every_extra_has_a_promise(wheel: Installed) -> None:
 @pytest.mark.parametrize("extra", sorted(PROMISES))
 def test_an_extra_brings_what_it_promises(wheel: Installed, tmp_path: Path, extra: str) -> None:
     promise = PROMISES[extra]
-    environment = wheel.with_extra(tmp_path / "environment", extra, promise.besides)
+    environment = wheel.with_extras(tmp_path / "environment", [extra], promise.besides)
     found = look(environment, promise)
     for module, missing in found["not_imported"].items():
         assert not promise.importable(module), (module, missing)

@@ -10,7 +10,7 @@ import pytest
 from tests.docs.blocks import RUN_LANGUAGES, Command, commands_of, read_blocks
 
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 PAGE = """\
 # A page
