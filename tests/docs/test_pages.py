@@ -44,11 +44,12 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/versions.md": (),
 }
 WRITTEN_BY_THE_COMMANDS = "docs/cli.md"
+RUN_AS_A_TUTORIAL = "docs/notebook.md"  # by tests/docs/tutorials
 
 
 def test_every_page_is_in_the_list() -> None:
     found = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")}
-    assert found | {"README.md"} == PAGES.keys() | {WRITTEN_BY_THE_COMMANDS}
+    assert found | {"README.md"} == PAGES.keys() | {WRITTEN_BY_THE_COMMANDS, RUN_AS_A_TUTORIAL}
 
 
 @pytest.mark.parametrize("page", PAGES)
