@@ -22,6 +22,8 @@ _ROLES = "localhost|controller|broker|zookeeper|kafka|host"
 _ANY_HOST = re.compile(rf"\b({_ROLES})(?=:(9000|8099|2123|2181|9092)\b)")
 S3_PORT, _S3_OFFSET = 9400, 40
 """Port of an S3 server in the pages; where it is from the first port of this cluster on."""
+_START_TIMEOUT_S = 900
+"""For a cluster that starts while other tests keep the machine busy."""
 _HOME, _SHARE = "/home/me", "/home/me/.local/share"
 
 
@@ -118,7 +120,8 @@ class Place:
             r"(/home/me/pinot-plugins/)?\.work/quickstart", f"{self.folder}/share/pinot-plugins", text
         )
         text = text.replace(_SHARE, str(self.folder / "share")).replace(_HOME, str(self.page_folder(page)))
-        text = text.replace("pinotctl cluster up", f"pinotctl cluster up --port-base {self.base}")
+        up = "pinotctl cluster up"
+        text = text.replace(up, f"{up} --port-base {self.base} --timeout {_START_TIMEOUT_S}")
         quickstart = f"{ROOT}/quickstart.sh --port-base {self.base} --dir {self.folder}/share/pinot-plugins"
         return text.replace("./quickstart.sh", quickstart)
 
