@@ -57,7 +57,7 @@ def _code(block: Block | None) -> str:
 
 
 def _cell(kind: str, number: int, source: str) -> dict[str, Any]:
-    more = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    more: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     text = source.splitlines(keepends=True)
     return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, **more, "source": text}
 
