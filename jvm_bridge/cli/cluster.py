@@ -14,7 +14,13 @@ from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError
 from jvm_bridge.cli.jar_progress import jar_progress
 from jvm_bridge.cli.log_view import follow, tail
-from jvm_bridge.local_cluster import ClusterPorts, KafkaPorts, LocalCluster, default_folder
+from jvm_bridge.local_cluster import (
+    ClusterPorts,
+    KafkaPorts,
+    LocalCluster,
+    default_folder,
+    read_properties,
+)
 
 _MIB = 1024 * 1024
 
@@ -49,6 +55,15 @@ def cluster() -> None:
     "--kafka-port", type=int, help="Add a Kafka node that uses this port and the next one; default: 9092."
 )
 @click.option(
+    "--hosted", is_flag=True, help="Broker and servers run in Python, with the hooks that are installed."
+)
+@click.option(
+    "--properties",
+    "properties_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File of further properties of controller, broker and servers, name=value; later starts keep them.",
+)
+@click.option(
     "--timeout",
     "timeout_s",
     type=click.FloatRange(min=1),
@@ -69,6 +84,8 @@ def up(
     servers: int | None,
     kafka: bool,
     kafka_port: int | None,
+    hosted: bool,
+    properties_file: Path | None,
     timeout_s: float,
 ) -> None:
     """Start the cluster, or its roles that are not running, and wait until it is ready.
@@ -87,6 +104,8 @@ def up(
     with jar_progress(cli.out) as progress:
         result = local.up(
             kafka=_kafka_ports(local.ports.kafka, kafka, kafka_port, port_base),
+            hosted=hosted,
+            properties=read_properties(properties_file) if properties_file else None,
             timeout_s=timeout_s,
             progress=progress,
             on_step=cli.out.note,

@@ -2,6 +2,7 @@
 
 from jvm_bridge.cluster_ports import HOST, ClusterPorts, KafkaPorts, ServerPorts
 from jvm_bridge.local_cluster.cluster import LocalCluster, RoleStatus, UpResult, default_folder
+from jvm_bridge.local_cluster.settings import read_properties
 
 __all__ = [
     "HOST",
@@ -12,4 +13,5 @@ __all__ = [
     "ServerPorts",
     "UpResult",
     "default_folder",
+    "read_properties",
 ]

@@ -122,6 +122,8 @@ class LocalCluster:
         self,
         *,
         kafka: KafkaPorts | None = None,
+        hosted: bool = False,
+        properties: Mapping[str, str] | None = None,
         timeout_s: float = 180.0,
         progress: Progress | None = None,
         on_step: Callable[[str], None] = logger.info,
@@ -132,6 +134,8 @@ class LocalCluster:
 
         Args:
             kafka: Ports of a Kafka node to add to a cluster without Kafka.
+            hosted: Host broker and servers in Python from now on, with the installed hooks.
+            properties: Additional properties of controller, broker and servers from now on; None for no change.
             timeout_s: How long to wait for all roles.
             progress: Called while jars are fetched, see :func:`jvm_bridge.jars.pinot_jars`.
             on_step: Called with a line for each step.
@@ -139,15 +143,18 @@ class LocalCluster:
         Raises:
             SetupError: There is no Java or no jars, a port is in use, or a role ended; the message then has
                 the end of its log.
-            ConfigError: The cluster in the folder has different ports.
+            ConfigError: The cluster in the folder has different ports, or runs with different settings.
             WaitTimeoutError: Not all roles answered in time.
         """
         self._check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._locked():
-            state = state_to_start(self.folder, self._wanted_ports, kafka)
-            roles = plan_roles(self.folder, state.ports)
+            state = state_to_start(
+                self.folder, self._wanted_ports, kafka, hosted=hosted, properties=properties
+            )
+            roles = plan_roles(self.folder, state.ports, state.settings.properties)
             running = self._running(state)
+            self._check_settings(state, running)
             missing = [role for role in roles if role.name not in running]
             if not missing and all(is_healthy(role) for role in roles):
                 write_state(self.folder, replace(state, processes=running))
@@ -161,6 +168,7 @@ class LocalCluster:
                 find_java(),
                 jars,
                 kafka_jars(progress) if state.ports.kafka else None,
+                state.settings,
             )
             state = replace(state, version=jars.version, processes=running)
             started: dict[str, ProcessRecord] = {}
@@ -235,6 +243,16 @@ class LocalCluster:
                 remedy="Choose another folder with --dir.",
             )
 
+    def _check_settings(self, state: ClusterState, running: Mapping[str, ProcessRecord]) -> None:
+        """Roles read their settings when they start."""
+        before = read_state(self.folder)
+        if before and before.settings != state.settings and running:
+            raise ConfigError(
+                f"The cluster runs with other settings: {', '.join(running)}",
+                where=str(self.folder / STATE_FILE),
+                remedy="Stop it with 'pinotctl cluster down' first; its data stay.",
+            )
+
     def _running(self, state: ClusterState) -> dict[str, ProcessRecord]:
         """Return the running roles: the recorded ones, and those whose launcher was killed before that."""
         found = find_processes(self.folder)
@@ -263,7 +281,8 @@ class LocalCluster:
         def start(role: Role) -> None:
             runner.write_config(role)
             runner.prepare(role, self.log_file(role.name))
-            record, child = spawn(role.name, runner.command(role), self.log_file(role.name), os.environ)
+            log, environment = self.log_file(role.name), runner.environment(role)
+            record, child = spawn(role.name, runner.command(role), log, environment)
             self._children.append(child)
             started[role.name] = everyone[role.name] = record
             write_state(self.folder, replace(state, processes=everyone))

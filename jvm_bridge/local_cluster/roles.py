@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from controller_client.errors import SetupError
@@ -14,6 +15,7 @@ from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java, module_flags
 from jvm_bridge.jvm import logging_options
 from jvm_bridge.local_cluster.processes import log_end, marks
+from jvm_bridge.local_cluster.settings import Settings, properties_of
 
 __all__ = ["CLUSTER_NAME", "KAFKA", "ZOOKEEPER", "Role", "RoleRunner", "plan_roles"]
 
@@ -50,10 +52,18 @@ class Role:
     ports: Mapping[str, int] = field(default_factory=dict)
 
 
-def plan_roles(folder: Path, ports: ClusterPorts) -> tuple[Role, ...]:
-    """Return the cluster's roles, in start order."""
+def plan_roles(
+    folder: Path, ports: ClusterPorts, properties: Mapping[str, str] | None = None
+) -> tuple[Role, ...]:
+    """Return the cluster's roles, in start order.
+
+    Args:
+        folder: The cluster's folder.
+        ports: Its ports.
+        properties: Additional properties of controller, broker and servers.
+    """
     servers = [_server(folder, ports, number) for number in range(1, len(ports.servers) + 1)]
-    return (
+    roles = (
         _zookeeper(folder, ports),
         *([_kafka(folder, ports.kafka)] if ports.kafka else []),
         _controller(folder, ports),
@@ -61,6 +71,8 @@ def plan_roles(folder: Path, ports: ClusterPorts) -> tuple[Role, ...]:
         *servers,
         Role("minion", ports.minion, f"Minion_{HOST}_{ports.minion}", 512, {}, {"minion": ports.minion}),
     )
+    more = {role.name: properties_of(role.name, properties or {}) for role in roles}
+    return tuple(replace(role, properties={**role.properties, **more[role.name]}) for role in roles)
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,7 @@ class RoleRunner:
         java: The Java to use.
         jars: Pinot's jars.
         kafka_jars: Kafka's jars; None if the cluster has no Kafka.
+        settings: The cluster's settings besides its ports.
     """
 
     folder: Path
@@ -80,18 +93,28 @@ class RoleRunner:
     java: Java
     jars: JarSet
     kafka_jars: JarSet | None = None
+    settings: Settings = field(default_factory=Settings)
 
     def command(self, role: Role) -> list[str]:
         """Return the role's command line; `write_config` has to write its configuration file before."""
         if role.name == "minion":
-            return self._minion()
+            return self._minion(role)
         config = str(self.config_file(role))
         if role.name == ZOOKEEPER:
             return [*self._java(role), _ZOOKEEPER_MAIN, config]
         if role.name == KAFKA:
             return [*self._java(role), _KAFKA_MAIN, config]
+        if self._is_hosted(role):
+            kind = role.name.partition("-")[0]
+            return [*self._python(role), "serve", kind, "-configFileName", config]
         start = {"controller": "StartController", "broker": "StartBroker"}.get(role.name, "StartServer")
         return [*self._java(role), _PINOT_MAIN, start, "-configFileName", config]
+
+    def environment(self, role: Role) -> dict[str, str]:
+        """The environment of the role's process."""
+        if not self._is_hosted(role):
+            return dict(os.environ)
+        return {**os.environ, "JAVA_OPTS": " ".join(self._java_options(role))}
 
     def prepare(self, role: Role, log: Path) -> None:
         """Prepare a role for its first start: Kafka's own tool formats Kafka's folder.
@@ -121,7 +144,21 @@ class RoleRunner:
         lines = [f"{key}={value}" for key, value in role.properties.items()]
         self.config_file(role).write_text("\n".join(lines) + "\n")
 
+    def _is_hosted(self, role: Role) -> bool:
+        return self.settings.hosted and role.name.startswith(("broker", "server-"))
+
     def _java(self, role: Role, *, marked: bool = True) -> list[str]:
+        return [
+            str(self.java.executable),
+            *self._java_options(role),
+            *module_flags(self.java.version),
+            *logging_options(level="info"),
+            *(f"-D{mark}" for mark in marks(self.folder, role.name) if marked),
+            "-cp",
+            ":".join(str(jar) for jar in self._jars_of(role).class_path),
+        ]
+
+    def _java_options(self, role: Role) -> list[str]:
         properties = {
             "zk.session.timeout": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
             "java.io.tmpdir": str(self.folder / "tmp"),
@@ -129,17 +166,11 @@ class RoleRunner:
             "java.net.preferIPv4Stack": "true",
         }
         return [
-            str(self.java.executable),
             f"-Xmx{role.heap_mb}m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             "-XX:+ExitOnOutOfMemoryError",
-            *module_flags(self.java.version),
-            *logging_options(level="info"),
             *(f"-D{name}={value}" for name, value in properties.items()),
-            *(f"-D{mark}" for mark in marks(self.folder, role.name) if marked),
-            "-cp",
-            ":".join(str(jar) for jar in self._jars_of(role).class_path),
         ]
 
     def _jars_of(self, role: Role) -> JarSet:
@@ -149,8 +180,7 @@ class RoleRunner:
             raise ValueError("a cluster with Kafka needs Kafka's jars")
         return self.kafka_jars
 
-    def _minion(self) -> list[str]:
-        cluster, role = marks(self.folder, "minion")
+    def _minion(self, role: Role) -> list[str]:
         settings = {
             "--controller": f"http://{HOST}:{self.ports.controller}",
             "--zookeeper": f"{HOST}:{self.ports.zookeeper}",
@@ -160,10 +190,13 @@ class RoleRunner:
             "--port": str(self.ports.minion),
             "--zookeeper-session-timeout-ms": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
         }
-        # -X accepts any name, so it can carry the marks on a Python command line.
-        start = "from controller_client.cli import main; main()"
         words = [word for pair in settings.items() for word in pair]
-        return [sys.executable, "-X", cluster, "-X", role, "-c", start, "-v", "serve", "minion", *words]
+        return [*self._python(role), "-v", "serve", "minion", *words]
+
+    def _python(self, role: Role) -> list[str]:
+        # -X accepts any name, so it can carry the marks on a Python command line.
+        options = [word for mark in marks(self.folder, role.name) for word in ("-X", mark)]
+        return [sys.executable, *options, "-c", "from controller_client.cli import main; main()"]
 
 
 def _zookeeper(folder: Path, ports: ClusterPorts) -> Role:

@@ -13,6 +13,7 @@ from controller_client.common.formats import Format, only_known
 from controller_client.errors import ConfigError, DataError, SetupError
 from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
+from jvm_bridge.local_cluster.settings import Settings
 
 __all__ = ["CLUSTER_FORMAT", "ClusterState", "existing_state", "read_state", "state_to_start", "write_state"]
 
@@ -28,11 +29,13 @@ class ClusterState:
         ports: Its ports; they belong to its data, as Helix identifies instances by them.
         version: The Pinot version that last wrote the data.
         processes: The processes that were started, by role; they may have ended since.
+        settings: Its settings besides its ports.
     """
 
     ports: ClusterPorts
     version: str
     processes: Mapping[str, ProcessRecord] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
 
 
 def read_state(folder: Path) -> ClusterState | None:
@@ -53,6 +56,7 @@ def read_state(folder: Path) -> ClusterState | None:
                 role: ProcessRecord(**only_known(ProcessRecord, record))
                 for role, record in document["processes"].items()
             },
+            settings=Settings(**only_known(Settings, document.get("settings", {}))),
         )
     except FileNotFoundError:
         return None
@@ -80,21 +84,34 @@ def existing_state(folder: Path) -> ClusterState:
     return state
 
 
-def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts | None) -> ClusterState:
+def state_to_start(
+    folder: Path,
+    ports: ClusterPorts | None,
+    kafka: KafkaPorts | None,
+    *,
+    hosted: bool = False,
+    properties: Mapping[str, str] | None = None,
+) -> ClusterState:
     """Return the state of the cluster to start: the existing one, or a new one.
 
     Args:
         folder: The cluster's folder.
         ports: The requested ports, without Kafka's; None for the existing or the usual ones.
         kafka: Kafka's ports; None for no change.
+        hosted: Host broker and servers in Python; False for no change.
+        properties: Additional properties of its roles; None for no change.
 
     Raises:
         ConfigError: The existing cluster has other ports.
         SetupError: Its state file is invalid.
     """
     state = read_state(folder)
+    before = state.settings if state else Settings()
+    settings = Settings(hosted or before.hosted, before.properties if properties is None else properties)
     if state is None:
-        return ClusterState(replace(ports or ClusterPorts.usual(), kafka=kafka), version="")
+        return ClusterState(
+            replace(ports or ClusterPorts.usual(), kafka=kafka), version="", settings=settings
+        )
     present = state.ports
     if (ports and ports != replace(present, kafka=None)) or (kafka and present.kafka not in (None, kafka)):
         raise ConfigError(
@@ -104,7 +121,7 @@ def state_to_start(folder: Path, ports: ClusterPorts | None, kafka: KafkaPorts |
             remedy="Omit the options, use another --dir, or run 'pinotctl cluster down --purge' first: the "
             "data refers to the servers by their ports.",
         )
-    return replace(state, ports=replace(present, kafka=present.kafka or kafka))
+    return replace(state, ports=replace(present, kafka=present.kafka or kafka), settings=settings)
 
 
 def write_state(folder: Path, state: ClusterState) -> None:

@@ -1,4 +1,4 @@
-"""Where the pages are run: a local cluster with Kafka, its addresses and folders, not the pages' own."""
+"""Where pages are run: a local cluster, its addresses and folders, not the pages' own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from jvm_bridge.local_cluster import HOST, ClusterPorts, KafkaPorts
@@ -14,26 +15,34 @@ from tests.support.local_ports import free_base
 from tests.support.pinotctl import pinotctl
 from tests.support.spark import LOCAL_SPARK
 
-__all__ = ["ROOT", "Place"]
+__all__ = ["ROOT", "Place", "correct"]
 
 ROOT = Path(__file__).parents[2]
 _ROLES = "localhost|controller|broker|zookeeper|kafka|host"
 _ANY_HOST = re.compile(rf"\b({_ROLES})(?=:(9000|8099|2123|2181|9092)\b)")
+S3_PORT, _S3_OFFSET = 9400, 40
+"""Port of an S3 server in the pages; where it is from the first port of this cluster on."""
+_START_TIMEOUT_S = 900
+"""For a cluster that starts while other tests keep the machine busy."""
 _HOME, _SHARE = "/home/me", "/home/me/.local/share"
 
 
 class Place:
-    """One cluster for all pages.
+    """One cluster for one or several pages.
 
     What a page shows is changed in two ways before it is run: ports are those of this cluster, as the usual
     ones may be taken, and folders such as /data are below a folder of the test's.
 
     Args:
         folder: A folder of its own.
+        installed: The Python of an environment that has the product; None: this one, with the checkout, whose
+            tests hidden blocks can import.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, installed: Path | None = None) -> None:
         self.folder = folder
+        self._executable = installed or Path(sys.executable)
+        self._with_checkout = installed is None
         self.base = free_base()
         for name in ("data", "var/lib", "share", "config", "pages"):
             (folder / name).mkdir(parents=True)
@@ -41,6 +50,7 @@ class Place:
         usual_kafka, kafka = KafkaPorts.usual(), KafkaPorts.from_base(self.base)
         pairs = zip(usual.named().values(), real.named().values(), strict=True)
         self._ports = dict(pairs) | {usual_kafka.client: kafka.client, 2181: real.zookeeper}
+        self._ports[S3_PORT] = self.base + _S3_OFFSET
         self.controller_url = f"http://{HOST}:{real.controller}"
         self.log = folder / "background.log"
         self.done: set[str] = set()
@@ -52,7 +62,7 @@ class Place:
     def python(self) -> Python:
         """The Python of all pages."""
         if self._python is None:
-            self._python = Python(self.folder, self.environment(), self.log)
+            self._python = Python(self._executable, self.folder, self.environment(), self.log)
         return self._python
 
     def environment(self) -> dict[str, str]:
@@ -61,19 +71,19 @@ class Place:
         spark.mkdir(exist_ok=True)
         settings = "".join(f"{key} {value}\n" for key, value in LOCAL_SPARK.items())
         (spark / "spark-defaults.conf").write_text(settings)
-        hidden = re.compile("PINOT_(?!PLUGINS_)|PYTEST|SPARK_(?!.*_OPTS)|AWS_")
+        hidden = re.compile("PINOT_(?!PLUGINS_)|PYTEST|PYTHONPATH|VIRTUAL_ENV|SPARK_(?!.*_OPTS)|AWS_")
+        # For hidden blocks.
+        checkout = {"CHECKOUT": str(ROOT), "PYTHONPATH": str(ROOT)} if self._with_checkout else {}
         return {
             **{name: value for name, value in os.environ.items() if not hidden.match(name)},
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            **checkout,
+            "PATH": f"{self._executable.parent}:{os.environ['PATH']}",
             "XDG_DATA_HOME": str(self.folder / "share"),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             # Without it pinotctl takes the usual port of this machine.
             "PINOT_CONTROLLER_URL": self.controller_url,
             "SPARK_CONF_DIR": str(spark),
             "SPARK_LOCAL_IP": HOST,
-            # For hidden blocks.
-            "CHECKOUT": str(ROOT),
-            "PYTHONPATH": str(ROOT),
         }
 
     def page_folder(self, page: str) -> Path:
@@ -96,7 +106,7 @@ class Place:
         """End everything."""
         for session in (*self._shells.values(), *([self._python] if self._python else [])):
             session.close()
-        if (self.folder / "share" / "pinot-plugins").exists():
+        if (self.folder / "share" / "pinot-plugins" / "cluster").exists():
             self._cluster("down", "--purge", "--yes")
 
     def here(self, text: str, page: str) -> str:
@@ -110,7 +120,8 @@ class Place:
             r"(/home/me/pinot-plugins/)?\.work/quickstart", f"{self.folder}/share/pinot-plugins", text
         )
         text = text.replace(_SHARE, str(self.folder / "share")).replace(_HOME, str(self.page_folder(page)))
-        text = text.replace("pinotctl cluster up", f"pinotctl cluster up --port-base {self.base}")
+        up = "pinotctl cluster up"
+        text = text.replace(up, f"{up} --port-base {self.base} --timeout {_START_TIMEOUT_S}")
         quickstart = f"{ROOT}/quickstart.sh --port-base {self.base} --dir {self.folder}/share/pinot-plugins"
         return text.replace("./quickstart.sh", quickstart)
 
@@ -125,7 +136,7 @@ class Place:
 
     def _cluster(self, *words: str) -> None:
         done = subprocess.run(
-            pinotctl("cluster", *words),
+            [str(self._executable), *pinotctl("cluster", *words)[1:]],
             env=self.environment(),
             cwd=self.folder,
             capture_output=True,
@@ -133,3 +144,17 @@ class Place:
             check=False,
         )
         assert done.returncode == 0, done.stderr
+
+
+def correct(path: Path, blocks: Mapping[int, str]) -> None:
+    """Write what was printed into a page.
+
+    Args:
+        path: The page.
+        blocks: The text of each block that shows something else, by the number of its first line.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    for begin in sorted(blocks, reverse=True):
+        end = next(number for number in range(begin - 1, len(lines)) if lines[number].startswith("```"))
+        lines[begin - 1 : end] = [blocks[begin]]
+    path.write_text("".join(lines), encoding="utf-8")

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -112,10 +111,17 @@ class Shell(_Session):
 
 
 class Python(_Session):
-    """A Python in which the names of a page stay from block to block."""
+    """A Python in which the names of a page stay from block to block.
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], log: Path) -> None:
-        super().__init__([sys.executable, "-u", str(_PROGRAM)], folder, environment, log)
+    Args:
+        executable: Its interpreter.
+        folder: Its working folder.
+        environment: Its environment.
+        log: What is written past Python's own output.
+    """
+
+    def __init__(self, executable: Path, folder: Path, environment: Mapping[str, str], log: Path) -> None:
+        super().__init__([str(executable), "-u", str(_PROGRAM)], folder, environment, log)
 
     def run(self, code: str, name: str, folder: Path) -> list[str]:
         """Run code; returns the lines that it printed.

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.docs.place import ROOT, Place
+from tests.docs.place import ROOT, Place, correct
 from tests.docs.runner import PageRun
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm, pytest.mark.kafka]
@@ -52,11 +50,12 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/operators.md": (),
 }
 WRITTEN_BY_THE_COMMANDS = "docs/cli.md"
+RUN_AS_A_TUTORIAL = "docs/notebook.md"  # by tests/docs/tutorials
 
 
 def test_every_page_is_in_the_list() -> None:
     found = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md")}
-    assert found | {README} == PAGES.keys() | {WRITTEN_BY_THE_COMMANDS}
+    assert found | {README} == PAGES.keys() | {WRITTEN_BY_THE_COMMANDS, RUN_AS_A_TUTORIAL}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -67,13 +66,5 @@ def test_a_page_does_what_it_says(place: Place, page: str, full: bool, pytestcon
     run = PageRun(place, page, full)
     run.run()
     if pytestconfig.getoption("--correct-pages"):
-        _correct(ROOT / page, run.corrected)
+        correct(ROOT / page, run.corrected)
     assert not run.differences, "\n\n".join(run.differences)
-
-
-def _correct(path: Path, blocks: dict[int, str]) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    for begin in sorted(blocks, reverse=True):
-        end = next(number for number in range(begin - 1, len(lines)) if lines[number].startswith("```"))
-        lines[begin - 1 : end] = [blocks[begin]]
-    path.write_text("".join(lines), encoding="utf-8")

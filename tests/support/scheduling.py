@@ -22,6 +22,7 @@ _LONGEST = (
     "tests/contract",
     "tests/integration/spark_connectors",
     "tests/docs",
+    "tests/docs/tutorials",
     "tests/integration/jvm_bridge",
     "tests/airflow",
     "tests/integration/consumption",

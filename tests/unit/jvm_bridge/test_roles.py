@@ -10,6 +10,7 @@ from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java
 from jvm_bridge.local_cluster import HOST, ClusterPorts, KafkaPorts, LocalCluster
 from jvm_bridge.local_cluster.roles import RoleRunner, plan_roles
+from jvm_bridge.local_cluster.settings import Settings
 
 FOLDER = Path("/data/cluster")
 PORTS = ClusterPorts.from_base(21000, servers=2)
@@ -78,6 +79,30 @@ def test_command_lines_have_the_marks_and_the_ordered_class_path() -> None:
         class_path = class_paths.get(role.name, "/b.jar:/a.jar")
         if class_path is not None:
             assert words[words.index("-cp") + 1] == class_path
+
+
+def test_each_role_gets_its_own_of_further_properties() -> None:
+    more = {"controller.data.dir": "s3://b/c", "pinot.server.x": "1", "pinot.broker.y": "2"}
+    roles = {role.name: role.properties for role in plan_roles(FOLDER, PORTS, more)}
+    assert roles["controller"]["controller.data.dir"] == "s3://b/c"
+    for name, properties in roles.items():
+        assert ("pinot.server.x" in properties) == name.startswith("server-"), name
+        assert ("pinot.broker.y" in properties) == (name == "broker"), name
+
+
+def test_hosted_roles_have_the_options_of_stock_ones() -> None:
+    hosted = replace(runner(), settings=Settings(hosted=True))
+    for role in plan_roles(FOLDER, PORTS_WITH_KAFKA):
+        if not role.name.startswith(("broker", "server-")):
+            assert hosted.command(role) == runner().command(role)
+            assert hosted.environment(role) == runner().environment(role)
+            continue
+        words = hosted.command(role)
+        assert words[-4:-1] == ["serve", role.name.partition("-")[0], "-configFileName"]
+        assert f"pinotPlugins.role={role.name}" in words
+        options = hosted.environment(role)["JAVA_OPTS"].split()
+        assert options
+        assert set(options) <= set(runner().command(role))
 
 
 @pytest.mark.parametrize("name", ["a b", "a,b", "a$b", "a%20b", "ä", "a\\b"])

@@ -8,6 +8,7 @@ import pytest
 from controller_client.errors import ConfigError, SetupError
 from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
+from jvm_bridge.local_cluster.settings import Settings, read_properties
 from jvm_bridge.local_cluster.state import (
     STATE_FILE,
     ClusterState,
@@ -23,7 +24,7 @@ KAFKA = KafkaPorts.from_base(21000)
 
 def test_round_trip(tmp_path: Path) -> None:
     record = ProcessRecord("broker", 17, 1700000000.25)
-    state = ClusterState(PORTS, "0.11.0", {"broker": record})
+    state = ClusterState(PORTS, "0.11.0", {"broker": record}, Settings(True, {"controller.x": "1"}))
     write_state(tmp_path, state)
     assert read_state(tmp_path) == state
     assert [file.name for file in tmp_path.iterdir()] == [STATE_FILE]
@@ -59,6 +60,37 @@ def test_ports_other_than_the_stored_ones_are_refused(
     with pytest.raises(ConfigError, match="other ports") as caught:
         state_to_start(tmp_path, ports, kafka)
     assert "kafka 21004" in str(caught.value)
+
+
+def test_settings_are_kept_until_others_are_given(tmp_path: Path) -> None:
+    assert state_to_start(tmp_path, None, None).settings == Settings()
+    asked = state_to_start(tmp_path, PORTS, None, hosted=True, properties={"controller.x": "1"})
+    write_state(tmp_path, asked)
+    assert state_to_start(tmp_path, None, None).settings == Settings(True, {"controller.x": "1"})
+    assert state_to_start(tmp_path, None, None, properties={}).settings == Settings(True, {})
+
+
+def test_properties_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "more.properties"
+    file.write_text("# the store\n\ncontroller.data.dir = s3://b/c?d=e\npinot.server.x=\n")
+    assert read_properties(file) == {"controller.data.dir": "s3://b/c?d=e", "pinot.server.x": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("controller.x=1\npinot.server.x", "Line 2 is not a property"),
+        ("zookeeper.tickTime=1", "no role of a local cluster reads zookeeper.tickTime"),
+        (None, "cannot be read"),
+    ],
+)
+def test_properties_that_no_role_reads_are_refused(tmp_path: Path, text: str | None, message: str) -> None:
+    file = tmp_path / "more.properties"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigError, match=message) as caught:
+        read_properties(file)
+    assert caught.value.where == str(file)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 1, "ports": {}}'])
