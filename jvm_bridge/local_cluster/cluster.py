@@ -135,7 +135,7 @@ class LocalCluster:
         Args:
             kafka: Ports of a Kafka node to add to a cluster without Kafka.
             hosted: Host broker and servers in Python from now on, with the installed hooks.
-            properties: Additional properties of controller, broker and servers from now on; None for no change.
+            properties: Additional properties of controller, broker and servers from now on; None: no change.
             timeout_s: How long to wait for all roles.
             progress: Called while jars are fetched, see :func:`jvm_bridge.jars.pinot_jars`.
             on_step: Called with a line for each step.

@@ -123,7 +123,7 @@ def _assert_nothing_left(day: Day) -> None:
         found = urls(stream)
         assert found
         assert all(found.values()), found
-        assert stream.holds().wanted == frozenset()
+        assert stream.pauses().wanted == frozenset()
 
 
 def _assert_upgraded(day: Day, instances: Collection[str]) -> None:
