@@ -113,7 +113,7 @@ def test_references_of_tasks_that_cannot_be_resolved_show_no_value(monkeypatch: 
 def test_a_table_that_is_opened_elsewhere_needs_no_secret_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PINOT_SECRET_ACCESS")
     params = s3_params("http://127.0.0.1:9", outputDirURI="s3://b/out")
-    with pytest.raises(PinotPluginError, match=r"input\.fs\.prop\.accessKey refers to"):
+    with pytest.raises(PinotPluginError, match=r"input\.fs\.prop\.accessKey cannot be resolved"):
         params.stores.staging("s3://b/out/x")
 
 
