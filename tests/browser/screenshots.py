@@ -1,0 +1,42 @@
+"""``python -m tests.browser.screenshots FOLDER [NAME...]``: pictures of the pages, to be looked at.
+
+Each page (all, unless some are named) in both widths and both themes, from its top to its end.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.browser.chromium import SIZES, THEMES, missing, open_chromium
+from tests.browser.samples import pages
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Write them."""
+    reason = missing()
+    if reason is not None:
+        raise SystemExit(reason)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open_chromium() as browser:
+        for name, render in pages(folder).items():
+            if names and name not in names:
+                continue
+            file = folder / f"{name}.html"
+            file.write_text(render(), encoding="utf-8")
+            for size, (width, height) in SIZES.items():
+                for theme in THEMES:
+                    page = browser.new_page(
+                        viewport={"width": width, "height": height},
+                        color_scheme="dark" if theme == "dark" else "light",
+                    )
+                    page.goto(file.resolve().as_uri())
+                    page.screenshot(path=folder / f"{name}-{size}-{theme}.png", full_page=True)
+                    page.close()
+    (folder / "written.html").unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        raise SystemExit(__doc__)
+    main(Path(sys.argv[1]), sys.argv[2:])
