@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from controller_client.common.counted_text import counted_text
 from controller_client.common.pages import Step
-from controller_client.consumption.pinots_pauses import pinots_remedy, topic_remedy
+from controller_client.consumption.pinots_pauses import pinots_remedy, topic_resume_path
 from controller_client.consumption.status import PartitionState, PartitionStatus, TableState, TableStatus
 
 __all__ = ["next_steps"]
@@ -87,8 +87,12 @@ def _pauses(status: TableStatus) -> Iterator[Step]:
         yield Step(text, (f"{resume} {options}",))
     if status.paused_topics:
         names = ", ".join(status.paused_topics.values())
-        call = topic_remedy(table, status.paused_topics)
-        yield Step(f"{table}: the topic {names} is paused apart from the table. To resume it, send {call}.")
+        path = topic_resume_path(table, status.paused_topics)
+        text = (
+            f"{table}: the topic {names} is paused apart from the table. Resume it at the controller, with "
+            "the credentials that it asks for."
+        )
+        yield Step(text, (f'curl -X POST "$PINOT_CONTROLLER_URL"{shlex.quote(path)}',))
 
 
 def _unknown(status: TableStatus) -> Iterator[Step]:

@@ -88,7 +88,8 @@ def _session_pages() -> Mapping[str, Callable[[], str]]:
         entries, units = [], []
         for index in range(40):
             at = number * 40 + index
-            uri = f"{base.source}day=2026-{number % 12 + 1:02}-{index % 28 + 1:02}/part-{at:06}-of-2400.snappy.parquet"
+            day = f"day=2026-{number % 12 + 1:02}-{index % 28 + 1:02}"
+            uri = f"{base.source}{day}/part-{at:06}-of-2400.snappy.parquet"
             file = FileInfo(uri, random_numbers.randrange(10**5, 10**9), _NOW - 9 * _HOUR)
             ended = _NOW - 5 * _HOUR + 60_000 * number + 700 * index
             if at % 60 == 13:
@@ -149,7 +150,7 @@ def _audit_pages() -> Mapping[str, Callable[[], str]]:
     hostile = TableName(f"t{HOSTILE}_REALTIME")
     faulty = AuditReport(
         *("s3://a-bucket-with-a-rather-long-name/pinot/controller/data", 2, _NOW, 61.3),
-        (audit(LONG_TABLE, 300, silent), audit(TableName("ok_OFFLINE"), 0), audit(hostile, 2)),
+        (audit(LONG_TABLE, 120, silent), audit(TableName("ok_OFFLINE"), 0), audit(hostile, 2)),
         (TableFailure(TableName("gone_OFFLINE"), "there is no such table"),),
     )
     clean = AuditReport("s3://bucket/pinot", 2, _NOW, 3.2, (audit(TableName("ok_OFFLINE"), 0),))
@@ -167,7 +168,7 @@ def _status(table: TableName, reading: int, *, partitions: int = 12, is_paused: 
     found = []
     for number in range(partitions):
         lag = (
-            round(40_000 * (1 + math.sin(reading / (9 + number))) / (1 + number)) + 300 * reading * is_paused
+            round(40_000 * (1 + math.sin(reading / (5 + number))) / (1 + number)) + 300 * reading * is_paused
         )
         found.append(
             PartitionStatus(
@@ -199,10 +200,10 @@ def _consumption_pages(file: Path) -> Mapping[str, Callable[[], str]]:
 
     def watched() -> str:
         with ConsumptionPage(file, _CONSOLE, 2.0) as written:
-            for reading in range(120):
-                is_paused = 40 <= reading < 60 or reading >= 105
+            for reading in range(60):
+                is_paused = 20 <= reading < 30 or reading >= 52
                 long = _status(LONG_TABLE, reading, is_paused=is_paused)
-                written.show([long, _status(visits, reading, partitions=2)], _NOW - 2000 * (120 - reading))
+                written.show([long, _status(visits, reading, partitions=2)], _NOW - 4000 * (60 - reading))
         return file.read_text(encoding="utf-8")
 
     def read_once(*found: TableStatus) -> Callable[[], str]:
@@ -222,7 +223,7 @@ def _consumption_pages(file: Path) -> Mapping[str, Callable[[], str]]:
     hostile = replace(
         _status(TableName(f"t{HOSTILE}_REALTIME"), 3, is_paused=True), paused_topics={1: HOSTILE}
     )
-    many = [_status(TableName(f"table_{number}_REALTIME"), number, partitions=64) for number in range(40)]
+    many = [_status(TableName(f"table_{number}_REALTIME"), number, partitions=8) for number in range(30)]
     healthy = _status(visits, 1, partitions=3)
     return {
         "consumption-watched": watched,

@@ -173,15 +173,18 @@ def _pauses(pauses: Sequence[Pause], console: Console) -> Table:
 
 def _partitions(partitions: Sequence[tuple[TableStatus, PartitionStatus]], console: Console) -> Table:
     most = max((each.lag or 0 for _, each in partitions), default=0)
+    # Of a single table the page's title has the name.
+    several = len({status.table for status, _ in partitions}) > 1
     return Table(
         [
-            *(Column("table"), Column("partition", is_number=True), Column("state", is_short=True)),
+            *([Column("table")] if several else []),
+            *(Column("partition", is_number=True), Column("state", is_short=True)),
             *(Column("offset", is_number=True), Column("lag", is_number=True), Column("segment")),
             *(Column("segment since", is_short=True), Column("servers"), Column("note")),
         ],
         [
             (
-                Cell(status.table, console.table(status.table)),
+                *([Cell(status.table, console.table(status.table))] if several else []),
                 str(each.partition),
                 str(each.state),
                 each.offset or "-",

@@ -113,11 +113,7 @@ def lag_chart(readings: Sequence[Reading], *, is_narrow: bool = False) -> LagCha
             Curve(style, path(lags), name, "-" if lags[-1] is None else f"{lags[-1]:,}")
             for style, name, lags in _series(readings, peaks)
         ),
-        bands=tuple(
-            Band(x_of(a.time_ms), x_of(b.time_ms) - x_of(a.time_ms))
-            for a, b in pairwise(readings)
-            if a.is_paused
-        ),
+        bands=tuple(Band(x_of(a), x_of(b) - x_of(a)) for a, b in _paused(readings)),
         marks=(
             Mark(left, _clock(began_ms), ""),
             *(() if is_narrow else (Mark((left + right) / 2, _clock((began_ms + ended_ms) // 2), "middle"),)),
@@ -137,6 +133,17 @@ def _series(
         yield "others", f"greatest of {len(others)} others", greatest
     for index, number in enumerate(sorted(ranked[:_CURVES]), 1):
         yield f"line{index}", f"partition {number}", [reading.lags.get(number) for reading in readings]
+
+
+def _paused(readings: Sequence[Reading]) -> Iterator[tuple[int, int]]:
+    """Yield from when to when the table was paused, epoch milliseconds."""
+    began_ms: int | None = None
+    for reading, following in pairwise(readings):
+        if reading.is_paused and began_ms is None:
+            began_ms = reading.time_ms
+        if began_ms is not None and (not following.is_paused or following is readings[-1]):
+            yield began_ms, following.time_ms
+            began_ms = None
 
 
 def _clock(time_ms: int) -> str:

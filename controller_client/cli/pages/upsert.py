@@ -33,7 +33,7 @@ def upsert_page(status: UpsertStatus, console: Console) -> str:
             table_href=console.table(status.mark.table),
             state="no mark" if not status.is_well else "behind" if status.lag_versions else "complete",
             style="over" if not status.is_well else "open" if status.lag_versions else "done",
-            lines=[line[:1].upper() + line[1:] for line in status.lines()],
+            lines=list(status.lines()),
             tiles=_tiles(status),
             steps=next_steps(status),
             servers=_servers(status, console),
@@ -103,7 +103,7 @@ def _servers(status: UpsertStatus, console: Console) -> Table:
     return Table(
         [
             *(Column("server"), Column("mark", is_number=True), Column("versions behind", is_number=True)),
-            *(Column("mark of", is_short=True), Column("partitions", is_number=True)),
+            *(Column("version sent", is_short=True), Column("partitions", is_number=True)),
             Column("holds the mark back"),
         ],
         rows,
