@@ -83,7 +83,7 @@ class LagHistory:
 
     def add(self, statuses: Sequence[TableStatus], now_ms: int) -> None:
         """Add what was read at a moment, epoch milliseconds."""
-        present = {}
+        present: dict[tuple[object, ...], Pause] = {}
         for status in statuses:
             lags = {each.partition: each.lag for each in status.partitions if each.lag is not None}
             readings = self._readings.setdefault(status.table, [])
