@@ -112,6 +112,11 @@ def _session_pages() -> Mapping[str, Callable[[], str]]:
         return FileGroup(number, tuple(entries), tuple(units))
 
     groups = [group(number) for number in range(60)]
+    # When a session is done, no file of it has failed.
+    staged = [
+        replace(each, entries=tuple(e for e in each.entries if e.status is FileStatus.STAGED))
+        for each in groups[:2]
+    ]
     old = [f"{_OFFLINE.raw}_20251126T000000000Z_{number:06}" for number in range(300)]
     hostile = replace(base, table=TableName(f"t{HOSTILE}_OFFLINE"), message=HOSTILE, owner=HOSTILE)
 
@@ -126,7 +131,7 @@ def _session_pages() -> Mapping[str, Callable[[], str]]:
     retry = "reads 40 files that are not staged, and what has come since (retry 4 of 5)"
     return {
         "session-retried": shown(base, groups, [], retry),
-        "session-done": shown(done, groups[:2], old, "compares the source with the table"),
+        "session-done": shown(done, staged, old, "compares the source with the table"),
         "session-empty": shown(empty, [], [], "starts over: its plan was not written to its end"),
         "session-hostile": shown(hostile, groups[:1], [], f"fails: {HOSTILE}"),
     }

@@ -33,8 +33,11 @@ def main(folder: Path, names: list[str]) -> None:
                 end = min(_HIGHEST, page.evaluate("document.documentElement.scrollHeight"))
                 for theme in THEMES:
                     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-                    clip = {"x": 0, "y": 0, "width": width, "height": end}
-                    page.screenshot(path=folder / f"{name}-{size}-{theme}.png", full_page=True, clip=clip)
+                    page.screenshot(
+                        path=folder / f"{name}-{size}-{theme}.png",
+                        full_page=True,
+                        clip={"x": 0, "y": 0, "width": width, "height": end},
+                    )
     (folder / "written.html").unlink(missing_ok=True)
 
 

@@ -13,7 +13,7 @@ from tests.browser.chromium import SIZES, THEMES
 from tests.browser.samples import CONSOLE_URL, HOSTILE, LONG_TABLE, pages
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 pytestmark = pytest.mark.browser
 
@@ -30,8 +30,12 @@ class Seen:
         self.requests: list[str] = []
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", self._refuse)
         page.on("request", lambda request: self.requests.append(request.url))
+
+    def _refuse(self, dialog: Dialog) -> None:
+        self.complaints.append(dialog.message)
+        dialog.dismiss()
 
     def open(self, file: Path, size: str = "wide", theme: str = "light") -> None:
         width, height = SIZES[size]

@@ -123,8 +123,10 @@ def _summary(statuses: Sequence[TableStatus]) -> str:
     partitions = sum(len(status.partitions) for status in statuses)
     found = f"{counted_text(len(statuses), 'table')}, {counted_text(partitions, 'partition')}"
     unknown = sum(each.lag is None for status in statuses for each in status.partitions)
+    if unknown == partitions:
+        return f"{found}. The lag is not known."
     behind = f"{counted_text(sum(map(_lag, statuses)), 'row')} not read yet"
-    return f"{found}: {behind}" + (f"; the lag of {unknown:,} is not known." if unknown else ".")
+    return f"{found}: {behind}." + (f" The lag of {unknown:,} is not known." if unknown else "")
 
 
 def _tiles(statuses: Sequence[TableStatus]) -> list[tuple[str, str]]:
