@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     # At run time the command that needs them imports these: requests, pydantic and kazoo are slow to import.
     from controller_client.broker.client import BrokerClient
     from controller_client.client import ControllerClient
+    from controller_client.common.console import Console
     from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Tls
     from controller_client.zookeeper import PropertyStore
     from controller_client.zookeeper_access import ZooKeeperAccess
@@ -95,6 +96,12 @@ class CliContext:
     def client(self) -> ControllerClient:
         """The client of the controller's REST API."""
         return self._client
+
+    def console(self) -> Console:
+        """Links into the console of the controller."""
+        from controller_client.common.console import Console
+
+        return Console(self.controller_config().urls[0])
 
     def broker(self) -> BrokerClient:
         """The client of the broker's SQL endpoint."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,6 +16,7 @@ from controller_client.errors import ConfigError
 __all__ = [
     "confirm",
     "dry_run_option",
+    "html_option",
     "output_option",
     "session_timeout_option",
     "spark_conf",
@@ -48,6 +50,13 @@ def output_option(*formats: OutputFormat) -> Callable[[_Command], _Command]:
         is_eager=True,
         callback=chosen,
         help="Format of the result.",
+    )
+
+
+def html_option(help_text: str) -> Callable[[_Command], _Command]:
+    """Decorator that adds ``--html``: parameter ``html``, a path or None."""
+    return click.option(
+        "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help=help_text
     )
 
 

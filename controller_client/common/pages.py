@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,28 +13,66 @@ from markupsafe import Markup
 from controller_client.common.counted_text import counted_text
 from controller_client.common.visible_text import visible
 
-__all__ = ["Column", "Table", "page_templates"]
+__all__ = ["Cell", "Column", "Step", "Table", "page_templates"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table on a page."""
+    """A column of a table on a page.
+
+    Attributes:
+        head: Its name.
+        is_number: Whether it holds numbers: aligned right, and sorted by value.
+        is_short: Whether its texts stay on one line, such as times.
+    """
 
     head: str
     is_number: bool = False
+    is_short: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table in a page, where it is more than its text.
+
+    Attributes:
+        text: What it shows.
+        href: Where it links to.
+        sort: The number by which rows are sorted, where the text is none.
+        percent: Length of the bar below the text, 0 to 100.
+    """
+
+    text: str
+    href: str | None = None
+    sort: int | None = None
+    percent: int | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table on a page, rendered by ``table`` of ``pieces.html``."""
+    """A table on a page, rendered by ``table`` of ``pieces.html`` and sorted by the page's script."""
 
     columns: Sequence[Column]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str | Cell]]
 
-    def cells(self) -> Iterator[list[tuple[Column, str]]]:
+    def cells(self) -> Iterator[list[tuple[Column, Cell]]]:
         """Yield each row's cells with their columns."""
         for row in self.rows:
-            yield list(zip(self.columns, row, strict=True))
+            cells = [Cell(each) if isinstance(each, str) else each for each in row]
+            yield list(zip(self.columns, cells, strict=True))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: ``steps`` of ``pieces.html`` draws it.
+
+    Attributes:
+        text: What and why, in a sentence or two.
+        commands: To copy into a shell, in this order.
+    """
+
+    text: str
+    commands: tuple[str, ...] = ()
 
 
 def page_templates(package: str) -> Environment:
@@ -52,6 +92,9 @@ def page_templates(package: str) -> Environment:
     )
     # In names, line breaks are made visible too.
     environment.filters |= {"counted": counted_text, "number": "{:,}".format, "visible": visible}
+    # The browser runs this script and no other, should one ever get in.
+    script = environment.get_template("page.js").render()
+    environment.globals["script_hash"] = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment
 
 

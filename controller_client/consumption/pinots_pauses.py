@@ -14,7 +14,7 @@ from controller_client.errors import RejectedError
 from controller_client.helix.ideal_state import IdealState, PinotPause
 from controller_client.stream.topics import topic_index
 
-__all__ = ["is_topic_paused", "pinots_remedy", "refuse_pinots_pause", "topic_remedy"]
+__all__ = ["is_topic_paused", "pinots_remedy", "refuse_pinots_pause", "topic_remedy", "topic_resume_path"]
 
 _REMEDIES = {
     "STORAGE_QUOTA_EXCEEDED": "delete segments, or raise quota.storage in the table's config",
@@ -53,5 +53,10 @@ def is_topic_paused(ideal: IdealState, partition: int) -> bool:
 
 def topic_remedy(table: TableName, topics: Collection[int]) -> str:
     """Return how to resume topics that are paused separately."""
+    return f"POST {topic_resume_path(table, topics)} to the controller"
+
+
+def topic_resume_path(table: TableName, topics: Collection[int]) -> str:
+    """Return the path and query of the POST request that resumes topics of a table."""
     indexes = ",".join(map(str, sorted(topics)))
-    return f"POST /tables/{table}/resumeTopicConsumption?topicIndices={indexes} to the controller"
+    return f"/tables/{table}/resumeTopicConsumption?topicIndices={indexes}"

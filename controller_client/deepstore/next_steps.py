@@ -67,7 +67,9 @@ def next_steps(audits: Sequence[TableAudit]) -> list[NextStep]:
             "The store could not be read from here: run the audit on a machine that can reach it and has "
             "credentials, or pass its URI with --store."
         )
-        steps.append(NextStep(frozenset({Fault.NOT_CHECKED}), text))
+        steps.append(
+            NextStep(frozenset({Fault.NOT_CHECKED}), text, ("pinotctl deepstore audit --store URI",))
+        )
     silent = sorted({server for audit in audits for server, _ in audit.silent})
     if silent or _tables_with(audits, {Fault.COPIES_UNKNOWN}):
         named = ", ".join(silent[:_NAMED]) + (", ..." if len(silent) > _NAMED else "")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from controller_client.common.console import Console
 from controller_client.common.counted_text import counted_text
-from controller_client.common.pages import Column, Table, page_templates
+from controller_client.common.pages import Cell, Column, Step, Table, page_templates
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Fault, Judgement
@@ -113,9 +114,14 @@ class AuditReport:
             "failed_tables": {each.table: each.message for each in self.failed},
         }
 
-    def page(self) -> str:
-        """Return the result as a self-contained HTML page; it shows at most the first 2,000 findings."""
-        rows = [(*row[:-1], str(row[-1])) for row in self.rows()]
+    def page(self, console: Console | None = None) -> str:
+        """Return the result as a self-contained HTML page; it shows at most the first 2,000 findings.
+
+        Args:
+            console: Pinot's console, which tables and segments link to.
+        """
+        links = console or Console()
+        rows = self.rows()
         tiles = [
             (f"{len(self.tables):,}", "tables"),
             (f"{self.segments:,}", "segments"),
@@ -130,13 +136,27 @@ class AuditReport:
                 report=self,
                 state="clean" if self.is_clean else "faults" if self.faulty else "incomplete",
                 tiles=tiles,
-                steps=self.next_steps(),
-                tables=_tables(self.tables),
-                findings=Table([Column(name, name == "copies") for name in COLUMNS], rows[:_ROWS_OF_A_PAGE]),
+                steps=self.next_steps() or [_nothing_to_do(self)],
+                tables=_tables(self.tables, links),
+                failed=Table(
+                    [Column("table"), Column("reason")], [(each.table, each.message) for each in self.failed]
+                ),
+                findings=_findings(rows[:_ROWS_OF_A_PAGE], links),
                 left_out=len(rows) - _ROWS_OF_A_PAGE,
                 began=datetime.fromtimestamp(self.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S"),
             )
         )
+
+
+def _nothing_to_do(report: AuditReport) -> Step:
+    if report.failed:
+        text = "Some tables were not inspected, for the reasons below. Remove these, then audit again."
+    elif not report.segments:
+        text = "There is no committed segment to inspect yet. Audit again when there is one."
+    else:
+        text = "Nothing: every segment has its copies. To keep it so, audit and repair at intervals."
+        return Step(text, ("pinotctl deepstore watch",))
+    return Step(text, ("pinotctl deepstore audit",))
 
 
 def _table_json(audit: TableAudit) -> dict[str, Any]:
@@ -164,7 +184,21 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
     }
 
 
-def _tables(audits: Sequence[TableAudit]) -> Table:
+def _findings(rows: Sequence[tuple[str, str, str, str, int]], links: Console) -> Table:
+    return Table(
+        [Column(name, name == "copies") for name in COLUMNS],
+        [
+            (
+                Cell(table, links.table(table)),
+                Cell(segment, links.segment(table, segment)),
+                *(fault, detail, str(copies)),
+            )
+            for table, segment, fault, detail, copies in rows
+        ],
+    )
+
+
+def _tables(audits: Sequence[TableAudit], links: Console) -> Table:
     return Table(
         [
             Column("table"),
@@ -175,7 +209,7 @@ def _tables(audits: Sequence[TableAudit]) -> Table:
         ],
         [
             (
-                each.table,
+                Cell(each.table, links.table(each.table)),
                 f"{each.segments:,}",
                 f"{each.consuming:,}",
                 f"{len(each.faulty):,}",

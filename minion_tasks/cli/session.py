@@ -11,6 +11,7 @@ from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.counted_text import counted_text
+from controller_client.common.page_file import write_page
 from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.cli.tools import (
     column_fields,
@@ -165,15 +166,18 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
     sessions = SessionStore(cli.property_store(), name)
     found = read_report(sessions, _load(sessions, session_id, name))
     tools = run_tools(cli)
-    next_does = _next_does(tools, sessions, found, running(tools, name))
-    text = page(found, now_ms=now_ms(), next_does=next_does)
+    runner = running(tools, name)
+    text = page(
+        found,
+        now_ms=now_ms(),
+        next_does=_next_does(tools, sessions, found, runner),
+        runner=runner,
+        console=cli.console(),
+    )
     if file is None:
         cli.out.document(text)
         return
-    try:
-        file.write_bytes(text.encode())
-    except OSError as error:
-        raise ConfigError(f"the report cannot be written: {error.strerror}", where=str(file)) from error
+    write_page(file, text)
     cli.out.note(f"session {found.session.session_id} of {name}: {file}")
 
 

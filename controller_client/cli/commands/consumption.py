@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,13 +15,14 @@ from controller_client.cli.commands.consumption_recipes import note_jumps, note_
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
-from controller_client.cli.options import dry_run_option, output_option, timeout_option
+from controller_client.cli.options import dry_run_option, html_option, output_option, timeout_option
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
 from controller_client.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from controller_client.cli.pages.consumption import ConsumptionPage
     from controller_client.consumption.status import TableStatus
     from controller_client.consumption.table_control import TableControl
 
@@ -208,6 +211,9 @@ def resume(
     "--rounds", type=click.IntRange(min=1), show_default="no limit", help="With --watch: number of updates."
 )
 @_NO_STREAM
+@html_option(
+    "Also write an HTML page to this file; with --watch again at each reading, with the lag over time."
+)
 @output_option()
 @pass_cli
 def status(
@@ -217,6 +223,7 @@ def status(
     interval_s: float,
     rounds: int | None,
     no_stream: bool,
+    html: Path | None,
 ) -> None:
     """Show state, offset and lag of each partition (of all realtime tables, unless some are named).
 
@@ -224,15 +231,24 @@ def status(
     """
     from controller_client.cli.commands.consumption_view import show, watch
 
-    controls = _controls(cli, patterns, no_stream)
+    controls, clock = _controls(cli, patterns, no_stream), cli.client().clock
+    page: ConsumptionPage | None = None
+    if html is not None:
+        from controller_client.cli.pages.consumption import ConsumptionPage
+
+        page = ConsumptionPage(html, cli.console(), interval_s if watching else None)
 
     def read() -> list[TableStatus]:
-        return [control.status() for control in controls]
+        found = [control.status() for control in controls]
+        if page is not None:
+            page.show(found, int(clock.now() * 1000))
+        return found
 
-    if watching:
-        watch(cli.out, read, cli.client().clock, interval_s, rounds=rounds)
-    else:
-        show(cli.out, read())
+    with page or nullcontext():
+        if watching:
+            watch(cli.out, read, clock, interval_s, rounds=rounds)
+        else:
+            show(cli.out, read())
 
 
 @consumption.command(name="force-commit")

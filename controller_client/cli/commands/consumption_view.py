@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from controller_client.cli.output import Output
 from controller_client.clock import Clock
-from controller_client.common.counted_text import counted_text
 from controller_client.common.visible_text import visible
 from controller_client.consumption.pause_record import Holder
 from controller_client.consumption.pinots_pauses import pinots_remedy
 from controller_client.consumption.status import PartitionStatus, TableStatus
+from controller_client.consumption.status_text import note, time_text
 
 __all__ = ["COLUMNS", "as_json", "resume_notes", "rows", "show", "watch"]
 
@@ -61,9 +60,9 @@ def rows(statuses: Sequence[TableStatus]) -> list[tuple[Any, ...]]:
             str(each.state),
             each.offset or "-",
             "-" if each.lag is None else each.lag,
-            _time(each.segment_created_ms),
+            time_text(each.segment_created_ms),
             ", ".join(each.servers),
-            _note(each),
+            note(each),
         )
         for status in statuses
         for each in status.partitions
@@ -117,7 +116,7 @@ def _partition_json(each: PartitionStatus) -> dict[str, Any]:
 
 def _by(holder: Holder) -> str:
     why = ": ".join(text for text in (holder.reason, holder.comment) if text)
-    return f"by {holder.by} at {_time(holder.since_ms)}" + (f" ({why})" if why else "")
+    return f"by {holder.by} at {time_text(holder.since_ms)}" + (f" ({why})" if why else "")
 
 
 def watch(
@@ -192,27 +191,5 @@ def _rounds(rounds: int | None) -> Iterator[int]:
 
 def _position(each: PartitionStatus) -> str:
     lag = "" if each.lag is None else f", {each.lag} behind"
-    note = _note(each)
-    return f"offset {each.offset or '-'}{lag}" + (f" ({note})" if note else "")
-
-
-def _note(each: PartitionStatus) -> str:
-    return "; ".join(filter(None, (str(each.topic_partition or ""), _finding(each))))
-
-
-def _finding(each: PartitionStatus) -> str:
-    if each.lost:
-        first, end = each.lost
-        lost = counted_text(end - first, "unread offset")
-        return f"the stream has dropped {lost}: {first} to {end - 1}"
-    if each.ahead:
-        return f"the stream ends at {each.latest_offset}, before this offset"
-    if each.building:
-        return f"not yet built: {', '.join(each.building)}"
-    return ""
-
-
-def _time(epoch_ms: int | None) -> str:
-    if epoch_ms is None:
-        return "-"
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    found = note(each)
+    return f"offset {each.offset or '-'}{lag}" + (f" ({found})" if found else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
@@ -10,7 +11,14 @@ from controller_client.cli.arguments import read_json_object
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.lazy import LazyGroup
 from controller_client.cli.named_arguments import table_argument
-from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
+from controller_client.cli.options import (
+    confirm,
+    dry_run_option,
+    html_option,
+    output_option,
+    timeout_option,
+    yes_option,
+)
 from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.models import Schema, TableConfig
@@ -161,9 +169,10 @@ def drop(cli: CliContext, table_name: str, keep_schema: bool, dry_run: bool, yes
 
 @upsert.command()
 @_TABLE
+@html_option("Also write an HTML page to this file.")
 @output_option()
 @pass_cli
-def status(cli: CliContext, table_name: str) -> None:
+def status(cli: CliContext, table_name: str, html: Path | None) -> None:
     """Show the progress of an upsert table's servers and coordinator, and what limits its watermark.
 
     The exit code is 0 if every server has reported a version, else 1.
@@ -171,6 +180,11 @@ def status(cli: CliContext, table_name: str) -> None:
     from controller_client.upsert.status import read_status
 
     found = read_status(cli.property_store(), _table(cli, table_name).table, SystemClock().now())
+    if html is not None:
+        from controller_client.cli.pages.upsert import upsert_page
+        from controller_client.common.page_file import write_page
+
+        write_page(html, upsert_page(found, cli.console()))
     if cli.out.is_json:
         cli.out.json(found.to_json())
     else:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from controller_client.common.bytes_text import bytes_text
+from controller_client.common.console import Console
 from controller_client.common.counted_text import counted_text
-from controller_client.common.pages import Column, Table, page_templates
+from controller_client.common.pages import Cell, Column, Table, page_templates
 from controller_client.common.visible_text import visible
 from minion_tasks.file_ingestion.report.charts import attempts_chart, histogram_chart
 from minion_tasks.file_ingestion.report.counts import SessionReport
+from minion_tasks.file_ingestion.report.next_steps import next_steps
 from minion_tasks.file_ingestion.report.text import clock_text, first_line, seconds_text
 from minion_tasks.file_ingestion.session.model import FileStatus, SessionState
 
@@ -16,37 +20,57 @@ __all__ = ["outcome", "page"]
 _FAILURES_OPEN = 15
 _COLUMNS_SHOWN = 100
 _REASONS_SHOWN = 20
+_WIDTHS = (("wide", False), ("slim", True))
 _STATUSES = (FileStatus.STAGED, FileStatus.FAILED, FileStatus.SKIPPED, FileStatus.PENDING)
 
 
-def page(report: SessionReport, *, now_ms: int, next_does: str | None = None) -> str:
+def page(
+    report: SessionReport,
+    *,
+    now_ms: int,
+    next_does: str | None = None,
+    runner: str | None = None,
+    console: Console | None = None,
+) -> str:
     """Render the page.
 
     Args:
         report: The session's figures.
         now_ms: The time of the report in epoch milliseconds.
-        next_does: What the table's next trigger does, as a predicate ("resumes ...").
+        next_does: What the table's next trigger does, as a predicate ("resumes ..."); None of an older one.
+        runner: The process that runs the table now.
+        console: Pinot's console, which the table and its segments link to.
     """
+    links = console or Console()
     templates = page_templates("minion_tasks.file_ingestion.report")
     templates.filters |= {"bytes": bytes_text, "clock": clock_text}
     session, files, failures = report.session, sum(report.files.values()), _failures(report)
     has_times = any(attempt.last_ms for attempt in report.attempts)
+    is_done = session.state is SessionState.DONE
     return templates.get_template("session.html").render(
         report=report,
         session=session,
         now_ms=now_ms,
-        next_does=next_does,
+        steps=next_steps(report, next_does, runner),
+        table_href=links.table(session.table),
         outcome=outcome(report),
         message=first_line(session.message) if report.failures else session.message,
-        is_done=session.state is SessionState.DONE,
+        is_done=is_done,
         tiles=_tiles(report, now_ms),
         statuses=[(status.value, report.files[status]) for status in _STATUSES if report.files[status]],
-        attempts=attempts_chart(report.attempts, files) if has_times else None,
+        attempts=[
+            (name, attempts_chart(report.attempts, files, is_narrow=is_narrow))
+            for name, is_narrow in _WIDTHS
+            if has_times
+        ],
         failures=Table(failures.columns, failures.rows[:_FAILURES_OPEN]),
         more_failures=Table(failures.columns, failures.rows[_FAILURES_OPEN:]),
         columns=_columns(report),
         sizes=[
-            (title, sizes, histogram_chart(sizes, noun))
+            (
+                *(title, sizes),
+                [(name, histogram_chart(sizes, noun, is_narrow=narrow)) for name, narrow in _WIDTHS],
+            )
             for title, noun, sizes in (
                 ("Files of the source", "files", report.file_sizes),
                 ("Segments, uncompressed", "segments", report.segment_sizes),
@@ -56,8 +80,15 @@ def page(report: SessionReport, *, now_ms: int, next_does: str | None = None) ->
         slowest=_slowest(report),
         readers=_readers(report),
         reasons=_reasons(report),
+        # What is only staged is no segment of the table yet, and what went is none any more.
+        came=_segments(report.first_segments, links if is_done else Console(), session.table),
+        went=_segments(report.first_replaced, Console() if is_done else links, session.table),
         facts=_facts(report),
     )
+
+
+def _segments(names: Sequence[str], links: Console, table: str) -> list[tuple[str, str | None]]:
+    return [(visible(name), links.segment(table, name)) for name in names]
 
 
 def outcome(report: SessionReport) -> str:
@@ -112,7 +143,7 @@ def _failures(report: SessionReport) -> Table:
 def _columns(report: SessionReport) -> Table:
     return Table(
         [
-            *(Column("column"), Column(""), Column("files", is_number=True)),
+            *(Column("column"), Column("finding"), Column("files", is_number=True)),
             *(Column("example"), Column("similar name")),
         ],
         [
@@ -136,10 +167,10 @@ def _slowest(report: SessionReport) -> Table:
             (
                 visible(unit.uri) + (" ..." if unit.files > 1 else ""),
                 f"{unit.files:,}",
-                bytes_text(unit.source_bytes),
+                Cell(bytes_text(unit.source_bytes), sort=unit.source_bytes),
                 f"{unit.rows:,}",
                 f"{unit.segments:,}",
-                seconds_text(unit.build_s),
+                Cell(seconds_text(unit.build_s), sort=round(1000 * unit.build_s)),
                 f"{unit.rows / unit.build_s:,.0f}" if unit.build_s else "",
                 unit.reader,
             )

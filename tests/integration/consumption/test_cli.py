@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,7 +32,9 @@ def run(pinot: PinotCluster) -> Run:
     return invoke
 
 
-def test_several_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> None:
+def test_several_tables_by_a_pattern(
+    pinot: PinotCluster, make_stream_table: MakeTable, run: Run, tmp_path: Path
+) -> None:
     tables = [make_stream_table(partitions=2), make_stream_table(partitions=1)]
     for table in tables:
         table.produce(20)
@@ -59,6 +62,13 @@ def test_several_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> 
         ["1", "paused", "20", "0"],
     ]
     assert "(migration: until noon)" in shown.stderr
+    page = tmp_path / "page.html"
+    run("status", names[0], "--html", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert "migration: until noon</td>" in text
+    segment = first["partitions"][0]["segment"]
+    assert f'{pinot.controller_url}/#/tenants/table/{names[0]}_REALTIME/{segment}">{segment}</a>' in text
+    assert f"<code>pinotctl consumption resume {names[0]}_REALTIME</code>" in text
     assert status("--no-stream")[0]["partitions"][0]["lag"] is None
 
     tables[0].produce(10)
@@ -70,11 +80,15 @@ def test_several_tables_by_a_pattern(make_stream_table: MakeTable, run: Run) -> 
     assert "is already consuming" in run("resume", names[0]).stderr
     tables[0].wait_rows()
 
-    watched = run("status", names[1], "--watch", "--rounds", "3", "--interval", "0.1").stdout.splitlines()
-    assert watched == [
+    rounds = ("--watch", "--rounds", "3", "--interval", "0.1")
+    watched = run("status", names[1], *rounds, "--html", str(page))
+    assert watched.stdout.splitlines() == [
         f"{names[1]}_REALTIME consuming",
         f"{names[1]}_REALTIME partition 0: consuming, offset 20, 0 behind",
     ], "a line for each change alone"
+    text = page.read_text(encoding="utf-8")
+    assert 'class="curve line1"' in text
+    assert 'http-equiv="refresh"' not in text, "the watch has ended"
     assert "1 segment would be committed" in run("force-commit", names[1], "--dry-run").stderr
     (committed,) = json.loads(run("force-commit", names[1], "--output", "json").stdout)
     assert (committed["table"], committed["committed"]) == (f"{names[1]}_REALTIME", True)

@@ -9,7 +9,8 @@ import click
 from controller_client.cli.commands.deepstore.options import audit_options, auditor, named_tables, run_audit
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
-from controller_client.cli.options import output_option
+from controller_client.cli.options import html_option, output_option
+from controller_client.common.page_file import write_page
 from controller_client.deepstore.report import COLUMNS
 from controller_client.segment_tar import TarLimits
 
@@ -19,9 +20,7 @@ __all__ = ["audit"]
 @click.command()
 @table_argument("table_names", metavar="[TABLE]...", nargs=-1)
 @audit_options
-@click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write the report as an HTML page."
-)
+@html_option("Also write the report as an HTML page to this file.")
 @output_option()
 @pass_cli
 def audit(
@@ -45,7 +44,7 @@ def audit(
     with opened_auditor as (segment_auditor, _):
         report = run_audit(cli, segment_auditor, named_tables(cli, table_names))
     if html is not None:
-        html.write_text(report.page(), encoding="utf-8")
+        write_page(html, report.page(cli.console()))
     if cli.out.is_json:
         cli.out.json(report.to_json())
     else:

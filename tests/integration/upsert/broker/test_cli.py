@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 
 def test_status_watermark_and_query(
-    pinot: PinotCluster, make_table: MakeTable, servers: list[str], store: PropertyStore
+    pinot: PinotCluster, make_table: MakeTable, servers: list[str], store: PropertyStore, tmp_path: Path
 ) -> None:
     table = make_table(2)
     with pinot.client() as client:
@@ -49,6 +50,12 @@ def test_status_watermark_and_query(
     assert (found["mark"], found["lag_versions"], found["holders"]) == (3, 3, [servers[0]])
     assert found["coordinator"]["keys"] == 2
     assert {row["server"]: row["mark"] for row in found["partitions"]} == {servers[0]: 3, servers[1]: 5}
+    page = tmp_path / "page.html"
+    code, out, text = run(*status, "--html", str(page))
+    assert code == 0, text
+    written = page.read_text(encoding="utf-8")
+    assert f'{pinot.controller_url}/#/instance/{servers[0]}">{servers[0]}</a>' in written
+    assert written.count('data-head="holds the mark back">yes</td>') == 1
     other = ServerRecord(servers[0], "of another session", 9, 0, created=table.created())
     write_server(store, table.table, other)
     code, out, text = run(*status)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,8 +11,12 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from controller_client.common.pages import Column, Table, page_templates
+from controller_client.cli.pages.upsert import upsert_page
+from controller_client.common.console import Console
+from controller_client.common.pages import Cell, Column, Step, Table, page_templates
 from minion_tasks.file_ingestion.report.page import page
+from tests.unit.controller_client.cli.test_consumption_page import watched_page
+from tests.unit.controller_client.cli.test_upsert_page import BEHIND
 from tests.unit.controller_client.deepstore.test_next_steps import FAULTY_REPORT
 from tests.unit.minion_tasks.test_report import BEGAN, counted
 
@@ -38,7 +44,9 @@ class Elements(HTMLParser):
 
 PAGES = {
     "audit": FAULTY_REPORT.page(),
+    "consumption": watched_page(),
     "session": page(counted(), now_ms=BEGAN, next_does="begins anew"),
+    "upsert": upsert_page(BEHIND, Console()),
 }
 
 
@@ -65,8 +73,24 @@ def test_nothing_is_wider_than_a_narrow_screen(name: str) -> None:
     style = PAGES[name].partition("<style>")[2].partition("</style>")[0]
     wide = re.compile(r"([^{};]*)\{[^{}]*?(?<!max-)\b(?:min-)?width:\s*(\d+)px")
     found = [(selector.strip(), int(width)) for selector, width in wide.findall(style) if int(width) > 350]
-    assert found == [(".scroll > svg", 700)], "only in what scrolls by itself"
+    assert found == []
     assert "@media (max-width: 640px)" in style
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_the_policy_lets_the_page_s_own_script_run_and_no_other(name: str) -> None:
+    (script,) = re.findall(r"<script>(.*?)</script>", PAGES[name], re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', PAGES[name])
+    assert policy.startswith("default-src 'none'")
+    assert policy.endswith(f"script-src 'sha256-{digest}'")
+    assert not re.search(r"\bon\w+=|https?://|src=", PAGES[name].replace(script, ""))
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_page_names_what_to_do_next_with_a_command(name: str) -> None:
+    after = PAGES[name].partition("What to do next")[2].partition("</section>")[0]
+    assert "<code>pinotctl " in after
 
 
 PIECES = '{% import "pieces.html" as pieces %}'
@@ -78,7 +102,8 @@ def rendered(source: str, **values: object) -> str:
 
 def test_commands_are_separate_blocks_and_escaped() -> None:
     source = PIECES + "{{ pieces.commands(lines) }}"
-    assert rendered(source, lines=["a --b 'c'", "d > e"]).strip() == "<pre>a --b &#39;c&#39;\nd &gt; e</pre>"
+    made = rendered(source, lines=["a --b 'c'", "d > e"]).strip()
+    assert made == "<pre><code>a --b &#39;c&#39;</code><code>d &gt; e</code></pre>"
     assert rendered(source, lines=[]).strip() == ""
 
 
@@ -88,6 +113,26 @@ def test_a_table_escapes_its_cells_and_may_be_empty() -> None:
     made = rendered(source, made=Table(columns, [("<a>", "1")]))
     assert '<td data-head="name">&lt;a&gt;</td>\n<td class="number" data-head="&lt;n&gt;">1</td>' in made
     assert "<tbody>\n</tbody>" in rendered(source, made=Table(columns, []))
+
+
+def test_a_cell_may_link_sort_and_show_a_bar() -> None:
+    cells = [Cell("<a>", 'http://host/#/?a=1&b="2"'), Cell("1 KiB", sort=1024), Cell("7", percent=70)]
+    columns = (Column("name"), Column("size", is_number=True), Column("lag", is_number=True))
+    made = rendered(PIECES + "{{ pieces.table(made) }}", made=Table(columns, [cells]))
+    assert '<a href="http://host/#/?a=1&amp;b=&#34;2&#34;">&lt;a&gt;</a></td>' in made
+    assert '<td class="number" data-sort="1024" data-head="size">1 KiB</td>' in made
+    assert '7<span class="meter"><i style="width: 70%"></i></span></td>' in made
+
+
+def test_one_step_is_no_list_and_several_are_one() -> None:
+    source = PIECES + "{{ pieces.steps(made) }}"
+    one = rendered(source, made=[Step("Do <this>.", ("a",))])
+    assert "<p>Do &lt;this&gt;.</p>" in one
+    assert "<ol" not in one
+    assert rendered(source, made=[Step("a"), Step("b")]).count("<li>") == 2
+    many = rendered(source, made=[Step(f"{number}.") for number in range(20)])
+    assert many.count("<li>") == 20
+    assert many.index("<li>7.") < many.index("<summary>12 steps more</summary>") < many.index("<li>8.")
 
 
 def test_a_row_has_a_cell_for_each_column() -> None:

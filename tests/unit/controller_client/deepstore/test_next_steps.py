@@ -8,8 +8,10 @@ import click
 import pytest
 
 from controller_client.cli import cli
+from controller_client.common.console import Console
 from controller_client.common.names import TableName
 from controller_client.deepstore.audit import TableAudit
+from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Fault, Finding, Judgement
 from controller_client.deepstore.next_steps import next_steps
 from controller_client.deepstore.report import AuditReport
@@ -31,7 +33,24 @@ FAULTY_REPORT = AuditReport("s3://b/x", 2, 0, 1.5, (audit(*Fault), SILENT))
 
 def test_without_findings_there_is_nothing_to_do() -> None:
     assert next_steps([audit()]) == []
-    assert "What to do next" not in AuditReport("s3://b/x", 2, 0, 1.5, (audit(),)).page()
+    page = AuditReport("s3://b/x", 2, 0, 1.5, (audit(),)).page()
+    assert "Nothing: every segment has its copies." in page
+    assert "<code>pinotctl deepstore watch</code>" in page
+
+
+def test_a_table_that_was_not_inspected_is_named_with_the_reason() -> None:
+    failed = AuditReport("s3://b/x", 2, 0, 1.5, (), (TableFailure(TableName("t_OFFLINE"), "no <config>"),))
+    page = failed.page()
+    assert "t_OFFLINE</td>" in page
+    assert "no &lt;config&gt;</td>" in page
+    assert "<code>pinotctl deepstore audit</code>" in page
+
+
+def test_tables_and_segments_are_links_where_the_controller_is_known() -> None:
+    page = FAULTY_REPORT.page(Console("http://me:secret@host:9000/"))
+    assert f'<a href="http://host:9000/#/tenants/table/{TABLE}/s">s</a>' in page
+    assert "secret" not in page
+    assert "<a " not in FAULTY_REPORT.page()
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -75,5 +94,5 @@ def test_the_commands_exist_in_pinotctl() -> None:
 def test_the_page_has_the_steps() -> None:
     page = FAULTY_REPORT.page()
     assert "What to do next" in page
-    assert f"<pre>pinotctl deepstore repair {TABLE} --read-tars --dry-run\n" in page
+    assert f"<pre><code>pinotctl deepstore repair {TABLE} --read-tars --dry-run</code>" in page
     assert "Server_a_8098" in page

@@ -1,0 +1,65 @@
+"""What to do after a session, with the commands. Pure: no IO."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from controller_client.common.counted_text import counted_text
+from controller_client.common.pages import Step
+from minion_tasks.file_ingestion.report.counts import SessionReport
+from minion_tasks.file_ingestion.session.model import FileStatus, SessionState
+
+__all__ = ["next_steps"]
+
+
+def next_steps(report: SessionReport, next_does: str | None, runner: str | None) -> list[Step]:
+    """Describe what to do next, in this order; there is always something.
+
+    Args:
+        report: The session.
+        next_does: What the table's next trigger does, as a sentence's end; None of an older session.
+        runner: Who runs the table now.
+    """
+    return list(_steps(report, next_does, runner))
+
+
+def _steps(report: SessionReport, next_does: str | None, runner: str | None) -> Iterator[Step]:
+    session, table = report.session, shlex.quote(report.session.table)
+    if next_does is None:
+        text = "This is not the table's last session. See what became of the last one."
+        yield Step(text, (f"pinotctl task session show {table}",))
+        return
+    if runner is not None:
+        text = f"A run is under way, by {runner}. Follow it. The next trigger {next_does}."
+        yield Step(text, (f"pinotctl task watch {table}",))
+        return
+    if session.is_open and (failed := report.files[FileStatus.FAILED]):
+        yield Step(
+            f"{counted_text(failed, 'file')} failed, for the reasons below. Fix them at the source, or "
+            "remove them from it. Then check what the next run will read.",
+            (f"pinotctl task plan {table}",),
+        )
+    if skipped := report.files[FileStatus.SKIPPED]:
+        yield Step(
+            f"{counted_text(skipped, 'file')} could not be opened and {'was' if skipped == 1 else 'were'} "
+            "skipped. Rewrite them at the source: the next session reads what is not in the table.",
+            (f"pinotctl task plan {table}",),
+        )
+    if session.behind:
+        servers = ", ".join(
+            f"{server} ({counted_text(count, 'segment')})" for server, count in session.behind
+        )
+        yield Step(
+            f"The switch went on while servers still lacked new segments: {servers}. Check that they have "
+            "caught up.",
+            (f"pinotctl lineage doctor {table}",),
+        )
+    if session.is_open:
+        yield Step(f"Run the task again. The next trigger {next_does}.", (f"pinotctl task run {table}",))
+    elif session.state is SessionState.DONE:
+        text = f"The session is finished. The next trigger {next_does}. See what it would do."
+        yield Step(text, (f"pinotctl task plan {table}",))
+    else:
+        text = f"The session was discarded. The next trigger {next_does}."
+        yield Step(text, (f"pinotctl task plan {table}", f"pinotctl task run {table}"))
