@@ -45,7 +45,7 @@ def test_one_reading_has_partitions_pauses_and_links(tmp_path: Path) -> None:
     assert '<td data-head="who">me</td>' in text
     assert '<td class="short" data-head="since">2023-11-14T22:13:20Z</td>' in text
     assert '<td data-head="why">why: more</td>' in text
-    assert "the stream has dropped the 5 offsets 10 to 14 unread" in text
+    assert "the stream has dropped 5 unread offsets: 10 to 14" in text
     assert "<code>pinotctl consumption pause t_REALTIME</code>" in text
     assert "refresh" not in text
     assert "<svg" not in text, "one reading is no curve"
