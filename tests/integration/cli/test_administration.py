@@ -124,7 +124,7 @@ def test_tenants_from_named_instances(
     assert rows(run(*create, "--dry-run", *JSON))["changed"] is False
     assert "404" in run("tenant", "create", tenant, "--instance", "Server_nope_1", code=1).stderr
     assert "--count" in run("tenant", "create", tenant, code=2).stderr
-    assert "no server" in run("tenant", "create", tenant, "--instance", broker, code=1).stderr
+    assert "is not a server" in run("tenant", "create", tenant, "--instance", broker, code=1).stderr
     done = rows(run(*create, *JSON))
     assert done["tags"] == {first: [f"{tenant}_OFFLINE", f"{tenant}_REALTIME"]}
     assert "already" in run(*create, code=1).stderr

@@ -80,7 +80,7 @@ def test_table_create(run: Run, numbers: Numbers) -> None:
     assert done == {"table": twt, "schema": numbers.name, "changed": True, "dry_run": False}
     assert twt in names(run("table", "list", "--type", "offline", "--output", "json"))
     assert twt not in names(run("table", "list", "--type", "realtime", "--output", "json"))
-    assert f"there is a table {twt} already" in run("table", "create", numbers.table_file, code=1).stderr
+    assert f"the table {twt} already exists" in run("table", "create", numbers.table_file, code=1).stderr
     wrong = {
         **json.loads(numbers.table_file.read_text()),
         "tableIndexConfig": {"invertedIndexColumns": ["x"]},

@@ -44,7 +44,7 @@ def servers_of(run: Run, table: str) -> dict[str, set[str]]:
 
 def test_a_config_is_validated_before_it_is_used(run: Run, numbers: Numbers, tmp_path: Path) -> None:
     command = ("table", "validate", numbers.table_file)
-    assert "there is no schema" in run(*command, code=1).stderr
+    assert "has no schema" in run(*command, code=1).stderr
     # Newer versions find a table's schema only by its name.
     known_before = [] if has(Need.NAMED_SCHEMAS) else ["segmentsConfig.schemaName"]
     with_schema = (*command, "--schema", numbers.schema_file)
@@ -216,7 +216,7 @@ def test_copy_to_another_cluster(run: Run, filled: Numbers, pinot: PinotCluster,
     table = f"{filled.name}_OFFLINE"
     copy = ("table", "copy", filled.name)
     refused = run(*copy, "--to-controller", pinot.controller_url, code=1)
-    assert f"there is a table {table} already" in refused.stderr
+    assert f"the table {table} already exists" in refused.stderr
     with other_controller(pinot, f"Other{filled.name}", tmp_path) as url:
         there = ("--controller", url)
         # Servers for the tenant that the table needs.

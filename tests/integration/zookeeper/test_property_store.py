@@ -146,7 +146,7 @@ def test_create_read_change_delete(folder: Folder) -> None:
     assert store.get(f"{folder.path}/a") is None, "a folder has no record"
     with pytest.raises(ConflictError, match="has children"):
         store.delete(folder.path)
-    with pytest.raises(ConflictError, match="changed by somebody else"):
+    with pytest.raises(ConflictError, match="another client changed the znode"):
         store.delete(path, expected_version=0)
     store.delete(path, expected_version=1)
     store.delete(folder.path, recursive=True)
@@ -177,10 +177,10 @@ def test_a_record_that_was_made_again_is_younger_than_what_was_made_between(fold
 def test_create_and_set_say_when_somebody_was_faster(folder: Folder) -> None:
     path = f"{folder.path}/r"
     folder.store.create(path, FIRST)
-    with pytest.raises(ConflictError, match="there already"):
+    with pytest.raises(ConflictError, match="the znode already exists"):
         folder.store.create(path, FIRST)
     folder.store.set(path, SECOND, expected_version=0)
-    with pytest.raises(ConflictError, match="changed by somebody else"):
+    with pytest.raises(ConflictError, match="another client changed the znode"):
         folder.store.set(path, FIRST, expected_version=0)
     found = folder.store.get(path)
     assert found is not None
@@ -295,7 +295,7 @@ def test_a_create_after_a_lost_reply_does_not_take_anothers_record_for_its_own(
     path = f"{folder.path}/r"
     folder.store.create(path, SECOND)
     proxy.lose_reply(Operation.CREATE)
-    with pytest.raises(ConflictError, match="there already"):
+    with pytest.raises(ConflictError, match="the znode already exists"):
         faulty.create(path, FIRST)
     assert not proxy.fault_pending
 

@@ -192,7 +192,7 @@ def test_drop(pinot: PinotCluster, make_table: MakeTable, store: PropertyStore) 
             lambda: not topic_exists(StreamConfig.of(table.planned().table), table.updates.name), "no topic"
         )
         code, text = run("--yes")
-        assert (code, "there is no upsert table" in text) == (1, True), text
+        assert (code, "does not exist" in text) == (1, True), text
 
         # The schema stays where it is asked for.
         table.create(client)
