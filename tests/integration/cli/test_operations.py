@@ -239,7 +239,7 @@ def test_copy_to_another_cluster(run: Run, filled: Numbers, pinot: PinotCluster,
         document = rows(run("schema", "show", filled.name, *JSON))
         document["metricFieldSpecs"].append({"name": "more", "dataType": "LONG"})
         run(*there, "schema", "update", "-", stdin=json.dumps(document))
-        assert "another schema" in run(*copy, "--to-controller", url, code=1).stderr
+        assert "a different schema" in run(*copy, "--to-controller", url, code=1).stderr
 
 
 def _register(url: str, role: str, port: int) -> None:
