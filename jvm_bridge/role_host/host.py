@@ -128,7 +128,7 @@ class HostedRole:
             self._starter.start()
         except jpype.JException as error:
             if self._is_stopping:
-                self._end.wait()  # the JVM's shutdown has closed the connection, and ends the process
+                self.wait()  # the JVM's shutdown has closed the connection, and ends the process
             self._leave_half_way()
             raise self._refused(error) from error
         self._is_running = True

@@ -47,11 +47,9 @@ def document(**changes: Any) -> dict[str, Any]:
     }
 
 
-def client(
-    *urls: str, seed: int = 1, clock: FakeClock | None = None, read_timeout_s: float = 60.0
-) -> BrokerClient:
+def client(*urls: str, clock: FakeClock | None = None, read_timeout_s: float = 60.0) -> BrokerClient:
     config = BrokerConfig(urls, read_timeout_s=read_timeout_s, retry=RetryPolicy(attempts=2))
-    return BrokerClient(config, clock=clock or FakeClock(), rng=random.Random(seed))
+    return BrokerClient(config, clock=clock or FakeClock(), rng=random.Random(1))
 
 
 def test_credentials_echoed_by_a_broker_appear_in_no_error() -> None:
