@@ -141,8 +141,7 @@ class KazooSession:
 
     def _start(self, deadline: float) -> None:
         try:
-            # Not kazoo's start, which on failure stops the client and then waits for a hanging server.
-            if not self._kazoo.start_async().wait(max(_LEAST_WAIT_S, self.left_s(deadline))):
+            if not _connected_once(self._kazoo, max(_LEAST_WAIT_S, self.left_s(deadline))):
                 raise self._unreachable_at_all()
             if self._access.auth is not None:
                 self._check_accepted(deadline)
@@ -163,6 +162,9 @@ class KazooSession:
                 raise self.not_accepted() from error
             # The connection broke; kazoo reconnects.
         except KazooTimeoutError as error:
+            # kazoo drops a request that arrives at the moment of the refusal.
+            if self._kazoo.client_state in _ENDED:
+                raise self.not_accepted() from error
             raise self.unreachable("did not answer") from error
 
     def not_accepted(self) -> AuthError:
@@ -207,6 +209,23 @@ class KazooSession:
         else:
             self._kazoo = self._make_client()
         return ending
+
+
+def _connected_once(kazoo: Any, timeout_s: float) -> bool:
+    """Start a client and return whether it has connected, even if it is no longer connected.
+
+    kazoo's own start stops the client on failure and then waits for a hanging server. Its event alone is not
+    enough either: a refusal clears it, possibly before anybody waits for it.
+    """
+    connected = threading.Event()
+
+    def note(state: KazooState) -> bool:
+        if state == KazooState.CONNECTED:
+            connected.set()
+        return connected.is_set()  # True removes the listener
+
+    kazoo.add_listener(note)
+    return kazoo.start_async().is_set() or connected.wait(timeout_s)
 
 
 def _on_granted(kazoo: Any, granted: Callable[[float], None]) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
+from kazoo.client import KazooClient
+from kazoo.protocol.states import KazooState
 
 from controller_client.config import Secret
 from controller_client.errors import AuthError, UnreachableError
 from controller_client.zookeeper import ZooKeeperConnection
+from controller_client.zookeeper.client_options import client_options
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from tests.unit.controller_client.zookeeper.wire_server import WireServer, wire_server
 
@@ -36,6 +41,31 @@ def test_a_rejected_client_gets_an_error_each_time_until_it_is_accepted(server: 
                 connection.exists("/a")
         server.accepts = True
         assert not connection.exists("/a")
+
+
+def slow_to_wait(server: WireServer) -> KazooClient:
+    """Return a client whose caller is not scheduled until ZooKeeper has refused it."""
+    client = KazooClient(server.address, **client_options(USER))
+    start, refused = client.start_async, threading.Event()
+    client.add_listener(lambda state: refused.set() if state == KazooState.LOST else None)
+
+    def start_until_refused() -> Any:
+        live = start()
+        assert refused.wait(60)
+        return live
+
+    client.start_async = start_until_refused
+    return client
+
+
+def test_a_refusal_that_comes_before_anybody_waits_is_reported(server: WireServer) -> None:
+    """kazoo's event says that the client is connected now, not that it was: it is already cleared."""
+    server.accepts = False
+    with (
+        closing(ZooKeeperConnection(server.address, client=slow_to_wait(server), access=USER)) as connection,
+        pytest.raises(AuthError, match="does not accept the user pinot"),
+    ):
+        connection.exists("/a")
 
 
 def test_a_refusal_on_reconnecting_is_not_permanent(server: WireServer) -> None:
