@@ -1,4 +1,4 @@
-"""The page of complete test runs by Pinot version, to which a run writes its counts (``--write-versions``)."""
+"""The page of complete test runs by Pinot version; a run writes its counts to it (``--write-versions``)."""
 
 from __future__ import annotations
 
