@@ -144,7 +144,7 @@ def fetch_first(
         search.close()
     reasons = "; ".join(map(str, passed_over)) or "no server has it"
     raise NotFoundError(
-        f"no place has {what} with crc {expected.crc}: {reasons}",
+        f"no location has {what} with crc {expected.crc}: {reasons}",
         expected="a tar in the store, or an ONLINE replica, whose content matches the metadata",
         remedy="start the servers that have it; see `pinotctl deepstore audit`",
     )
