@@ -50,7 +50,7 @@ class Topic:
                 )
                 self._producer.poll(0)
         left = self._producer.flush(_TIMEOUT_S)
-        assert not left, f"{left} rows were not taken by Kafka"
+        assert not left, f"{left} rows were not accepted by Kafka"
         assert not faults, faults
 
     def drop_before(self, offsets: Mapping[int, int]) -> None:

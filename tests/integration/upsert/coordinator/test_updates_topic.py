@@ -1,4 +1,4 @@
-"""The updates topic, made, extended and written on real Kafka."""
+"""The updates topic on real Kafka: created, extended and written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_it_is_made_extended_and_read_back(kafka: Kafka) -> None:
     many = np.arange(120_000)
     with UpdatesTopic(stream, name) as topic, SentVersions(stream, name) as sent:
         assert sent.newest() == NIL
-        # Written at once after each change: messages for a partition that is new are taken.
+        # Written immediately after each change: messages for a new partition are accepted.
         for version, partitions in enumerate((2, 3, 7)):
             assert topic.ensure(partitions, retention_ms=_RETENTION_MS, replication=1) == partitions
             everywhere = {each: Events(version, many, many % 3 == 0) for each in range(partitions)}
@@ -112,6 +112,6 @@ def test_a_version_is_there_as_a_whole_or_not_at_all(kafka: Kafka) -> None:
             2,
             4,
         ]
-        assert ends._consumer.assignment() == [], "it fetches nothing between two looks"
+        assert ends._consumer.assignment() == [], "it fetches nothing between two reads"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     admin.delete_topics([name])[name].result(_TIMEOUT_S)
