@@ -1,4 +1,4 @@
-"""Pinot's own uploader passes a commit's upload to ours, whichever store is configured."""
+"""Pinot's own uploader passes a commit's upload to ours, for any configured store."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Uploader:
     """The child process and its folders.
 
     Attributes:
-        tar: Where a commit builds a segment's tar.
-        home: Of that segment in the store.
-        has_plug_in_point: Whether this Pinot has a place for a file system of ours.
+        tar: The tar that a commit builds.
+        home: The segment's location in the store.
+        has_plug_in_point: Whether this Pinot has an extension point for our file system.
     """
 
     program: Program

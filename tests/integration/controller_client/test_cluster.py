@@ -1,4 +1,4 @@
-"""What a real controller says about its cluster."""
+"""What a real controller reports about its cluster."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_the_configuration_tells_deep_store_and_zookeeper(
 
 
 def test_brokers(pinot: PinotCluster, client: ControllerClient, table: str) -> None:
-    # Other tests have a broker of their own.
+    # Other tests have their own broker.
     assert pinot.broker_url in client.cluster.broker_urls()
     assert pinot.broker_url in client.cluster.broker_urls(table.removesuffix("_OFFLINE"))
 
 
 def test_instances_and_tenants(client: ControllerClient) -> None:
-    # Other tests have servers of tenants of their own.
+    # Other tests have servers in their own tenants.
     name = next(name for name in client.instances.list() if name.startswith("Server_127.0.0.21_"))
     server = client.instances.get(name)
     assert server.name == name

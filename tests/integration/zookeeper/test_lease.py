@@ -111,7 +111,7 @@ def test_one_that_is_cut_off_goes_without_before_the_next_has_it(
             proxy.go_away()
 
             def taken_over() -> bool:
-                # Asked first: held now, the other cannot have it before.
+                # Read first: if it is held now, the other cannot have had it before.
                 is_held, is_taken = first.is_holder, second.is_holder
                 assert not (is_held and is_taken)
                 return is_taken

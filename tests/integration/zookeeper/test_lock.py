@@ -200,7 +200,7 @@ def test_asking_for_a_lock_while_zookeeper_is_away_ends(folder: Folder, table: T
         assert time.monotonic() - started < 8
         proxy.come_back()
         first.release()
-        # The attempt that was given up leaves nothing behind that would hold the lock.
+        # The abandoned attempt leaves nothing behind that would hold the lock.
         _wait_until(lambda: first.holder() is None)
 
 

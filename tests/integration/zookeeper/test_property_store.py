@@ -327,7 +327,7 @@ def test_a_zookeeper_that_hangs_leaves_a_write_unknown_and_is_used_again_afterwa
         assert time.monotonic() - started < 8
         proxy.thaw()
         found = _eventually(store, path)
-        # Applied or not, nobody could know; but whole.
+        # It is unknown whether it was applied, but never only in part.
         assert (found.version, found.record) in ((0, FIRST), (1, SECOND))
 
 

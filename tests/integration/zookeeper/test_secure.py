@@ -1,4 +1,4 @@
-"""A ZooKeeper that demands TLS, SASL and ACLs: who comes in, and what others may do with what is made."""
+"""A ZooKeeper that requires TLS, SASL and ACLs: who can connect, and what others may do with the znodes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_all_that_is_made_belongs_to_who_made_it(zookeeper: SecureZooKeeper, way
     assert {(acl.id.scheme, acl.perms) for each in acls.values() for acl in each} == {(scheme, 31)}
     chroot = store.zookeeper_address.partition("/")[2]
     stranger = PropertyStore(f"{zookeeper.address}/{chroot}", CLUSTER, access=ZooKeeperAccess())
-    # Newer versions of ZooKeeper do not even tell that there is a cluster.
+    # Newer versions of ZooKeeper do not even reveal that there is a cluster.
     with pytest.raises(AuthError, match="ZooKeeper refused access"), stranger:
         stranger.get("/a/b")
     stranger.close()
