@@ -99,7 +99,9 @@ def test_a_store_that_hangs_holds_a_commit_up_for_its_wait_alone_and_the_upload_
 
 
 @pytest.mark.parametrize("place", ["uploads/t_REALTIME_{name}_u.tar.gz", "reingestion/x/{name}.tar.gz"])
-def test_what_the_controller_asks_for_waits_as_long_as_pinot_does(uploader: Uploader, place: str) -> None:
+def test_uploads_requested_by_the_controller_wait_as_long_as_pinot_does(
+    uploader: Uploader, place: str
+) -> None:
     if not uploader.has_plug_in_point:
         pytest.skip("this version's uploader is ours as a whole")
     tar = uploader.tar.parent / place.format(name=_NAME)

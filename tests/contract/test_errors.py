@@ -171,7 +171,7 @@ def test_boxed_longs_stay_what_they_are(child: SegmentChild) -> None:
 
 @pytest.mark.parametrize("reader", ["pinot", "auto"])
 @pytest.mark.parametrize("largest_bytes", [2_000, 20_000])
-def test_a_full_disk_is_nobodys_fault(
+def test_a_full_disk_is_not_blamed_on_a_file(
     child: SegmentChild, source_dir: Path, reader: str, largest_bytes: int
 ) -> None:
     """The folders where rows are mapped, indexes are written, and segments are packed."""

@@ -303,7 +303,7 @@ _EXISTING = [{"a": each, "b": "B"} for each in ("x", None, "y", "x", None, "x")]
 
 
 @pytest.mark.parametrize("file_name", WRITERS)
-def test_values_that_are_there_stay(child: SegmentChild, source_dir: Path, file_name: str) -> None:
+def test_existing_values_stay(child: SegmentChild, source_dir: Path, file_name: str) -> None:
     path = source_dir / file_name
     if file_name.endswith("parquet"):
         pq.write_table(pa.Table.from_pylist(_EXISTING), path)

@@ -312,7 +312,7 @@ def test_logical_types_of_avro_files(
 
 
 @pytest.mark.parametrize("logical", ["timestamp-micros", "timestamp-millis"])
-def test_avro_files_whose_logical_types_pinot_heeds_itself(
+def test_avro_files_whose_logical_types_pinot_itself_applies(
     child: SegmentChild, source_dir: Path, logical: str
 ) -> None:
     path = source_dir / "times.avro"

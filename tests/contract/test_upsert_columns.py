@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.jvm, pytest.mark.every_pinot]
 _ROWS = 2_345
 
 
-def test_what_pinot_wrote_is_found_and_what_is_written_there_pinot_reads(child: SegmentChild) -> None:
+def test_values_written_by_pinot_are_found_and_pinot_reads_ours(child: SegmentChild) -> None:
     names = ("first", "second")
     config = table_config(
         indexing={"noDictionaryColumns": [*names, "packed"]},

@@ -201,7 +201,7 @@ def test_more_rows_than_are_noted(tmp_path: Path, home: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["consuming", "sealed"])
-def test_versions_are_written_while_others_are_asked_for(
+def test_versions_are_written_while_others_are_queried(
     kind: str, tmp_path: Path, home: dict[str, str]
 ) -> None:
     chance = random.Random(5)

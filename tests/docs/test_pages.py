@@ -59,7 +59,7 @@ def test_every_page_is_in_the_list() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_does_what_it_says(place: Place, page: str, full: bool, pytestconfig: pytest.Config) -> None:
+def test_a_page_works_as_documented(place: Place, page: str, full: bool, pytestconfig: pytest.Config) -> None:
     for needed in PAGES[page]:
         if needed not in place.done:
             PageRun(place, needed, full).run()

@@ -27,7 +27,7 @@ _INSTALL = re.compile(r"^\$ pip install (.*)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", [*TUTORIALS, NOTEBOOK])
-def test_a_tutorial_does_what_it_says(
+def test_a_tutorial_works_as_documented(
     wheel: Installed, tmp_path: Path, page: str, full: bool, pytestconfig: pytest.Config
 ) -> None:
     environment = _installed(wheel, tmp_path / "environment", (ROOT / page).read_text(encoding="utf-8"))

@@ -20,12 +20,12 @@ def test_name_version_and_health(pinot: PinotCluster, client: ControllerClient) 
     assert client.cluster.capabilities().has(Capability.COPY_TO_DEEP_STORE)
 
 
-def test_a_port_where_nobody_listens_is_not_healthy() -> None:
+def test_a_port_without_a_listener_is_not_healthy() -> None:
     with ControllerClient(ControllerConfig("http://127.0.0.1:9", connect_timeout_s=1)) as nobody:
         assert not nobody.cluster.healthy()
 
 
-def test_the_configuration_tells_deep_store_and_zookeeper(
+def test_the_configuration_contains_deep_store_and_zookeeper(
     pinot: PinotCluster, client: ControllerClient
 ) -> None:
     assert client.cluster.deep_store_uri() == pinot.deep_store_uri.rstrip("/")

@@ -144,7 +144,7 @@ def test_pinot_hides_segments_with_the_names_of_a_reverted_entry(
     assert built[2].name in client.segments.list(table, exclude_replaced=False)
 
 
-def test_a_kept_entry_is_gone_on_with_after_an_error(
+def test_a_kept_entry_is_continued_after_an_error(
     client: ControllerClient,
     table: TableName,
     content: Content,
@@ -166,7 +166,7 @@ def test_a_kept_entry_is_gone_on_with_after_an_error(
     content.wait(built[2:4])
 
 
-def test_an_interrupted_run_is_gone_on_with_by_another_process(
+def test_an_interrupted_run_is_continued_by_another_process(
     pinot: PinotCluster,
     client: ControllerClient,
     table: TableName,

@@ -45,7 +45,7 @@ def test_after_the_wait_queries_see_the_replacement(
     assert content.seen() == content_of(new)
 
 
-def test_a_broker_that_is_not_told_is_asked_to_look_again(
+def test_a_broker_that_was_not_notified_is_asked_to_rebuild_its_routing(
     pinot: PinotCluster,
     client: ControllerClient,
     table: TableName,

@@ -136,7 +136,7 @@ def test_a_segment_whose_tar_is_missing_is_named(
         client.segments.wait_online(table, [segment.name], 15)
 
 
-def test_values_come_back_exactly(broker: BrokerClient, table: str, filled: list[BuiltSegment]) -> None:
+def test_values_are_read_back_exactly(broker: BrokerClient, table: str, filled: list[BuiltSegment]) -> None:
     name = table.removesuffix("_OFFLINE")
     result = broker.query(f"select city, tags, n, x, price from {name} order by n limit 100")
     assert [column.data_type for column in result.columns] == [

@@ -98,7 +98,9 @@ def test_a_wrong_table_is_rejected_with_pinots_words(client: ControllerClient, u
     assert not client.tables.exists(unique_table)
 
 
-def test_a_task_config_is_set_and_taken_out_and_all_else_stays(client: ControllerClient, table: str) -> None:
+def test_a_task_config_is_set_and_removed_and_everything_else_stays(
+    client: ControllerClient, table: str
+) -> None:
     before = client.tables.get(table).to_json()
     # A type for which the controller has no generator.
     configs = {"everyMinutes": "60", "inputDirURI": "s3://b/"}

@@ -48,7 +48,7 @@ def table(folder: Folder) -> Iterator[TableName]:
     folder.store.connection.delete(f"/{folder.cluster_name}/PINOT_PLUGINS/locks/{name}", recursive=True)
 
 
-def test_the_second_one_is_told_who_holds_it_and_gets_it_after_the_release(
+def test_the_second_one_learns_who_holds_it_and_gets_it_after_the_release(
     folder: Folder, other: PropertyStore, table: TableName
 ) -> None:
     with (

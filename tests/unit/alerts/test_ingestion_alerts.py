@@ -63,7 +63,7 @@ def test_a_run_that_does_not_end(monitoring: Monitoring, prometheus: Prometheus)
     assert not any("run_started" in series for series in samples(monitoring))
 
 
-def test_a_cron_expression_that_is_wrong(monitoring: Monitoring, prometheus: Prometheus) -> None:
+def test_an_invalid_cron_expression(monitoring: Monitoring, prometheus: Prometheus) -> None:
     serve(monitoring, prometheus, lambda minute: {A: "10" if minute < 5 else "x"}, minutes=20)
     prometheus.expect("ScheduleWrong", before={5: ()})
 
@@ -121,9 +121,7 @@ class Until:
         self._end_s = 0.0
 
 
-def test_what_a_scheduler_that_stands_by_knew_of_runs_and_sessions_fires_no_more(
-    life: Life, tmp_path: Path
-) -> None:
+def test_a_standby_scheduler_stops_firing_alerts_about_runs_and_sessions(life: Life, tmp_path: Path) -> None:
     clock = life.world.clock
     monitoring = Monitoring(catalogue.SCHEDULER, clock)
     metrics = SchedulerMetrics(monitoring, clock)

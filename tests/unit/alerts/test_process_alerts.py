@@ -48,7 +48,7 @@ def test_a_process_that_does_not_answer(clock: FakeClock, tmp_path: Path) -> Non
     prometheus.expect("NotScraped", before={10: ()})
 
 
-def test_a_process_that_is_there_no_more(clock: FakeClock, tmp_path: Path) -> None:
+def test_a_process_that_no_longer_exists(clock: FakeClock, tmp_path: Path) -> None:
     prometheus = Prometheus(clock, tmp_path, a=Monitoring(catalogue.WATCH, clock))
     prometheus.pass_minutes(10)
     prometheus.processes.clear()
@@ -92,7 +92,7 @@ def test_a_scheduler_without_zookeeper(clock: FakeClock, tmp_path: Path) -> None
     prometheus.expect("NotReady", before={5: ()})
 
 
-def test_a_watch_whose_rounds_all_break_off(clock: FakeClock, tmp_path: Path) -> None:
+def test_a_watch_whose_rounds_are_all_aborted(clock: FakeClock, tmp_path: Path) -> None:
     monitoring = Monitoring(catalogue.WATCH, clock)
     prometheus = Prometheus(clock, tmp_path, a=monitoring)
     stop = threading.Event()
@@ -122,7 +122,7 @@ def test_rounds_hours_apart_one_of_which_fails_then_all(clock: FakeClock, tmp_pa
     prometheus.expect("RoundsFail", before={**quiet, **failing})
 
 
-def test_a_watch_of_which_no_round_ever_went_well(clock: FakeClock, tmp_path: Path) -> None:
+def test_a_watch_without_a_successful_round(clock: FakeClock, tmp_path: Path) -> None:
     monitoring = Monitoring(catalogue.WATCH, clock)
     prometheus = Prometheus(clock, tmp_path, a=monitoring)
     loop = monitoring.loop("watch", 3600)

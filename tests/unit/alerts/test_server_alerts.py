@@ -232,7 +232,7 @@ def test_a_store_that_takes_no_upload(
     assert 'pinot_plugins_upload_backlog_level_ratio{level="empty"} 1.0\n' in monitoring.text()
 
 
-def test_a_backlog_that_is_full(
+def test_a_full_backlog(
     monitoring: Monitoring, clock: FakeClock, prometheus: Prometheus, tmp_path: Path
 ) -> None:
     backlog = Backlog(clock, BacklogLimits(), lambda: 1 << 40)

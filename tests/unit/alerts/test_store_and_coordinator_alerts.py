@@ -125,7 +125,7 @@ def test_a_coordinator_that_never_makes_a_version_of_rows_that_came_after_its_st
     prometheus.expect("CoordinatorBehind", before={30: (), 34: ()})
 
 
-def test_a_coordinator_that_stands_by_knows_of_no_rows_that_wait(tmp_path: Path) -> None:
+def test_a_standby_coordinator_reports_no_waiting_rows(tmp_path: Path) -> None:
     clock = FakeClock()
     monitoring = Monitoring(catalogue.COORDINATOR, clock)
     prometheus = Prometheus(clock, tmp_path, coordinator=monitoring)

@@ -182,7 +182,7 @@ class _Standby(LocalCoordinator):
         return True
 
 
-def test_a_coordinator_goes_on_standing_by() -> None:
+def test_a_coordinator_stays_a_standby() -> None:
     store, zookeeper = memory_store()
     zookeeper.create(f"{PLUGINS}/upsert/{REALTIME}/generation", newer(FIXTURES / "upsert-generation.json"))
     notes: list[str] = []

@@ -81,7 +81,7 @@ def _understand(header: bytes) -> Callable[[Message], Record | None]:
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=FULL)])
 @pytest.mark.parametrize("confluent", [False, True], ids=["plain", "confluent"])
-def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
+def test_the_users_rank_decides_and_a_lost_checkpoint_is_rebuilt(
     make_table: MakeTable, registry: SchemaRegistry, confluent: bool, engine: str
 ) -> None:
     number = registry.register("rows", json.dumps(_SCHEMA))

@@ -52,7 +52,7 @@ def test_a_standby_takes_over_and_the_next_one_too(make_table: MakeTable) -> Non
     assert check(table) > 20
 
 
-def test_versions_go_on_while_a_new_state_is_made(make_table: MakeTable) -> None:
+def test_versions_continue_while_a_new_state_is_built(make_table: MakeTable) -> None:
     table = make_table(_COLUMNS, _KEY, 2)
     feed = Feed(table, seed=22)
     feed.write(120_000, 2)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka, FULL]
 _TIMEOUT_S = 600.0
 
 
-def test_two_workers_coordinate_and_one_process_goes_on(make_table: MakeTable, tmp_path: Path) -> None:
+def test_two_workers_coordinate_and_one_process_continues(make_table: MakeTable, tmp_path: Path) -> None:
     table = make_table({"user": "STRING", "account": "LONG", "text": "STRING"}, ["user", "account"], 3)
     feed = Feed(table, seed=31)
     feed.write(3_000, 3)

@@ -29,7 +29,7 @@ _TIMEOUT_S = 300.0
 _RETENTION_MS = 3_600_000
 
 
-def test_it_is_made_extended_and_read_back(kafka: Kafka) -> None:
+def test_it_is_created_extended_and_read_back(kafka: Kafka) -> None:
     name = f"updates_{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
@@ -74,7 +74,7 @@ def test_a_compacted_topic_and_strange_messages_are_refused(kafka: Kafka) -> Non
         gone.result(_TIMEOUT_S)
 
 
-def test_a_version_is_there_as_a_whole_or_not_at_all(kafka: Kafka) -> None:
+def test_a_version_is_visible_completely_or_not_at_all(kafka: Kafka) -> None:
     name = f"updates_{uuid.uuid4().hex[:8]}"
     stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
 

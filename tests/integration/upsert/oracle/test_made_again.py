@@ -18,7 +18,7 @@ _KEYS = 300
 _TIMEOUT_S = 300.0
 
 
-def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_place: MakePlace) -> None:
+def test_a_table_recreated_with_another_key_shows_no_rows_of_the_old_one(make_place: MakePlace) -> None:
     place = make_place(50_000, "local")
     place.feed.insert(_KEYS)
     place.feed.update(_KEYS, 2_000)

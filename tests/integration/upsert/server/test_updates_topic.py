@@ -97,7 +97,7 @@ def test_transactions_are_read_when_they_are_committed(
     assert not _errors(caplog)
 
 
-def test_messages_that_are_gone_are_told_of(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_deleted_messages_are_reported(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     for version in range(4):
         place.send(version)
     place.topic.drop_before({0: 6})
@@ -114,7 +114,7 @@ def test_messages_that_are_gone_are_told_of(place: Place, caplog: pytest.LogCapt
     )
 
 
-def test_a_topic_that_was_made_again_is_told_of(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recreated_topic_is_reported(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.send(0)
     ahead = place.reader(1_000)
     wait_for(lambda: not ahead.poll(1.0) and bool(_errors(caplog)), "the reader to complain", _TIMEOUT_S)

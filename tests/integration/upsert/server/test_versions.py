@@ -104,7 +104,7 @@ def test_what_a_stock_broker_gets_without_a_version(make_upsert_table: MakeUpser
         assert greatest == (max(values),)
 
 
-def test_a_query_that_waits_has_taken_nothing_yet(make_upsert_table: MakeUpsertTable) -> None:
+def test_a_waiting_query_has_not_acquired_segments_yet(make_upsert_table: MakeUpsertTable) -> None:
     """Otherwise it would have counted the rows before, and would miss that a segment was replaced."""
     table = make_upsert_table(replicas=1)
     table.produce(0, ["k1", "k2"])

@@ -39,5 +39,5 @@ def test_any_name_is_one_part_of_the_path(table: str, segment: str) -> None:
     assert (unquote(first), unquote(second)) == (table, segment)
 
 
-def test_a_name_that_is_no_utf_8_is_no_error() -> None:
+def test_a_non_utf_8_name_is_not_an_error() -> None:
     assert Console("http://host").table("a\udcff") == "http://host/#/tenants/table/a%ED%B3%BF"

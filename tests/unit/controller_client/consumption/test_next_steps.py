@@ -82,7 +82,7 @@ def commands(status: TableStatus) -> Iterator[str]:
         yield from step.commands
 
 
-def test_a_table_that_consumes_wants_nothing() -> None:
+def test_a_consuming_table_needs_no_action() -> None:
     assert next_steps(CONSUMING) == []
 
 
