@@ -12,7 +12,7 @@ from controller_client.monitoring.dashboards import DASHBOARDS, dashboard_json, 
 from controller_client.monitoring.rules import rules_text
 from tests.support.promtool import promtool
 
-# Of the metrics that prometheus_client has of every process.
+# One of the metrics that prometheus_client provides for every process.
 _OF_EVERY_PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total"}
 
 

@@ -53,7 +53,7 @@ def test_runs_that_fail_one_after_the_other(monitoring: Monitoring, prometheus: 
 
 def test_a_run_that_does_not_end(monitoring: Monitoring, prometheus: Prometheus) -> None:
     def run(_table: TableName) -> RunReport | None:
-        # The loop goes on meanwhile, in a thread of its own.
+        # The loop continues meanwhile, in its own thread.
         prometheus.pass_minutes(370, lambda: metrics.round_ended())
         prometheus.expect("RunNotFinished", before={360: ()})
         return None
@@ -108,7 +108,7 @@ def test_a_session_that_stays_open(life: Life, tmp_path: Path) -> None:
 
 
 class Until:
-    """A turn that is lost at a time."""
+    """A turn that is lost at a given time."""
 
     def __init__(self, clock: FakeClock, end_s: float) -> None:
         self._clock, self._end_s = clock, end_s

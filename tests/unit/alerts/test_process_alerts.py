@@ -70,7 +70,7 @@ def test_a_scheduler_that_hangs(clock: FakeClock, tmp_path: Path) -> None:
 
     def schedules(minute: int) -> Mapping[TableName, str]:
         if minute == 20:
-            prometheus.pass_minutes(10)  # ZooKeeper does not let it go
+            prometheus.pass_minutes(10)  # ZooKeeper does not end its session
             assert monitoring.health.troubles()
             prometheus.expect("LoopStuck", before={19: ()})
         return {}
@@ -131,7 +131,7 @@ def test_a_watch_without_a_successful_round(clock: FakeClock, tmp_path: Path) ->
 
 
 class Member:
-    """A process that stands in line for the lease; its thread is a call of ``step``."""
+    """A process in line for the lease; each call of ``step`` is a turn of its thread."""
 
     def __init__(self, server: Server, name: str) -> None:
         store = MemberStore(server)
@@ -147,7 +147,7 @@ class Member:
 def pass_minutes(
     prometheus: Prometheus, minutes: int, server: Server, each: Callable[[], object], *members: Member
 ) -> None:
-    """Let time pass as ZooKeeper and the leases' threads have it."""
+    """Let time pass for ZooKeeper and the threads of the leases."""
     for _ in range(minutes):
         for _ in range(120):
             server.pass_time(0.5)
@@ -191,7 +191,7 @@ def test_of_two_watches_one_stands_by_and_takes_over_and_nothing_is_wrong_until_
     assert (one.lease.is_holder, two.lease.is_holder) == (True, False)
     assert not two.monitoring.health.missing()
     pass_minutes(prometheus, 15, server, minute, one, two)
-    # The one has found a table that it cannot inspect, and is cut off from ZooKeeper.
+    # One has found a table that it cannot inspect, and is cut off from ZooKeeper.
     one.client.cut()
     finds[0] = False
     pass_minutes(prometheus, 200, server, minute, one, two)
@@ -208,14 +208,14 @@ def test_of_two_watches_one_stands_by_and_takes_over_and_nothing_is_wrong_until_
         member.client.heal()
     pass_minutes(prometheus, 2, server, minute, one, two)
     prometheus.expect()
-    # One that stops has nothing to stand by for.
+    # A stopping process is not a standby.
     for member in (one, two):
         member.lease.release()
     assert "lease_held_ratio{" not in one.monitoring.text() + two.monitoring.text()
 
 
 class _Once(threading.Event):
-    """Lets a loop go through once, and waits for nothing."""
+    """Lets a loop run once, without waiting."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The file of rules: whole, about metrics that there are, and quiet on a day without faults."""
+"""The rules file: complete, with existing metrics only, and silent on a day without faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of ``pinotctl upsert status``, and what it says is to be done."""
+"""The page of ``pinotctl upsert status``, and its next steps."""
 
 from __future__ import annotations
 

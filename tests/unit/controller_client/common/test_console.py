@@ -1,4 +1,4 @@
-"""Links into Pinot's console hold any name, and no credentials."""
+"""Links to Pinot's console can contain any name, and contain no credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page is written whole or not at all."""
+"""A page is written completely or not at all."""
 
 from __future__ import annotations
 

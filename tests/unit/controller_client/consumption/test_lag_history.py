@@ -1,4 +1,4 @@
-"""What a watch keeps is bounded, reaches back to its begin, and loses no peak."""
+"""The history of a watch is bounded, reaches back to its start, and loses no peak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each state of a table that wants something done has a step, with commands that exist."""
+"""Each state of a table that needs an action has a step, with existing commands."""
 
 from __future__ import annotations
 
