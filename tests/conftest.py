@@ -1,4 +1,4 @@
-"""Fixtures of all suites. The cluster, S3 and Kafka start once a session, when a test first asks for them."""
+"""Fixtures for all suites. The cluster, S3 and Kafka start once per session, when first requested."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _HIDDEN_VARIABLES = (
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ENDPOINT_URL"),
 )
 
-# How long an example takes says more about what else the machine does than about the code.
+# The time for an example depends more on the load of the machine than on the code.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", _PATIENT, derandomize=True)
 settings.register_profile("exploring", _PATIENT, max_examples=400)
@@ -63,10 +63,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-# Before hypothesis' own plugin, which takes its seed from there.
+# Before hypothesis' own plugin, which reads its seed from there.
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    # The processes of pytest-xdist inherit what the one that starts them has chosen.
+    # The processes of pytest-xdist inherit the choice of the process that starts them.
     if not hasattr(config, "workerinput"):
         choose_pinot()
     config.option.seed = choose_seed(config)
@@ -112,7 +112,7 @@ def random_seed(pytestconfig: pytest.Config) -> int:
 
 @pytest.fixture(scope="session")
 def full(pytestconfig: pytest.Config) -> bool:
-    """Whether this run has what takes long, too."""
+    """Whether this run includes the long tests."""
     return bool(pytestconfig.option.full)
 
 
@@ -137,7 +137,7 @@ def test_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.fixture(scope="session")
 def pinot(test_session: Session) -> Iterator[PinotCluster]:
-    """The session's Pinot cluster; while it runs, the environment holds the access to its deep store."""
+    """The session's Pinot cluster; while it runs, the environment has the access to its deep store."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in test_session.s3_environment().items():
             patch.setenv(name, value)
@@ -146,7 +146,7 @@ def pinot(test_session: Session) -> Iterator[PinotCluster]:
 
 @pytest.fixture(scope="session")
 def s3(test_session: Session) -> S3Access:
-    """The session's S3 server; skips where there is none."""
+    """The session's S3 server; skips the test if there is none."""
     try:
         return test_session.s3
     except S3UnavailableError as error:
@@ -161,7 +161,7 @@ def kafka(test_session: Session) -> Kafka:
 
 @pytest.fixture
 def s3_bucket(s3: S3Access) -> Iterator[str]:
-    """A bucket of the test's own, removed after it."""
+    """A bucket for the test, deleted after it."""
     client = s3.client()
     bucket = f"test-{uuid.uuid4().hex[:12]}"
     client.create_bucket(Bucket=bucket)
@@ -177,7 +177,7 @@ def s3_bucket(s3: S3Access) -> Iterator[str]:
 
 @pytest.fixture
 def unique_table(pinot: PinotCluster) -> Iterator[str]:
-    """A table name of the test's own; its tables, and schemas that begin so, are removed after the test."""
+    """A table name for the test; its tables, and schemas with this prefix, are deleted after the test."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     yield name
     with pinot.client() as client:

@@ -223,7 +223,7 @@ def _require_approved(approved: Plan, now: Plan) -> None:
     new = [step for step in now.steps if step.key not in known]
     if new:
         raise ConflictError(
-            f"the cluster or the files have changed since plan {approved.id} was made: "
+            f"the cluster or the files have changed since plan {approved.id} was created: "
             + ", ".join(f"{step.action} {step.object}" for step in new[:10]),
-            remedy="make a new plan, review it, and apply that",
+            remedy="create a new plan, review it, and apply that",
         )

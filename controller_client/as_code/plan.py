@@ -75,7 +75,7 @@ class Step(_Record):
         effects: What they do to the data, each effect once, the greatest first.
         segments: Number of segments concerned.
         size_bytes: Their size on all servers, in bytes; null if unknown.
-        notes: Consequences, and what must be done by hand.
+        notes: Consequences, and what must be done manually.
         refusal: Why Pinot will refuse it; null if no reason is known.
         fingerprint: Checksum of the present and the wanted object, without secrets.
     """

@@ -100,7 +100,7 @@ class ObjectWriter:
             raise ConflictError(
                 f"somebody else has changed the {ref} since the plan was made",
                 where=ref.key,
-                remedy="make a new plan, review it, and apply that",
+                remedy="create a new plan, review it, and apply that",
             )
         other_brokers = now is not None and value_at(now, _BROKER) != value_at(document, _BROKER)
         if other_brokers:

@@ -55,8 +55,8 @@ class RootGroup(LazyGroup):
         except click.Abort:
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            # The reader has gone, as in "pinotctl ... | head"; without this, Python would report it again at
-            # exit.
+            # The reader has closed the pipe, as in "pinotctl ... | head"; otherwise Python would report that
+            # again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except Exception as error:  # noqa: BLE001  # outermost: any error becomes a message and a code

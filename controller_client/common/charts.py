@@ -10,7 +10,7 @@ __all__ = ["Chart", "Tick", "tick_values"]
 
 @dataclass(frozen=True)
 class Tick:
-    """A line of the grid and what stands left of it."""
+    """A line of the grid and the text to the left of it."""
 
     text: str
     text_x: float
@@ -19,7 +19,7 @@ class Tick:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What all charts have: its size, the bounds of what is drawn in it, and its lines.
+    """The common parts of all charts: the size, the bounds of the drawing, and the grid lines.
 
     Attributes:
         label: What it shows, in a sentence, for those who cannot see it.

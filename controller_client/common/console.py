@@ -8,12 +8,12 @@ __all__ = ["Console"]
 
 
 class Console:
-    """Makes links into the console of a controller.
+    """Makes links to the console of a controller.
 
-    A link holds no credentials: who follows it logs in to the console, where the console asks for that.
+    A link contains no credentials: whoever follows it logs in to the console if the console requires it.
 
     Args:
-        url: The controller's base address; None: it is not known, and there are no links.
+        url: The controller's base address; None: it is unknown, and there are no links.
     """
 
     def __init__(self, url: str | None = None) -> None:

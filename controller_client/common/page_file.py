@@ -13,15 +13,15 @@ __all__ = ["write_page"]
 
 
 def write_page(file: Path, text: str) -> None:
-    """Write a page; whoever reads the file meanwhile sees the old page or the new one, whole.
+    """Write a page atomically: a concurrent reader sees either the complete old page or the new one.
 
     Args:
-        file: Where to. Of a link, the file that it leads to is replaced; what is no file (a pipe,
-            ``/dev/stdout``) is written as it is.
+        file: The file to write. For a link, its target is replaced; if it is not a regular file (a pipe,
+            ``/dev/stdout``), the page is written to it directly.
         text: The page.
 
     Raises:
-        ConfigError: The file cannot be written there; a page that was there before is as it was.
+        ConfigError: The file cannot be written; an existing page is unchanged.
     """
     try:
         target = file.resolve()
@@ -55,7 +55,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _umask() -> int:
-    # There is no other way to read it than to set it.
+    # It can only be read by setting it.
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -45,7 +45,7 @@ class Pause:
     Attributes:
         table: Name with type.
         what: What is paused: ``table``, ``partition 3``, ``topic clicks``.
-        by: Who paused it; None where nobody left a name.
+        by: Who paused it; None if that is not recorded.
         since_ms: When, epoch milliseconds; None where it is not recorded.
         since_text: When, as Pinot wrote it, where ``since_ms`` is None.
         reason: Why.
@@ -116,7 +116,7 @@ class LagHistory:
 
 
 def _halved(readings: list[Reading]) -> list[Reading]:
-    """Merge each two; the first stays, as it is the begin, and the last, as it is the present."""
+    """Merge pairs of readings; keep the first one, the start, and the last one, the current state."""
     first, *between, last = readings
     merged = [a.merged(b) for a, b in zip(between[::2], between[1::2], strict=False)]
     return [first, *merged, *(between[-1:] if len(between) % 2 else ()), last]
@@ -133,7 +133,7 @@ def _pauses(status: TableStatus, now_ms: int) -> Iterator[Pause]:
     for holder in status.holders:
         yield held("table", holder)
     pinot = status.pinot_pause
-    # Pinot has no name of who asked for a pause, so it adds nothing to a record of ours.
+    # Pinot does not record who requested a pause, so it adds nothing to our record.
     if pinot is not None and (pinot.is_pinots_own or not status.holders):
         why = ": ".join(text for text in (pinot.reason_code, pinot.comment) if text)
         by = "Pinot itself" if pinot.is_pinots_own else None

@@ -18,7 +18,7 @@ _NAMED = 10
 def next_steps(status: TableStatus) -> list[Step]:
     """Describe what to do, the most urgent first; empty where the table consumes and nothing is wrong."""
     if status.state is TableState.DISABLED:
-        text = f"{status.table} is disabled, so nothing of it consumes. Enable it."
+        text = f"{status.table} is disabled, so it does not consume. Enable it."
         return [Step(text, (f"pinotctl table enable {shlex.quote(status.table)}",))]
     return [*_faults(status), *_pauses(status), *_unknown(status)]
 
@@ -29,8 +29,8 @@ def _faults(status: TableStatus) -> Iterator[Step]:
         rows = sum(each.lost[1] - each.lost[0] for each in lost if each.lost)
         yield Step(
             f"{table}: the stream has dropped {counted_text(rows, 'offset')} of {_numbers(lost)} before "
-            "they were read. Raise the topic's retention, and load these rows from where they came from. The "
-            "JSON has the offsets.",
+            "they were read. Raise the topic's retention, and load these rows from their original source. "
+            "The JSON has the offsets.",
             (f"pinotctl consumption status {quoted} --output json",),
         )
     if ahead := [each for each in status.partitions if each.ahead]:
@@ -45,10 +45,11 @@ def _faults(status: TableStatus) -> Iterator[Step]:
     failed = status.in_state(PartitionState.FAILED)
     unbuilt = tuple(each for each in status.partitions if each.building)
     if failed or unbuilt:
-        what = [f"every server of {_numbers(failed)} has given up"] if failed else []
-        what += [f"segments of {_numbers(unbuilt)} are consumed and not built yet"] if unbuilt else []
+        what = [f"{_numbers(failed)} {_has(failed)} failed on every server"] if failed else []
+        what += [f"segments of {_numbers(unbuilt)} are fully consumed but not built yet"] if unbuilt else []
         command = f"pinotctl consumption recover {quoted}"
-        text = f"{table}: {', and '.join(what)}. Check what a recovery would do; if it lasts, recover."
+        found = ", and ".join(what)
+        text = f"{table}: {found}. Check what a recovery would do; if the problem persists, recover."
         yield Step(text, (f"{command} --dry-run", command))
     if stopped := status.in_state(PartitionState.STOPPED):
         command = f"pinotctl consumption recreate {quoted}"
@@ -58,7 +59,7 @@ def _faults(status: TableStatus) -> Iterator[Step]:
     if passing and status.state is TableState.INCOMPLETE:
         text = (
             f"{table}: {_numbers(passing)} {_is(passing)} starting or committing. That usually takes "
-            "seconds. Watch it, and recover the table if it lasts for more than ten minutes."
+            "seconds. Watch it, and recover the table if it takes more than ten minutes."
         )
         command = f"pinotctl consumption recover {quoted} --dry-run"
         yield Step(text, (f"pinotctl consumption status {quoted} --watch", command))
@@ -77,8 +78,8 @@ def _pauses(status: TableStatus) -> Iterator[Step]:
         yield Step(text, (f"pinotctl consumption pause {quoted}",))
     elif status.state is TableState.PAUSED:
         text = (
-            f"{table} is paused. When the reason for it is gone, check what a resume would do, and whether "
-            "rows would be missing. Then resume."
+            f"{table} is paused. Once there is no more reason for it, check what a resume would do and "
+            "whether rows would be missing, then resume."
         )
         yield Step(text, (f"{resume} --dry-run", resume))
     if single := status.in_state(PartitionState.PARTITION_PAUSED, PartitionState.PARTITION_PAUSING):
@@ -89,8 +90,8 @@ def _pauses(status: TableStatus) -> Iterator[Step]:
         names = ", ".join(status.paused_topics.values())
         path = topic_resume_path(table, status.paused_topics)
         text = (
-            f"{table}: the topic {names} is paused apart from the table. Resume it at the controller, with "
-            "the credentials that it asks for."
+            f"{table}: the topic {names} is paused separately from the table. Resume it at the controller, "
+            "with the credentials that it requires."
         )
         yield Step(text, (f'curl -X POST "$PINOT_CONTROLLER_URL"{shlex.quote(path)}',))
 

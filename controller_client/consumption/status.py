@@ -36,7 +36,7 @@ class PartitionState(StrEnum):
     PARTITION_PAUSING = "partition_pausing"
     """Only the partition is being paused, and a server still consumes it."""
     FAILED = "failed"
-    """It should consume, but every server of it has given up."""
+    """It should consume, but it has failed on all of its servers."""
     STOPPED = "stopped"
     """The table is not paused, but the partition has no consuming segment."""
     GONE = "gone"

@@ -43,8 +43,8 @@ def next_steps(audits: Sequence[TableAudit]) -> list[NextStep]:
         steps.append(NextStep(REPAIRABLE, text, (f"{command} --dry-run", command)))
     if segments := _segments_with(audits, Fault.REPLICA_CRC):
         text = (
-            "A server answers queries from another version of a segment than the others; repairing the store "
-            "does not change that. Once the store has the copy, have the server reload the segment."
+            "A server answers queries from a different version of a segment than the others; repairing the "
+            "store does not change that. Once the store has the copy, have the server reload the segment."
         )
         commands = tuple(f"pinotctl table reload {table} {name}" for table, name in segments)
         steps.append(NextStep(frozenset({Fault.REPLICA_CRC}), text, commands))

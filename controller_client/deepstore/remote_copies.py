@@ -106,22 +106,22 @@ def fetch_first(
     accept_agreeing: bool = False,
     as_it_is: bool = False,
 ) -> Fetched:
-    """Fetch a segment's tar from the first place whose copy can be verified.
+    """Fetch a segment's tar from the first location whose copy can be verified.
 
-    A copy of which only the data can be verified (Pinot 1.5) is used if no place has a better one.
+    If only the data of a copy can be verified (Pinot 1.5), it is used if no location has a better one.
 
     Args:
         what: Name of the segment, for messages.
         expected: The segment's expected content.
-        places: The places, in the order in which to try them.
+        places: The locations, in the order in which to try them.
         path: File to write; it exists only if this returns.
         limits: Limits for reading a copy.
-        refused: Places that are skipped, and why.
+        refused: Locations that are skipped, and why.
         accept_agreeing: Also accept an unverified copy if two servers have the same rows.
         as_it_is: Keep in the tar what was added to the segment.
 
     Raises:
-        NotFoundError: No place has a good copy; the error names each place with its reason.
+        NotFoundError: No location has a good copy; the error names each location with its reason.
         SetupError: This machine's disk is full or not writable.
     """
     search = _Search(expected, path, limits, accept_agreeing=accept_agreeing, as_it_is=as_it_is)
@@ -144,7 +144,7 @@ def fetch_first(
         search.close()
     reasons = "; ".join(map(str, passed_over)) or "no server has it"
     raise NotFoundError(
-        f"no place has {what} with crc {expected.crc}: {reasons}",
+        f"no location has {what} with crc {expected.crc}: {reasons}",
         expected="a tar in the store, or an ONLINE replica, whose content matches the metadata",
         remedy="start the servers that have it; see `pinotctl deepstore audit`",
     )

@@ -150,11 +150,11 @@ class AuditReport:
 
 def _nothing_to_do(report: AuditReport) -> Step:
     if report.failed:
-        text = "Some tables were not inspected, for the reasons below. Remove these, then audit again."
+        text = "Some tables were not inspected, for the reasons below. Fix these, then audit again."
     elif not report.segments:
-        text = "There is no committed segment to inspect yet. Audit again when there is one."
+        text = "There are no committed segments yet. Audit again once there are."
     else:
-        text = "Nothing: every segment has its copies. To keep it so, audit and repair at intervals."
+        text = "Nothing: every segment has its copies. To keep it that way, audit and repair at intervals."
         return Step(text, ("pinotctl deepstore watch",))
     return Step(text, ("pinotctl deepstore audit",))
 

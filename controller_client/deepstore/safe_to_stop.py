@@ -117,7 +117,7 @@ def judge_server(judged: Judgement, server: str) -> AtRisk | None:
         if any(each.state in ("CONSUMING", "ONLINE") for each in others):
             return None
         if record.committing:
-            reason = "it is fully consumed, and no other server has its rows to build it"
+            reason = "it is fully consumed, and no other server has the rows to build it from"
             return AtRisk(record.table, record.segment, SegmentState.COMMITTING, reason)
         return AtRisk(record.table, record.segment, SegmentState.CONSUMING, "no other server consumes it")
     if judged.stored_well or any(each.is_good(record) for each in others):

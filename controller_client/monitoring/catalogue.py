@@ -64,7 +64,7 @@ PROCESS_READY = _gauge(
     "process_ready_ratio", _YES, "Whether the process is ready, as /ready reports it.", _ALL
 )
 ROUNDS = _counter(
-    "process_rounds", "rounds", "Rounds that a loop has completed, well or not.", _LOOPS, "loop"
+    "process_rounds", "rounds", "Rounds that a loop has completed, successfully or not.", _LOOPS, "loop"
 )
 FAILED_ROUNDS = _counter(
     "process_failed_rounds", "rounds", "Rounds that were aborted or incomplete.", _LOOPS, "loop"
@@ -223,7 +223,7 @@ LOST_ROWS = _gauge(
 UPLOADS = _counter(
     "upload_uploads",
     "uploads",
-    "Uploads of commits: ok, timed_out (the commit went on), late, failed (each attempt), or given_up (left"
+    "Uploads of commits: ok, timed_out (the commit continued), late, failed (each attempt), or given_up (left"
     " to the repair).",
     (SERVER,),
     "outcome",
@@ -238,7 +238,7 @@ BACKLOG_BYTES = _gauge("upload_backlog_bytes", "bytes", "Size of these tars on t
 BACKLOG_MAX_BYTES = _gauge(
     "upload_backlog_max_bytes",
     "bytes",
-    "Limit of the backlog; beyond it the oldest tars are given up.",
+    "Limit of the backlog; beyond it the oldest tars are discarded.",
     (SERVER,),
 )
 BACKLOG_OLDEST = _gauge(
@@ -250,7 +250,7 @@ BACKLOG_OLDEST = _gauge(
 BACKLOG_LEVEL = _gauge(
     "upload_backlog_level_ratio",
     _YES,
-    "The level of the backlog: empty, behind, or overflowing (some tars were given up since).",
+    "The level of the backlog: empty, behind, or overflowing (some tars were discarded).",
     (SERVER,),
     "level",
 )

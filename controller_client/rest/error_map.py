@@ -100,7 +100,7 @@ OVERRIDES: tuple[Override, ...] = (
         500,
         "Not all segments from 'segmentsFrom' are available",
         ConflictError,
-        "take segmentsFrom from the list without replaced segments",
+        "take segmentsFrom from the segment list that excludes replaced segments",
     ),
     error_row(
         "POST",
@@ -188,7 +188,7 @@ OVERRIDES: tuple[Override, ...] = (
     ),
     # A task type without tasks, and names of nonexistent tasks: internal exceptions of the controller.
     error_row(
-        "GET", _TASK, 500, "Index 1 out of bounds for length 1", NotFoundError, "see the type's list of tasks"
+        "GET", _TASK, 500, "Index 1 out of bounds for length 1", NotFoundError, "list the tasks of this type"
     ),
     error_row(
         "GET",
@@ -196,7 +196,7 @@ OVERRIDES: tuple[Override, ...] = (
         500,
         "Workflow context for task type doesn't exist",
         NotFoundError,
-        "see the list of task types",
+        "list the task types",
     ),
     error_row(
         "GET",
@@ -204,7 +204,7 @@ OVERRIDES: tuple[Override, ...] = (
         500,
         'because the return value of ".*" is null',
         NotFoundError,
-        "see the type's list of tasks",
+        "list the tasks of this type",
     ),
     error_row(
         "GET",
@@ -212,7 +212,7 @@ OVERRIDES: tuple[Override, ...] = (
         500,
         "Invalid task name : .* Missing separator",
         NotFoundError,
-        "see the type's list of tasks",
+        "list the tasks of this type",
         seen_on="1.5.1",
     ),
     error_row(
@@ -221,7 +221,7 @@ OVERRIDES: tuple[Override, ...] = (
         500,
         "getWorkflowContext.* is null",
         NotFoundError,
-        "see the list of task types",
+        "list the task types",
         "the task type {type} has no queue",
     ),
     error_row(
@@ -230,7 +230,7 @@ OVERRIDES: tuple[Override, ...] = (
         500,
         "Task queue: .* does not exist",
         NotFoundError,
-        "see the list of task types",
+        "list the task types",
         "the task type {type} has no queue",
         seen_on="1.5.1",
     ),
@@ -240,7 +240,7 @@ OVERRIDES: tuple[Override, ...] = (
         500,
         "Task: .* does not exist",
         NotFoundError,
-        "see the type's list of tasks",
+        "list the tasks of this type",
         seen_on="1.5.1",
     ),
     *_TABLE_CONFIGS,

@@ -160,7 +160,7 @@ class RebalanceApi:
             raise OutcomeUnknownError(
                 f"the rebalance of {table} failed: {answer.get('description')}",
                 where=table,
-                remedy="make a new plan: the ideal state may have been written",
+                remedy="create a new plan: the ideal state may have been written",
             )
         _refuse_failed(table, answer)
         capable = self._capabilities().has(Capability.REBALANCE_STATUS)
@@ -242,7 +242,7 @@ class RebalanceApi:
                     f"the rebalance of {table} ended as {status.status} with {done} of {total} segments in "
                     f"place: {status.message}",
                     where=f"job {status.job_id}",
-                    remedy="make a new plan to see what is left, then rebalance again",
+                    remedy="create a new plan to see what is left, then rebalance again",
                 )
             if done < total:
                 done_since_s = None

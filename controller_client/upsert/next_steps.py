@@ -25,7 +25,7 @@ def next_steps(status: UpsertStatus) -> list[Step]:
     if status.state.phase is CoordinatorPhase.STARTING:
         return [Step("Wait for the key coordinator's first version, then read the status again.", (again,))]
     watermark = f"pinotctl upsert watermark {shlex.quote(status.mark.table)} --wait-produced"
-    text = "Nothing. To wait until all rows that are in the topic now are in queries' answers, run this."
+    text = "Nothing. To wait until queries see all rows that are in the topic now, run this command."
     return [Step(text, (watermark,))]
 
 
@@ -43,8 +43,8 @@ def _faults(status: UpsertStatus) -> Iterator[Step]:
     if status.state.phase in (CoordinatorPhase.NEVER_STARTED, CoordinatorPhase.STOPPED):
         since = "has never been started" if status.coordinator is None else "does not run"
         yield Step(
-            f"The key coordinator {since}, so new rows stay out of queries' answers. Start it, with "
-            "the folder of its state.",
+            f"The key coordinator {since}, so queries do not see new rows. Start it with the folder of "
+            "its state.",
             (f"pinotctl upsert coordinate {quoted} --checkpoint FOLDER",),
         )
     elif mark.servers and not mark.silent and mark.version == NIL and status.coordinator is not None:

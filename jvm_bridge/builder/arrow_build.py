@@ -100,7 +100,7 @@ def _stored_like(first: ColumnPlan, plan: ColumnPlan) -> ColumnPlan:
         return plan
     if plan.conversion is Conversion.MISSING:
         return replace(plan, conversion=Conversion.LATE)
-    raise Unsuitable(f"column {plan.field.name} is stored in another form than in the first file")
+    raise Unsuitable(f"column {plan.field.name} is stored in a different form than in the first file")
 
 
 class _SegmentColumns:

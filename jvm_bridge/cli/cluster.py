@@ -42,26 +42,29 @@ def cluster() -> None:
 @click.option(
     "--port-base",
     type=int,
-    help="First of the ports to use, in this order: ZooKeeper, controller, broker, minion, Kafka (two);"
+    help="First port to use, in this order: ZooKeeper, controller, broker, minion, Kafka (two);"
     " servers use three each from +10 on.",
 )
-@click.option("--zookeeper-port", type=int)
-@click.option("--controller-port", type=int)
-@click.option("--broker-port", type=int)
-@click.option("--minion-port", type=int)
+@click.option("--zookeeper-port", type=int, help="Port of ZooKeeper; default: 2123, or set by --port-base.")
+@click.option(
+    "--controller-port", type=int, help="Port of the controller; default: 9000, or set by --port-base."
+)
+@click.option("--broker-port", type=int, help="Port of the broker; default: 8099, or set by --port-base.")
+@click.option("--minion-port", type=int, help="Port of the minion; default: 9514, or set by --port-base.")
 @click.option("--servers", type=click.IntRange(min=1), help="Number of servers; default: 1.")
 @click.option("--kafka", is_flag=True, help="Add a Kafka node, also to an existing cluster without one.")
 @click.option(
     "--kafka-port", type=int, help="Add a Kafka node that uses this port and the next one; default: 9092."
 )
 @click.option(
-    "--hosted", is_flag=True, help="Broker and servers run in Python, with the hooks that are installed."
+    "--hosted", is_flag=True, help="Run the broker and the servers in Python, with the installed hooks."
 )
 @click.option(
     "--properties",
     "properties_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File of further properties of controller, broker and servers, name=value; later starts keep them.",
+    help="File of additional properties (name=value) for controller, broker and servers;"
+    " later starts keep them.",
 )
 @click.option(
     "--timeout",

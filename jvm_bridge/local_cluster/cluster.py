@@ -250,7 +250,7 @@ class LocalCluster:
             raise ConfigError(
                 f"The cluster runs with other settings: {', '.join(running)}",
                 where=str(self.folder / STATE_FILE),
-                remedy="Stop it with 'pinotctl cluster down' first; its data stay.",
+                remedy="Stop it with 'pinotctl cluster down' first; its data is kept.",
             )
 
     def _running(self, state: ClusterState) -> dict[str, ProcessRecord]:

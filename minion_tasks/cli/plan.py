@@ -77,7 +77,7 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
     "older_than_s",
     metavar="PERIOD",
     callback=read_period,
-    help="Delete segments replaced longer ago than this, e.g. 30m, 4h, 1d. Default:"
+    help="Delete segments replaced longer ago than this, e.g. 30m, 4h, 1d; default:"
     " replacedSegmentsRetentionPeriod of the task.",
 )
 @lock_wait_option

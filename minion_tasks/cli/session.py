@@ -41,7 +41,7 @@ from minion_tasks.file_ingestion.session.store import DamagedSessionError, Sessi
 __all__ = ["session"]
 
 _SESSION = click.option(
-    "--session", "session_id", metavar="ID", help="Session to use. Default: the last one."
+    "--session", "session_id", metavar="ID", help="Session to use; default: the last one."
 )
 _NAMES_SHOWN = 10
 
@@ -154,7 +154,7 @@ def clear(cli: CliContext, table: str, lock_wait_s: float, yes: bool, dry_run: b
     "--file",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write. Default: standard output.",
+    help="File to write; default: standard output.",
 )
 @pass_cli
 def report(cli: CliContext, table: str, session_id: str | None, file: Path | None) -> None:

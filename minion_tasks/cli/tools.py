@@ -124,5 +124,5 @@ lock_wait_option = click.option(
     type=click.FloatRange(min=0),
     default=15.0,
     show_default=True,
-    help="Seconds to wait for a run of the table to end. The lock of a killed run expires after 10.",
+    help="Seconds to wait for a run of the table to end. The lock of a killed run expires after 10 s.",
 )

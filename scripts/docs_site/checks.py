@@ -1,4 +1,4 @@
-"""Faults of the site that MkDocs does not find by itself."""
+"""Faults of the site that MkDocs itself does not find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import griffe
 
 __all__ = ["foreign_resources", "missing_docstrings"]
 
-# What a browser loads by itself, by tag and attribute. A plain link to another host is fine.
+# What a browser loads automatically, by tag and attribute. A plain link to another host is fine.
 _LOADED = {
     ("script", "src"),
     ("img", "src"),

@@ -20,16 +20,16 @@ def fence(
 ) -> str:
     """Return a ``console`` block as HTML. mkdocs.yml names this function.
 
-    A command begins with ``$`` and goes on where its line ends with a backslash or within quotes; other lines
-    are output. The style sheet leaves prompts (``gp``) and output (``go``) out of what is copied.
+    A command begins with ``$`` and continues if its line ends with a backslash or within quotes; other lines
+    are output. The style sheet excludes prompts (``gp``) and output (``go``) from copying.
 
     Args:
         source: The block's text.
-        language: What stands behind the fence.
+        language: The language after the fence.
         class_name: The class that pymdownx.superfences proposes.
         options: The block's options.
         md: The Markdown instance.
-        kwargs: What else pymdownx.superfences passes.
+        kwargs: Other arguments that pymdownx.superfences passes.
     """
     parts: list[str] = []
     command = ""

@@ -26,7 +26,7 @@ _PARTS = "images/parts.svg"
 
 
 class _Site:
-    """What one build knows: made by `on_files`, used by what comes after it."""
+    """The state of one build: created by `on_files`, used by later hooks."""
 
     def __init__(self, config: MkDocsConfig, docs: list[str]) -> None:
         root = Path(config.config_file_path).parent

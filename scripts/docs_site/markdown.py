@@ -17,14 +17,14 @@ _CODE = re.compile(r"(`+)[^`].*?\1")
 
 
 def prepare(text: str) -> str:
-    """Leave out the comments for the pages' tests, and write lists and tables as Python-Markdown wants them.
+    """Remove the comments for the pages' tests, and write lists and tables in Python-Markdown's form.
 
-    A comment begins a line of its own. Python-Markdown, unlike GitHub, needs an empty line before a list and
-    four spaces before what belongs to an item, and shows the backslash before a pipe in code.
+    A comment starts at the beginning of a line. Python-Markdown, unlike GitHub, needs an empty line before a
+    list and four spaces before the content of an item, and shows the backslash before a pipe in code.
     """
     kept: list[str] = []
     in_comment = False
-    indent = 0  # of what belongs to the item above; 0 outside of lists
+    indent = 0  # of the content of the item above; 0 outside of lists
     for line, in_code in _lines(text):
         if in_comment or (not in_code and line.startswith("<!--")):
             in_comment = not line.rstrip().endswith("-->")

@@ -17,7 +17,7 @@ class ReferencePage:
     Attributes:
         module: The module.
         names: The names that the page shows, in the module's order.
-        elsewhere: Its other public names -> the module whose page shows them.
+        elsewhere: Its other public names, with the module whose page shows them.
     """
 
     module: str

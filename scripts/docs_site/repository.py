@@ -50,7 +50,7 @@ class RepositoryFiles:
         return {page: self._text(path) for path, page in self._page_of.items() if not path.startswith(_DOCS)}
 
     def is_source(self, page: str) -> bool:
-        """Whether a page is a file that is there only because others link to it."""
+        """Whether a page is a file that is only published because others link to it."""
         return page.startswith(_SOURCE)
 
     def rewritten(self, text: str, page: str) -> str:

@@ -1,7 +1,7 @@
 """The backlog: tars whose commits finished without the store, their states, and the limits on them.
 
 A limit never costs rows. This server and its peers serve a committed segment whether its tar is here or not;
-giving up a tar only loses the fastest way to get a copy into the store. So the server keeps consuming and
+discarding a tar only loses the fastest way to get a copy into the store. So the server keeps consuming and
 serving, logs the overflow once, and leaves the oldest tars to `pinotctl deepstore repair`, which builds new
 ones from the segments on the servers. This module only changes memory.
 """
@@ -208,10 +208,10 @@ class Backlog:
         return self._put(entry, entry.state, uri, crc, attempts=entry.attempts + 1, paused=True)
 
     def give_up_excess(self) -> list[BacklogEntry]:
-        """Give up the oldest tars until the limits hold; those that a thread is uploading stay.
+        """Discard the oldest tars until the limits are met, except those that a thread is uploading.
 
         Returns:
-            The entries that were given up, unchanged.
+            The discarded entries, unchanged.
         """
         given_up = []
         free_bytes = self._free_bytes()

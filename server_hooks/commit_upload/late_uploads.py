@@ -86,7 +86,7 @@ class LateUploads:
                 self._kept.discard(tar)
 
     def step(self) -> None:
-        """Give up the tars that exceed the limits, and start due work; called repeatedly in one thread."""
+        """Discard the tars that exceed the limits, and start due work; called repeatedly in one thread."""
         for entry in self._backlog.give_up_excess():
             self._counts.add(Outcome.GIVEN_UP)
             is_in_store = entry.state is UploadState.UPLOADED and self._is_temporary(entry)

@@ -253,7 +253,7 @@ class _Cursor:
         length = self.number()
         self._at += length
         if length < 0 or self._at > len(self._payload):
-            raise ValueError("a text extends past the end")
+            raise ValueError("a string extends past the end")
         return self._payload[self._at - length : self._at]
 
     def words(self) -> pa.Array:

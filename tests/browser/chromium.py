@@ -20,7 +20,7 @@ _NAMES = ("chromium", "chromium-browser")
 
 
 def missing() -> str | None:
-    """Return what is missing to run a browser here; None: nothing."""
+    """Return what is missing to run a browser here; None if nothing is."""
     if importlib.util.find_spec("playwright") is None:
         return "playwright is not installed (extra test)"
     if _executable() is None:
@@ -30,7 +30,7 @@ def missing() -> str | None:
 
 @contextmanager
 def open_chromium() -> Iterator[Browser]:
-    """Run it, without a window."""
+    """Run it without a window."""
     from playwright.sync_api import sync_playwright
 
     executable = _executable()

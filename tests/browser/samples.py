@@ -52,10 +52,10 @@ _OFFLINE = TableName("flights_of_every_airline_since_the_beginning_of_records_OF
 
 
 def pages(folder: Path) -> Mapping[str, Callable[[], str]]:
-    """Return by name what renders each page.
+    """Return, by name, the function that renders each page.
 
     Args:
-        folder: Where pages are written that a command writes by itself.
+        folder: Folder for pages that a command writes on its own.
     """
     consumption = _consumption_pages(folder / "written.html")
     return {**_session_pages(), **_audit_pages(), **consumption, **_upsert_pages()}
@@ -112,7 +112,7 @@ def _session_pages() -> Mapping[str, Callable[[], str]]:
         return FileGroup(number, tuple(entries), tuple(units))
 
     groups = [group(number) for number in range(60)]
-    # When a session is done, no file of it has failed.
+    # In a finished session, no file has failed.
     staged = [
         replace(each, entries=tuple(e for e in each.entries if e.status is FileStatus.STAGED))
         for each in groups[:2]
@@ -168,7 +168,7 @@ def _audit_pages() -> Mapping[str, Callable[[], str]]:
 
 
 def _status(table: TableName, reading: int, *, partitions: int = 12, is_paused: bool = False) -> TableStatus:
-    """A table of which each partition has a lag of its own over the readings."""
+    """A table whose partitions have different lags over the readings."""
     state = PartitionState.PAUSED if is_paused else PartitionState.CONSUMING
     found = []
     for number in range(partitions):

@@ -1,4 +1,4 @@
-"""``python -m tests.browser.screenshots FOLDER [NAME...]``: pictures of the pages, to be looked at.
+"""``python -m tests.browser.screenshots FOLDER [NAME...]``: pictures of the pages, for inspection.
 
 Each page (all, unless some are named) in both widths and both themes, from its top, at most 6,000 pixels.
 """

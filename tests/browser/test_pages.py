@@ -1,4 +1,4 @@
-"""The pages as people see them: nothing is cut in either width or theme; tables sort, links are right."""
+"""The pages as people see them: nothing is cut in any width or theme; tables sort, links are correct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = sorted(pages(Path()))
 
 
 class Seen:
-    """A page, with what the browser complained of and what it asked for."""
+    """A page, with the browser's errors and requests."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -68,7 +68,7 @@ def test_nothing_is_cut_and_everything_is_to_be_read(
         seen.page.set_viewport_size({"width": width, "height": height})
         for theme in THEMES:
             seen.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-            # What is folded away has to fit too.
+            # Collapsed content must fit too.
             seen.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
             assert seen.evaluate(CHECKS) == [], f"{name}, {size}, {theme}"
     assert seen.page.locator(".next pre code").count() or "watched" in name

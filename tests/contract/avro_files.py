@@ -1,4 +1,4 @@
-"""Avro container files, of any codec and any schema, as they are written by hand."""
+"""Avro container files with any codec and any schema, written byte by byte."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CODECS: Mapping[str, Callable[[bytes], bytes]] = {
 
 
 def varint(number: int) -> bytes:
-    """Return a number as Avro writes ints and longs."""
+    """Return a number in Avro's encoding of ints and longs."""
     number, out = (number << 1) ^ (number >> 63), bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -49,7 +49,7 @@ def varint(number: int) -> bytes:
 
 
 def avro_header(fields: Sequence[Mapping[str, Any]], codec: str = "null") -> bytes:
-    """Return what is before the first block of rows with these fields."""
+    """Return the header of a file with these fields."""
     schema = {"type": "record", "name": "rows", "fields": list(fields)}
     metadata = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": codec.encode()}
     entries = b"".join(varint(len(each)) + each for item in metadata.items() for each in item)
@@ -57,13 +57,13 @@ def avro_header(fields: Sequence[Mapping[str, Any]], codec: str = "null") -> byt
 
 
 def avro_block(rows: int, data: bytes, codec: str = "null") -> bytes:
-    """Return a block that has that many rows, or says so."""
+    """Return a block with this number of rows, or that claims to have it."""
     packed = CODECS[codec](data)
     return varint(rows) + varint(len(packed)) + packed + _SYNC
 
 
 def encoded(fields: Sequence[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
-    """Return each row as Avro writes it; values of logical types are given as they are stored."""
+    """Return each row in Avro's encoding; values of logical types are given in their stored form."""
     plain = {"type": "record", "name": "rows", "fields": [_without_logical(each) for each in fields]}
     parsed = fastavro.parse_schema(plain)
     found = []
@@ -90,7 +90,7 @@ def write_avro_file(
     codec: str = "null",
     block_rows: int = 1_000,
 ) -> None:
-    """Write a file, gzipped if it is named so."""
+    """Write a file, gzipped if its name ends so."""
     data = encoded(fields, rows)
     parts = [data[start : start + block_rows] for start in range(0, len(data), block_rows)]
     blocks = b"".join(avro_block(len(part), b"".join(part), codec) for part in parts)

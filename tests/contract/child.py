@@ -1,4 +1,4 @@
-"""A child process with a JVM that builds segments and reads them back: a JSON request a line, a reply a line.
+"""A child process with a JVM that builds segments and reads them back: one JSON request and reply per line.
 
 Run as ``python -m tests.contract.child``; only the parent's ``SegmentChild`` talks to it.
 """
@@ -106,7 +106,7 @@ def _build(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _build_by_rows(request: dict[str, Any]) -> dict[str, Any]:
-    """Build of the rows of an Arrow file, one by one."""
+    """Build from the rows of an Arrow file, one by one."""
     with pa.ipc.open_file(request["arrow"]) as file:
         rows = file.read_all()
     try:
@@ -119,7 +119,7 @@ def _build_by_rows(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _build_files(request: dict[str, Any]) -> dict[str, Any]:
-    """Build many files; the custom map of each segment names the files that are in."""
+    """Build many files; the custom map of each segment names the files in it."""
     builder = _builder(request)
     with (
         mock.patch.object(column_file, "FULL_BYTES", request.get("arrow_rows_bytes", column_file.FULL_BYTES)),
@@ -163,7 +163,7 @@ def _reply(built: BuiltSegment, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _side_by_side(request: dict[str, Any]) -> dict[str, Any]:
-    """Build the same segment in threads, each in a folder of its own."""
+    """Build the same segment in several threads, each in its own folder."""
     folders = [Path(request["work_dir"]) / f"thread{number}" for number in range(int(request["threads"]))]
     for folder in folders:
         folder.mkdir()
@@ -173,7 +173,7 @@ def _side_by_side(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpacked(tar: Path, folder: Path) -> tuple[Path, Any]:
-    """Unpack a segment; returns its folder and Pinot's metadata of it."""
+    """Unpack a segment; return its folder and Pinot's metadata of it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     segment = unpack_tar(tar, folder, "segment")
@@ -210,7 +210,7 @@ def _read_folder(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _select(request: dict[str, Any]) -> dict[str, Any]:
-    """Query a segment's folder as a task of Spark does; bytes come as hexadecimal digits."""
+    """Query a segment's folder as a Spark task does; bytes are returned as hexadecimal digits."""
     folder = SegmentFolder(Path(request["folder"]), request.get("crc"))
     rows: list[list[Any]] = []
     with LocalSegment(folder, request["schema"]) as segment:

@@ -1,6 +1,6 @@
-"""Uploads segments as commits do, with Pinot's own uploader; run as a child process that takes orders.
+"""Uploads segments as commits do, with Pinot's own uploader; runs as a child process with commands.
 
-Arguments: a folder, and the store's scheme. ``held`` is the scheme of a store that hangs on request.
+Arguments: a folder and the store's scheme. ``held`` is the scheme of a store that hangs on request.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ public final class HeldFileSystem extends LocalPinotFS {
 
 
 def main() -> None:
-    """``hold``, ``release``, ``upload`` a tar as a segment, tell what ended ``late``, ``count`` outcomes."""
+    """``hold``, ``release``, ``upload`` a tar as a segment, return ``late`` uploads, ``count`` outcomes."""
     folder, scheme = Path(sys.argv[1]), sys.argv[2]
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     start_jvm_with(["-Xmx256m", *QUICK_START.split(), *logging_options()])
@@ -121,8 +121,8 @@ def _configuration(folder: Path, scheme: str) -> Any:
 
 
 def _upload(store_uri: str, order: dict[str, Any]) -> dict[str, Any]:
-    """Upload as a commit does; a commit makes an uploader of its own."""
-    # Its metrics are a later version's argument.
+    """Upload as a commit does, which creates its own uploader."""
+    # Later versions have its metrics as an argument.
     words = [store_uri, order["timeout_ms"]]
     if len(jpype.JClass(_UPLOADER).class_.getConstructors()[0].getParameterTypes()) > 2:
         metrics = jpype.JClass("org.apache.pinot.common.metrics.ServerMetrics")

@@ -1,4 +1,4 @@
-"""Writes DataTables by Pinot's own builders: ``python -m tests.contract.data_table_program <folder>``."""
+"""Writes DataTables with Pinot's own builders: ``python -m tests.contract.data_table_program <folder>``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSIONS = (3, 4)
 _PACKAGE = "org.apache.pinot.core.common.datatable."
 _WITH_VERSION_3 = _PACKAGE + "DataTableBuilderV2V3"
 
-# Column type -> the values of two rows, as they are read.
+# Column type -> the values of two rows, as read.
 ROWS: Mapping[str, tuple[Any, Any]] = {
     "INT": (-(2**31), 7),
     "LONG": (2**63 - 1, -7),

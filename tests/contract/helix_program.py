@@ -1,4 +1,4 @@
-"""Prints a job's and a queue's config as Helix' own builders make them; run as a child process."""
+"""Prints the configs of a job and a queue as Helix' own builders create them; runs as a child process."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from jvm_bridge.java import CompileError, JavaSources, load_java
 from jvm_bridge.jvm import logging_options, start_jvm_with
 from tests.support.java_options import QUICK_START
 
-# All that Pinot needs, and no compiler: as a run time without the JDK's tools.
+# All that Pinot needs, but no compiler: like a runtime without the JDK's tools.
 WITHOUT_COMPILER = "--limit-modules=java.se,jdk.unsupported"
 
 

@@ -1,7 +1,7 @@
-"""Splits rows by partition, builds a segment of each part and prints which partitions Pinot finds in it.
+"""Splits rows by partition, builds a segment from each part and prints which partitions Pinot finds in it.
 
-Argument: a working folder. A line of JSON for each case: the column's type, the function, and for each part
-the partition it was split off as, Pinot's partitions of the segment, and its rows.
+Argument: a working folder. Prints a line of JSON for each case: the column's type, the function, and for each
+part the partition assigned by the split, the partitions that Pinot found, and the rows.
 """
 
 from __future__ import annotations

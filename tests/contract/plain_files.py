@@ -1,4 +1,4 @@
-"""Rows of all plain types, and files of each format with them."""
+"""Rows of all plain types, and files with them in each format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def write_json(path: Path, rows: list[dict[str, Any]]) -> None:
-    # A null is written in every second row and left out in the others.
+    # A null is written in every second row and omitted in the others.
     lines = [
         json.dumps(
             {k: v for k, v in row.items() if v is not None or number % 2}, ensure_ascii=number % 3 == 0

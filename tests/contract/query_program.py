@@ -1,4 +1,4 @@
-"""Compares queries with their rewritten forms, with Pinot's own parser; runs as a child process."""
+"""Compares queries with their rewritten forms by Pinot's own parser; runs as a child process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _difference(parser: Any, condition: Any, original: str, rewritten: str) -> s
 
 
 def _add(query: Any, condition: Any) -> None:
-    """Add a condition to the innermost SELECT, as Pinot's parser makes an AND of what stands in one."""
+    """Add a condition to the innermost SELECT, in the form of an AND as Pinot's parser builds it."""
     while query.getDataSource().getSubquery() is not None:
         query = query.getDataSource().getSubquery()
     present = query.getFilterExpression()
@@ -57,7 +57,7 @@ def _operands(expression: Any) -> list[Any]:
 
 
 def _forget_text(query: Any) -> None:
-    """Pinot keeps the text of a SELECT in the FROM as a table's name beside it."""
+    """Pinot additionally keeps the text of a SELECT in the FROM as a table name."""
     if query.getDataSource().getSubquery() is not None:
         query.getDataSource().setTableName("")
 

@@ -1,4 +1,4 @@
-"""Random transforms and filters of a random table's columns."""
+"""Random transforms and filters on a random table's columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["with_random_expressions"]
 _NUMBERS = ("INT", "LONG", "FLOAT", "DOUBLE")
 _SPECS = ("dimensionFieldSpecs", "metricFieldSpecs")
 
-# What each type is made of, with {0} and {1} for columns: function, types that may come of it.
+# Functions by argument type, with {0} and {1} for columns, and their possible result types.
 _ANY = [
     ("{0}", ("STRING",)),
     ("Groovy({{ {0} }}, {0})", ("STRING",)),
@@ -48,12 +48,12 @@ _FILTERS = [
 
 
 def with_random_expressions(table: RandomTable, seed: int, *, of_existing: bool) -> RandomTable:
-    """Return a table with some more columns, which are computed, and perhaps a filter.
+    """Return a table with some additional computed columns, and perhaps a filter.
 
     Args:
         table: A random table.
-        seed: The same makes the same.
-        of_existing: Whether a column that has values may be computed where it has none.
+        seed: The same seed gives the same result.
+        of_existing: Whether a column with values may be computed where it has none.
     """
     random = Random(seed)
     kinds = {spec["name"]: spec["dataType"] for kind in _SPECS for spec in table.schema[kind]

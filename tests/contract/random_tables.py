@@ -1,4 +1,4 @@
-"""Random tables: columns of all types, any of Pinot's indexes that fit, and values that are hard to keep."""
+"""Random tables: columns of all types, any fitting index of Pinot, and values that are hard to preserve."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _MANY_ROWS = 70_000  # more than a batch
 
 @dataclass(frozen=True)
 class RandomTable:
-    """A table's config and schema, its rows, and whether its segment holds the time at which it was built."""
+    """A table's config, schema and rows, and whether its segment contains the time at which it was built."""
 
     config: dict[str, Any]
     schema: dict[str, Any]
@@ -81,7 +81,7 @@ class _Column:
 
 
 def random_table(seed: int, *, of_pinot_1: bool) -> RandomTable:
-    """Return the table of that number; the same for the same number, of Pinot 0.11 or of later ones."""
+    """Return the table with this number, always the same one, for Pinot 0.11 or for later versions."""
     random = Random(seed)
     columns = [_column(random, number, of_pinot_1=of_pinot_1) for number in range(random.randint(1, 7))]
     rows = _MANY_ROWS if seed % 100 == 99 else random.choice(_ROW_COUNTS)

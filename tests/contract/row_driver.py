@@ -1,6 +1,6 @@
 """Pinot's own driver over Arrow rows: the reference for every other way to build a segment.
 
-The rows come through a ``RecordReader`` of Python, so that no reader of a file format is needed.
+The rows come from a ``RecordReader`` in Python, so no reader for a file format is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BOXES = {
 def build_by_rows(
     table_config: dict[str, Any], schema: dict[str, Any], rows: pa.Table, name: str, work_dir: Path
 ) -> BuiltSegment:
-    """Build a segment; a row that Pinot refuses is a ``jpype.JException``."""
+    """Build a segment; a row that Pinot rejects raises ``jpype.JException``."""
     folder = work_dir / "by-rows"
     folder.mkdir(exist_ok=True)
     table = PinotTable(

@@ -21,11 +21,11 @@ import pytest
 class SegmentChild:
     """Builds segments in a child process; ``build`` replies are dicts, an error has the key ``error``.
 
-    A request that ends the child fails; the next one starts another.
+    A request that ends the child fails; the next request starts another child.
 
     Args:
         work_dir: An existing folder.
-        home: The Pinot that it runs; None: this run's.
+        home: The Pinot that it uses; None: this run's.
     """
 
     def __init__(self, work_dir: Path, home: Path | None = None) -> None:
@@ -47,15 +47,15 @@ class SegmentChild:
         return self.ask({"action": "features"})
 
     def reads(self, file_format: str) -> bool:
-        """Whether its Pinot has a reader of files of a format, e.g. ``csv``."""
+        """Whether its Pinot has a reader for a file format, e.g. ``csv``."""
         return file_format.upper() in self.features["formats"]
 
     def readers(self, path: Path) -> list[str]:
-        """The readers that a file may be built by: Arrow, where it fits, and Pinot's own if any."""
+        """The readers that can build a file: Arrow if it fits, and Pinot's own if there is one."""
         return ["auto", "pinot"] if self.reads(_format(path)) else ["auto"]
 
     def require_reader(self, path: Path) -> None:
-        """Skip the test unless Pinot has a reader of its own for a file."""
+        """Skip the test unless Pinot has its own reader for a file."""
         if not self.reads(_format(path)):
             pytest.skip(f"this Pinot ({self.features['version']}) lacks: a reader of {_format(path)} files")
 
@@ -108,9 +108,9 @@ class SegmentChild:
             table_config: The table's config.
             schema: Its schema.
             source: A file, or rows.
-            reader: As `SegmentBuilder` has them, or ``rows``: Pinot's driver gets a row after the other.
-            file_format: Of a file, where its name does not say it.
-            name: Of the segment.
+            reader: A reader of `SegmentBuilder`, or ``rows``: Pinot's driver gets the rows one by one.
+            file_format: Format of a file whose name does not show it.
+            name: Name of the segment.
             more: Further keys of the request.
         """
         request = {
@@ -140,10 +140,10 @@ class SegmentChild:
         file_format: str | None = None,
         **more: Any,
     ) -> dict[str, Any]:
-        """Build many files; the reply has ``segments`` like those of ``build``; ``failures``, ``mismatches``.
+        """Build many files; the reply has ``segments`` as in ``build``, ``failures`` and ``mismatches``.
 
-        The segments are named ``part_<number>``; their custom metadata has the indexes of the files that are
-        in, as ``files``: ``0-1-3``, or what ``in_files`` says.
+        The segments are named ``part_<number>``; their custom metadata has the indexes of their files as
+        ``files``: ``0-1-3``, or what ``in_files`` returns.
         """
         request = {
             "action": "build_files",

@@ -1,4 +1,4 @@
-"""Prints what Pinot stores of JSON messages; runs as a child process."""
+"""Prints what Pinot stores for JSON messages; runs as a child process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CONFIG = {
 def main() -> None:
     """Read ``[{kind, single, max_length, messages}]``; write for each message its value as text, or null.
 
-    A value that is null in Pinot, too, is written as the column's default. ``messages`` are JSON documents
+    A value that is also null in Pinot is written as the column's default. ``messages`` are JSON documents
     with a column ``c``.
     """
     requests: list[Mapping[str, Any]] = json.load(sys.stdin)
@@ -71,7 +71,7 @@ def _stored(decoder: Any, process: Callable[[Any], None], message: bytes) -> str
     if isinstance(value, jpype.JArray):
         arrays = jpype.JClass("java.util.Arrays")
         return str(arrays.toString(value))
-    # As Java writes it: half of a character becomes a question mark.
+    # As Java encodes it: half of a character becomes a question mark.
     return bytes(value.toString().getBytes("UTF-8")).decode()
 
 

@@ -1,4 +1,4 @@
-"""A file by Arrow and by Pinot's reader gives the same segment, to the byte (crc), and the right values."""
+"""Arrow and Pinot's reader give the same segment, byte for byte (crc), with the correct values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ROWS: list[dict[str, Any]] = [
     }
     for number in range(64)
 ]
-# Each column misses its value in some rows, and one row has no value at all but the time.
+# Each column lacks its value in some rows, and one row has no value except the time.
 for _place, _column in enumerate(name for name in ROWS[0] if name != "ts"):
     ROWS[_place + 20][_column] = None
 for _column in ROWS[40]:
@@ -77,7 +77,7 @@ WRITERS: Mapping[str, Callable[[Path, list[dict[str, Any]]], None]] = {
 def alike(
     child: SegmentChild, config: Mapping[str, Any], schema: Mapping[str, Any], path: Path, **more: Any
 ) -> dict[str, Any]:
-    """Build with Arrow, and with Pinot's own reader where there is one, and return the one result."""
+    """Build with Arrow, and with Pinot's own reader if there is one; return the common result."""
     by_arrow = child.build(config, schema, path, "arrow", read_back=True, **more)
     assert by_arrow["reader"] == "arrow", by_arrow
     if child.reads(path.name.split(".")[1]):
@@ -115,7 +115,7 @@ def test_arrow_table_equals_its_parquet_file(child: SegmentChild, source_dir: Pa
     assert from_table["crc"] == from_file["crc"] == by_parquet["crc"]
 
 
-# --- types that Pinot converts itself, from the texts of a file -------------------------------------------
+# --- types that Pinot itself converts from the texts of a file --------------------------------------------
 
 _TEXT_SCHEMA = schema_of(
     {f"c_{kind.lower()}": kind for kind in TYPES if kind != "BIG_DECIMAL"},
@@ -209,7 +209,7 @@ def test_custom_defaults_and_lengths(child: SegmentChild, source_dir: Path) -> N
         path, [*rows, {"i": 1, "b": "00", "o": False, "d": 2, "mi": [5], "t": "1600000000001", "j": "{}"}]
     )
     if child.reads("json"):
-        # A text that is too long and has characters of two UTF-16 units is cut by Pinot.
+        # Pinot truncates a text that is too long and has characters of two UTF-16 units.
         assert child.build(table_config(), schema, path, "auto")["reader"] == "pinot"
     write_json(path, [{"s": "Zürichsee", "ms": ["abc", "de", None]}, *rows[1:]])
     by_arrow = alike(child, table_config(), schema, path)
@@ -224,7 +224,7 @@ def test_nulls_by_column(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "rows.json"
     write_json(path, [{"i": 1, "s": "a", "d": 0.5}, {"i": None, "s": None, "d": None}])
     rows = alike(child, table_config(null_handling=False), schema, path)["read"]
-    nulls = child.features["column_nulls"]  # else the table's null handling counts, which is off
+    nulls = child.features["column_nulls"]  # otherwise the table's null handling applies, which is off
     defaults = {"s": None, "d": None} if nulls else {"s": "null", "d": {"double": "0.0"}}
     found = [{name: row.get(name) for name in ("i", "s", "d")} for row in rows]
     assert found == [{"i": 1, "s": "a", "d": {"double": "0.5"}}, {"i": -(2**31), **defaults}]
@@ -294,7 +294,7 @@ _INDEXES: dict[str, Any] = {
 @pytest.mark.every_pinot
 @pytest.mark.parametrize("json_index", [False, True])
 def test_indexes_and_partitions(child: SegmentChild, source_dir: Path, json_index: bool) -> None:
-    # Without the JSON column nothing is left to transform, and the statistics come from Arrow.
+    # Without the JSON column there is nothing to transform, and the statistics come from Arrow.
     rows = [
         {
             "s": f"s{number % 7}",
@@ -330,7 +330,7 @@ def test_indexes_and_partitions(child: SegmentChild, source_dir: Path, json_inde
     by_pinot = child.build(config, schema, path, "pinot", read_back=True)
     for key in ("properties", "read", "files"):
         assert by_arrow[key] == by_pinot[key]
-    # A text index holds the time of its making, so offsets behind it and the crc may differ; sizes may not.
+    # A text index contains its build time, so later offsets and the crc may differ, but not the sizes.
     kinds = [[line.split(" = ")[0] for line in built["indexes"]] for built in (by_pinot, by_arrow)]
     assert kinds[0] == kinds[1]
 
@@ -359,7 +359,7 @@ def test_no_rows(child: SegmentChild, source_dir: Path) -> None:
     table = pa.table({"d_int": pa.array([], pa.int32())})
     for source in (empty_csv, empty_json, table):
         is_read = child.reads("parquet" if isinstance(source, pa.Table) else source.suffix[1:])
-        # Arrow reads no JSON file without a row.
+        # Arrow cannot read a JSON file without rows.
         alone = () if source is empty_json else ("auto",)
         for reader in ("auto", "pinot") if is_read else alone:
             built = child.build(CONFIG, SCHEMA, source, reader, read_back=True)

@@ -1,4 +1,4 @@
-"""Avro files read by columns give the same segments as Pinot's reader; other files are left to it."""
+"""Avro files read by columns give the same segments as Pinot's reader, which reads all other files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _fields(**kinds: Any) -> list[dict[str, Any]]:
 
 
 def shapes(kind: Any) -> dict[str, Any]:
-    """Return the ways in which a field may have values of a type, nulls among them or not."""
+    """Return the ways in which a field can have values of a type, with or without nulls."""
     array = {"type": "array", "items": kind}
     of_nulls = {"type": "array", "items": [kind, "null"]}
     return {
@@ -73,7 +73,7 @@ def shapes(kind: Any) -> dict[str, Any]:
     }
 
 
-# Of each type of Avro: values, and the types of the table's columns that take them.
+# By Avro type: values, and the types of table columns that accept them.
 TYPES: Mapping[str, tuple[Any, Sequence[Any], Sequence[str]]] = {
     "boolean": ("boolean", [True, False], ["BOOLEAN", "STRING"]),
     "int": ("int", [0, 1, -1, 2**31 - 1, -(2**31)], ["INT", "LONG", "DOUBLE", "STRING", "BOOLEAN"]),
@@ -90,7 +90,7 @@ _MULTI_VALUE_SINCE_1 = (*_MULTI_VALUE, "BOOLEAN", "TIMESTAMP", "BYTES")
 
 
 def rows_of(shape: str, values: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return some rows with values in that shape, as column c."""
+    """Return some rows with values of this shape as column c."""
     found: list[Any] = list(values)
     if "array" in shape:
         found = [[], [values[0]], list(values), list(values[-2:]) * 40]
@@ -197,7 +197,7 @@ LOGICAL: Mapping[str, tuple[Any, Sequence[Any]]] = {
     "uuid": ("string", ["123e4567-e89b-12d3-a456-426614174000", "0-0-0-0-A"]),
     "something of one's own": ("long", [1, 2]),
 }
-# Pinot makes of these what they stand for, if it does at all.
+# Pinot converts these to the values that they represent, if at all.
 MADE = ("date", "time-millis", "time-micros", "timestamp-millis", "timestamp-micros", "uuid")
 
 
@@ -237,7 +237,7 @@ def test_logical_types(child: SegmentChild, source_dir: Path, logical: str) -> N
             if is_small or (base == "string" and column != "text"):
                 expected = "column"
             elif is_heeded:
-                # Each version has its own way with those in arrays.
+                # Each version treats those in arrays differently.
                 in_time_column = column not in ("long", "many", "text")
                 is_taken = (is_time or (logical == "date" and in_time_column)) and "array" not in shape
                 expected = None if is_taken and column != "text" and child.reads("avro") else "column"
@@ -313,7 +313,7 @@ def test_codecs(child: SegmentChild, source_dir: Path, codec: str, suffix: str) 
     path = source_dir / f"rows.{suffix}"
     rows = mixed_rows(500)
     write_avro_file(path, MIXED, rows, codec=codec, block_rows=70)
-    # The jars of neither version have xz.
+    # The jars of both versions lack xz.
     built = check(child, MIXED_SCHEMA, path, "xz" if codec == "xz" else None)
     if codec != "xz":
         assert [row["s"] for row in built["read"]] == [row["s"] for row in rows]
@@ -342,7 +342,7 @@ def test_files_without_rows(child: SegmentChild, source_dir: Path) -> None:
 
 
 def test_rows_behind_a_block_without_rows(child: SegmentChild, source_dir: Path) -> None:
-    # Avro's library takes it for the end.
+    # Avro's library treats it as the end.
     path = source_dir / "rows.avro"
     block = avro_block(9, b"".join(encoded(MIXED, mixed_rows(9))))
     path.write_bytes(avro_header(MIXED) + block + avro_block(0, b"") + block)
@@ -370,7 +370,7 @@ def test_more_rows_than_a_batch(child: SegmentChild, source_dir: Path) -> None:
 
 @pytest.mark.every_pinot
 def test_long_texts_are_not_all_in_memory(child: SegmentChild, source_dir: Path) -> None:
-    # The child's heap has 384 MiB, and so many rows are fewer than a batch.
+    # The child's heap has 384 MiB, and this number of rows is less than a batch.
     path = source_dir / "rows.avro"
     fields = _fields(s="string", i="int")
     row = encoded(fields, [{"s": "x" * 100_000, "i": 1}])[0]
@@ -475,7 +475,7 @@ def test_random_tables(child: SegmentChild, source_dir: Path, request: pytest.Fi
         if "error" in expected:
             assert "error" in found, f"table {number}: {expected}"
             continue
-        # A text index holds the time at which it was made.
+        # A text index contains the time at which it was built.
         same = ("rows", "properties", "files") if table.has_build_time else ("rows", "crc", "properties")
         assert [found.get(key) for key in same] == [expected[key] for key in same], f"table {number}: {found}"
         compared += 1

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.jvm
 
 _TABLE_CONFIG = "org.apache.pinot.spi.config.table.TableConfig"
 
-# What names a table; of a shorter retention it counts which segments are older.
+# The name of a table, and its retention, whose effect depends on the ages of its segments.
 _NO_RULE = {
     ("tableName",),
     ("tableType",),

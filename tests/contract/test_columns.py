@@ -1,4 +1,4 @@
-"""Columns that are put through Pinot's creators give the segment that Pinot's driver makes of rows."""
+"""Columns passed to Pinot's creators give the same segment as rows passed to Pinot's driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.jvm
 
 _EACH_RUN, _FULL = 120, 2_000
 _REASONS = (
-    "two UTF-16 units",  # cut at a length that may be inside a character
+    "two UTF-16 units",  # truncated at a length that may be inside a character
     "rows with no value other than NaN",
 )
 
@@ -47,7 +47,7 @@ def test_random_tables(child: SegmentChild, request: pytest.FixtureRequest) -> N
 
 @pytest.mark.every_pinot
 def test_points_on_the_globe(child: SegmentChild) -> None:
-    # As Pinot's GeometrySerializer writes points; 0x80 is of a geography.
+    # As Pinot's GeometrySerializer writes points; 0x80 marks a geography.
     points = [b"\x80" + struct.pack(">dd", -122.5 + number / 7, 37 + number / 9) for number in range(50)]
     schema = schema_of({"place": "BYTES"})
     fields = [
@@ -66,7 +66,7 @@ def test_points_on_the_globe(child: SegmentChild) -> None:
 
 
 def compare_indexes(child: SegmentChild, table: RandomTable, number: int) -> None:
-    """Compare all but the bytes: a text index holds the time at which it was made."""
+    """Compare everything but the bytes: a text index contains the time at which it was built."""
     built: list[dict[str, Any]] = [
         child.build(table.config, table.schema, table.rows, reader, describe=True)
         for reader in ("arrow", "rows")

@@ -1,4 +1,4 @@
-"""Pinot's own uploader passes a commit's upload to ours, whichever store is configured."""
+"""Pinot's own uploader passes a commit's upload to ours, for any configured store."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Uploader:
     """The child process and its folders.
 
     Attributes:
-        tar: Where a commit builds a segment's tar.
-        home: Of that segment in the store.
-        has_plug_in_point: Whether this Pinot has a place for a file system of ours.
+        tar: The tar that a commit builds.
+        home: The segment's location in the store.
+        has_plug_in_point: Whether this Pinot has an extension point for our file system.
     """
 
     program: Program
@@ -99,7 +99,9 @@ def test_a_store_that_hangs_holds_a_commit_up_for_its_wait_alone_and_the_upload_
 
 
 @pytest.mark.parametrize("place", ["uploads/t_REALTIME_{name}_u.tar.gz", "reingestion/x/{name}.tar.gz"])
-def test_what_the_controller_asks_for_waits_as_long_as_pinot_does(uploader: Uploader, place: str) -> None:
+def test_uploads_requested_by_the_controller_wait_as_long_as_pinot_does(
+    uploader: Uploader, place: str
+) -> None:
     if not uploader.has_plug_in_point:
         pytest.skip("this version's uploader is ours as a whole")
     tar = uploader.tar.parent / place.format(name=_NAME)

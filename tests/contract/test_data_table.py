@@ -1,4 +1,4 @@
-"""DataTables as Pinot's own builders write them are read in Python, in each version that servers send."""
+"""Python reads DataTables written by Pinot's own builders, in each version that servers send."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_truncated_gzip(child: SegmentChild, source_dir: Path) -> None:
     path = source_dir / "cut.csv.gz"
     path.write_bytes(gzip.compress(GOOD.encode())[:-200])
     assert "cut.csv.gz, row " in _error(child, path, kind="DataError")
-    for size in (2, 9, 12):  # in the gzip header and at once after it
+    for size in (2, 9, 12):  # in the gzip header and right after it
         path.write_bytes(gzip.compress(GOOD.encode())[:size])
         assert "cut.csv.gz cannot be read as CSV" in _error(child, path)
 
@@ -171,10 +171,10 @@ def test_boxed_longs_stay_what_they_are(child: SegmentChild) -> None:
 
 @pytest.mark.parametrize("reader", ["pinot", "auto"])
 @pytest.mark.parametrize("largest_bytes", [2_000, 20_000])
-def test_a_full_disk_is_nobodys_fault(
+def test_a_full_disk_is_not_blamed_on_a_file(
     child: SegmentChild, source_dir: Path, reader: str, largest_bytes: int
 ) -> None:
-    """Where the rows are mapped, where the indexes are written, where they are packed."""
+    """The folders where rows are mapped, indexes are written, and segments are packed."""
     paths = [source_dir / f"{number}.csv" for number in range(2)]
     for number, path in enumerate(paths):
         rows = (f"{number}-{row}-{row * 7919},{row * 7919},1600000000000\n" for row in range(5000))

@@ -1,4 +1,4 @@
-"""Transforms and filters over columns give the segment that Pinot's own reader gives, to the byte."""
+"""Transforms and filters over columns give the same segment as Pinot's own reader, byte for byte."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ARROW_SCHEMA = pa.schema(
     }.items()
 )
 _OWN = {"code": "STRING", "i": "INT", "big": "LONG", "o": "BOOLEAN"}
-"""Columns that are taken as they are, whether functions take them too or not."""
+"""Columns that are stored unchanged, whether or not functions use them too."""
 
 
 def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -70,7 +70,7 @@ def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _write_json(path: Path, rows: list[dict[str, Any]]) -> None:
-    # A key without a value is left out of every other row.
+    # A key without a value is omitted in every other row.
     lines = [
         json.dumps({key: value for key, value in row.items() if value is not None or number % 2})
         for number, row in enumerate(rows)
@@ -237,7 +237,7 @@ CASES: Mapping[str, Case] = {
 
 
 def _as_readers_give_it(table: pa.Table) -> pa.Table:
-    """Return a table whose booleans are texts, as all of Pinot's readers have them."""
+    """Return a table with booleans as texts, as all of Pinot's readers return them."""
     for number, column in enumerate(table.schema):
         if pa.types.is_boolean(column.type):
             table = table.set_column(number, column.name, table[column.name].cast(pa.string()))
@@ -303,7 +303,7 @@ _EXISTING = [{"a": each, "b": "B"} for each in ("x", None, "y", "x", None, "x")]
 
 
 @pytest.mark.parametrize("file_name", WRITERS)
-def test_values_that_are_there_stay(child: SegmentChild, source_dir: Path, file_name: str) -> None:
+def test_existing_values_stay(child: SegmentChild, source_dir: Path, file_name: str) -> None:
     path = source_dir / file_name
     if file_name.endswith("parquet"):
         pq.write_table(pa.Table.from_pylist(_EXISTING), path)
@@ -314,7 +314,7 @@ def test_values_that_are_there_stay(child: SegmentChild, source_dir: Path, file_
     assert [(row["a"], row["c"]) for row in built["read"]] == [
         ("x", "xB"), ("b", "bB"), ("y", "yB"), ("x", "xB"), ("b", "bB"), ("x", "xB")
     ]  # fmt: skip
-    # One that the table has not, but a file: it may feed others.
+    # A column of the file that the table lacks: it may be the input of others.
     built = _built(child, _transforms(a="lower(b)", c="upper(a)"), schema_of({"c": "STRING"}), path, None)
     assert [row["c"] for row in built["read"]] == ["X", "B", "Y", "X", "B", "X"]
 
@@ -345,7 +345,7 @@ def test_arguments_of_json(child: SegmentChild, source_dir: Path, case: str) -> 
     text, function, reason = JSON_CASES[case]
     path = source_dir / "rows.json"
     path.write_text(text)
-    # The file's own s only makes rows.
+    # The file's own s only produces rows.
     schema = schema_of({"t": "STRING", "u": "STRING"})
     config = _transforms(t=function.replace("column s", "t"), u="upper(s)")
     _built(child, config, schema, path, None if reason is None else reason.replace("column s", "column t"))
@@ -361,7 +361,7 @@ def test_arguments_of_csv(child: SegmentChild, source_dir: Path) -> None:
     ):
         path.write_text(text)
         _built(child, config, schema, path, reason)
-    # One column, as the lists that it has and as what a function takes.
+    # One column, stored as lists and used as the argument of a function.
     path.write_text("m\na\n\nb\n")
     _built(child, _transforms(t="upper(m)"), schema, path, None)
     path.write_text("m\na;b\n")
@@ -391,7 +391,7 @@ def test_arguments_of_parquet(child: SegmentChild, source_dir: Path) -> None:
     first = built["read"][0]
     assert (first["of_int8"], first["of_truth"], first["of_bytes"]) == ("Integer1", "Stringtrue", "0061")
     assert first["of_stamp"] == "Long1600000000123456"
-    # A time column comes in the table's unit, for functions too, as an Integer where that is its type.
+    # A time column has the table's unit, also for functions, and is an Integer if that is its type.
     schema["dateTimeFieldSpecs"] = [
         {"name": "stamp", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
     ]

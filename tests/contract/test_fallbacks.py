@@ -1,4 +1,4 @@
-"""Where Arrow would read other values than Pinot's reader, "auto" uses Pinot's and logs the reason."""
+"""If Arrow would read different values than Pinot's reader, "auto" uses Pinot's and logs the reason."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_several_row_groups_and_other_columns(child: SegmentChild, source_dir: P
     path = source_dir / "rows.parquet"
     table = pa.table({"x": range(1000), "i": range(1000), "s": [f"v{each % 10}" for each in range(1000)]})
     pq.write_table(table, path, row_group_size=77, compression="zstd")
-    # 0.11.0's class path has zstd for Parquet only where Hadoop's native library is; snappy is plain Java.
+    # 0.11.0 has zstd for Parquet only with Hadoop's native library; snappy is plain Java.
     pq.write_table(table, path, row_group_size=77, compression="snappy")
     _check(child, path, None, None)
 

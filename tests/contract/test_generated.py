@@ -18,7 +18,7 @@ from tests.contract.tables import schema_of, table_config
 
 pytestmark = pytest.mark.jvm
 
-# Each example builds two segments in the one child; the file is written anew each time.
+# Each example builds two segments in the same child; the file is rewritten each time.
 SETTINGS = settings(
     max_examples=settings().max_examples // 4,
     deadline=None,
@@ -32,7 +32,7 @@ SCHEMA = schema_of(
 )
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _INT, _LONG = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
-# One NaN alone: which bits of several Java keeps depends on whether it has compiled the loop already.
+# Only one NaN: which bits of several Java keeps depends on whether it has already compiled the loop.
 _NAN = st.just(math.nan)
 _FLOAT, _DOUBLE = st.floats(width=32, allow_nan=False) | _NAN, st.floats(allow_nan=False) | _NAN
 ROWS = st.lists(

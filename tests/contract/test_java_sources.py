@@ -1,4 +1,4 @@
-"""Java sources are compiled by the JDK against Pinot's jars, once, or refused by the first error."""
+"""Java sources are compiled once by the JDK against Pinot's jars, or rejected with the first error."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ _ANSWER = "1!2!ü"
 
 @dataclass(frozen=True)
 class Place:
-    """Sources, and a cache of their own.
+    """Sources, and their own cache.
 
     Attributes:
-        folder: Where both are.
+        folder: Folder with both.
     """
 
     folder: Path
@@ -65,7 +65,7 @@ class Place:
 
     @property
     def entries(self) -> list[Path]:
-        """What is in the cache."""
+        """The content of the cache."""
         return sorted((self.folder / "cache" / "classes").glob("*"))
 
     def write(self, name: str, text: str) -> None:
@@ -80,7 +80,7 @@ class Place:
                 **os.environ,
                 "PINOT_PLUGINS_CACHE": str(self.folder / "cache"),
                 "TMPDIR": str(self.folder / "tmp"),
-                "LC_ALL": "C",  # a source is read as UTF-8 all the same
+                "LC_ALL": "C",  # a source is read as UTF-8 nevertheless
             },
             text=True,
             encoding="utf-8",
@@ -96,7 +96,7 @@ class Place:
         return process
 
     def load(self, *options: str) -> dict[str, Any]:
-        """Load them in a process; returns what it has found, and what it logged."""
+        """Load them in a process; return its result and its log."""
         return _end_of(self.start(*options))
 
 

@@ -1,4 +1,4 @@
-"""Segments read by Spark's tasks themselves have the rows that went in, and the nulls."""
+"""Segments that Spark's tasks read themselves have the original rows and nulls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.contract.tables import schema_of, table_config
 
 pytestmark = [pytest.mark.jvm, pytest.mark.every_pinot]
 
-# More than one of the blocks that Pinot gives, with a null in each.
+# More than one block of Pinot, with a null in each.
 ROWS = 10_050
 SCHEMA = schema_of(
     {"i": "INT", "f": "FLOAT", "o": "BOOLEAN", "t": "TIMESTAMP", "s": "STRING", "j": "JSON", "b": "BYTES"},

@@ -1,4 +1,4 @@
-"""Many files give the segments that Pinot would build from their rows, with any reader and any split."""
+"""Many files give the same segments as Pinot builds from their rows, with any reader and any split."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAME = ("rows", "crc", "start_time", "end_time", "time_unit", "segment_size_byte
 
 
 def files_of(folder: Path, file_name: str, bounds: Sequence[int]) -> list[Path]:
-    """Write the rows into files, cut at the bounds."""
+    """Write the rows to files, split at the bounds."""
     paths = []
     for number, (start, end) in enumerate(pairwise(bounds)):
         paths.append(folder / file_name.replace("rows", f"rows{number}"))
@@ -127,12 +127,12 @@ def test_every_row_is_in_once(
 
 def test_rows_that_take_more_than_pinot_maps(child: SegmentChild, source_dir: Path) -> None:
     paths = files_of(source_dir, "rows.json", [0, 20, 40, 64])
-    # A segment of columns ends with the batch that reaches the limit.
+    # A segment built by columns ends with the batch that reaches the limit.
     built = child.build_files(CONFIG, SCHEMA, paths, "arrow", 30, read_back=True, arrow_rows_bytes=1)
     assert built["failures"] == {}
     assert [segment["rows"] for segment in built["segments"]] == [20, 20, 24]
     assert [row["ts"] for part in built["segments"] for row in part["read"]] == [row["ts"] for row in ROWS]
-    # The mapper begins no further file behind the limit.
+    # The mapper starts no further file after the limit.
     built = child.build_files(CONFIG, SCHEMA, paths, "pinot", 15, read_back=True, full_bytes=0)
     assert [segment["rows"] for segment in built["segments"]] == [15, 5, 15, 5, 15, 9]
     rows = [row["ts"] for segment in built["segments"] for row in segment["read"]]

@@ -88,7 +88,7 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
 def _checked(
     child: SegmentChild, paths: Sequence[Path], bad: Sequence[int], reader: str
 ) -> dict[int, dict[str, str]]:
-    """Build, check all that is the same whatever is bad, and return the failures."""
+    """Build, check everything that does not depend on the bad file, and return the failures."""
     before = sorted(path.name for path in child.work_dir.iterdir())
     built = child.build_files(CONFIG, SCHEMA, paths, reader, 25, read_back=True)
     good = [number for number in range(len(paths)) if number not in bad]
@@ -171,7 +171,7 @@ def test_only_arrow_and_files_it_must_not_read(child: SegmentChild, source_dir: 
         path.write_text(json.dumps(row) + "\n")
     built = child.build_files(table_config(), schema, paths, "arrow")
     assert "cannot be read by Arrow with the same result as Pinot" in built["failures"][1]["message"]
-    # Arrow cannot store the two others in one form: one segment each.
+    # Arrow cannot store the other two in one form: each becomes a segment.
     assert [part["rows"] for part in built["segments"]] == [1, 1]
 
 

@@ -1,4 +1,4 @@
-"""Rows are split as Pinot partitions them: it finds one partition in each segment."""
+"""Rows are split by Pinot's partitioning: Pinot finds one partition in each segment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_each_segment_holds_the_partition_that_it_was_split_off_as(tmp_path: Pat
     )
     assert done.returncode == 0, done.stderr
     cases = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    # Five types and five functions; Modulo has no meaning for texts.
+    # Five types and five functions; Modulo is not defined for texts.
     assert len(cases) == 24
     for case in cases:
         assert sum(part["rows"] for part in case["parts"]) == case["given"], case

@@ -1,4 +1,4 @@
-"""Files that Pinot's own readers take for something else: made ready for both readers, or refused."""
+"""Files that Pinot's own readers misinterpret: prepared for both readers, or rejected."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_names_that_java_or_hadoop_take_for_something_else(
 # --- points in time -----------------------------------------------------------------------------------------
 
 DAY_MS = 86_400_000
-# 2024-02-29 12:30:45.678901, the last microsecond before 1970, nothing.
+# 2024-02-29 12:30:45.678901, the last microsecond before 1970, null.
 MICROS = [1_709_209_845_678_901, -1, None]
 FORMATS = {
     "ms": ("LONG", "1:MILLISECONDS:EPOCH", 1),
@@ -218,9 +218,9 @@ DAYS_BY_TRANSFORM = table_config(
 
 
 def _expected(number: int | None, step_ns: int, *, is_time: bool = False) -> dict[str, int | None]:
-    """What a row holds whose columns all have one number, which counts so many nanoseconds.
+    """The values of a row whose columns all have the same number, in units of ``step_ns`` ns.
 
-    A column that is no time column keeps the number, unless Pinot's reader takes it for a time.
+    A column that is not a time column keeps the number, unless Pinot's reader interprets it as a time.
     """
     if number is None:
         return dict.fromkeys(COLUMNS)
@@ -231,7 +231,7 @@ def _expected(number: int | None, step_ns: int, *, is_time: bool = False) -> dic
 def _check_times(
     child: SegmentChild, path: Path, rows: list[dict[str, int | None]], names: Sequence[str] = COLUMNS
 ) -> str:
-    """Check both readers, with a transform of a time column too; return who read."""
+    """Check both readers, also with a transform of a time column; return the reader used."""
     built = read_alike(child, path, TIMES)
     expected = [{name: row[name] for name in names} for row in rows]
     assert [{name: row.get(name) for name in names} for row in built["read"]] == expected
@@ -293,10 +293,10 @@ def test_logical_types_of_avro_files(
     numbers = [None if each is None else each // step_us for each in MICROS]
     kind = {"type": "int" if logical == "date" else "long", "logicalType": logical}
     heeded = bool(child.features["avro_logical_types"])
-    # Where Pinot's reader applies the logical type, a date is a text, which fits only a LONG time column.
+    # If Pinot's reader applies the logical type, a date is a text, which fits only a LONG time column.
     names = [name for name in COLUMNS if name != "plain"] if heeded and logical == "date" else COLUMNS
     fields = [{"name": name, "type": ["null", kind]} for name in names]
-    # Written as numbers, and declared afterwards: fastavro would make times of them.
+    # Written as numbers, and declared afterwards: fastavro would convert them to times.
     plain = [{"name": each["name"], "type": ["null", str(kind["type"])]} for each in fields]
     schema = {"type": "record", "name": "r", "fields": plain}
     with path.open("wb") as out:
@@ -312,7 +312,7 @@ def test_logical_types_of_avro_files(
 
 
 @pytest.mark.parametrize("logical", ["timestamp-micros", "timestamp-millis"])
-def test_avro_files_whose_logical_types_pinot_heeds_itself(
+def test_avro_files_whose_logical_types_pinot_itself_applies(
     child: SegmentChild, source_dir: Path, logical: str
 ) -> None:
     path = source_dir / "times.avro"

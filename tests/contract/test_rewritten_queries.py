@@ -1,4 +1,4 @@
-"""A rewritten query is, to Pinot's own parser, the query as it was with the condition added."""
+"""For Pinot's own parser, a rewritten query equals the original query with the condition added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The changes of Pinot's own loader to a segment's files: a copy from a server is verified anyway."""
+"""Pinot's own loader changes a segment's files; a copy from a server can still be verified."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ VERSION_1 = {"segmentFormatVersion": "v1"}
 Step = tuple[Mapping[str, Any], Mapping[str, Any]]
 CONTENT = Proof.CONTENT
 
-# Verified by the checksum of all files, or if that fails by the one of the data, if Pinot writes one.
+# Verified by the checksum of all files, or else by that of the data, if Pinot writes one.
 CHANGES: dict[str, tuple[Mapping[str, Any], Sequence[Step], Proof | None]] = {
     "nothing": (PLAIN, [(PLAIN, SCHEMA)], CONTENT),
     "indexes that are not built with the segment": (INDEXED, [(INDEXED, SCHEMA)], CONTENT),

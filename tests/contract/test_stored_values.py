@@ -99,7 +99,7 @@ _KINDS = ["INT", "LONG", "FLOAT", "DOUBLE", "BIG_DECIMAL", "BOOLEAN", "TIMESTAMP
 _SINGLE_ONLY = ("BIG_DECIMAL", "BOOLEAN", "TIMESTAMP", "BYTES", "JSON")
 
 
-def test_what_is_taken_for_stored_is_stored() -> None:
+def test_what_counts_as_stored_is_stored() -> None:
     asked = [(kind, True) for kind in _KINDS] + [(kind, False) for kind in _KINDS if kind not in _SINGLE_ONLY]
     messages = [f'{{"c": {value}}}' for value in _VALUES]
     found = _stored([{"kind": kind, "single": single, "messages": messages} for kind, single in asked])

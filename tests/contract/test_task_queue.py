@@ -1,4 +1,4 @@
-"""Jobs and queues written to ZooKeeper equal those of Helix's own builders."""
+"""Jobs and queues written to ZooKeeper equal those of Helix' own builders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a sealed segment's raw columns, where Pinot writes and reads them."""
+"""Values of a sealed segment's raw columns, at the positions where Pinot writes and reads them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tests.contract.tables import schema_of, table_config
 
 pytestmark = [pytest.mark.jvm, pytest.mark.every_pinot]
 
-# More than two of Pinot's chunks of such a column, the last one partly filled.
+# More than two chunks of such a column, the last one partly filled.
 _ROWS = 2_345
 
 
-def test_what_pinot_wrote_is_found_and_what_is_written_there_pinot_reads(child: SegmentChild) -> None:
+def test_values_written_by_pinot_are_found_and_pinot_reads_ours(child: SegmentChild) -> None:
     names = ("first", "second")
     config = table_config(
         indexing={"noDictionaryColumns": [*names, "packed"]},

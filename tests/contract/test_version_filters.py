@@ -1,4 +1,4 @@
-"""Pinot's filters with ours find the rows that a scan of the columns would, or the query is refused."""
+"""Pinot's filters with ours find the same rows as a scan of the columns, or the query is rejected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (VALID_FROM, VALID_UNTIL)
 
 
 class Model:
-    """The rows of a segment beside the segment itself."""
+    """A segment together with a model of its rows."""
 
     def __init__(self, program: Program) -> None:
         self.values: list[int] = []
@@ -118,7 +118,7 @@ def _model(kind: str, folder: Path, home: Mapping[str, str]) -> Iterator[Model]:
 def test_random_histories(kind: str, tmp_path: Path, home: dict[str, str]) -> None:
     chance = random.Random(8)
     with _model(kind, tmp_path, home) as model:
-        # More than the rows of one page, and of one container of a bitmap.
+        # More rows than one page and one bitmap container.
         model.add([chance.randrange(100) for _ in range(66_000)])
         for step in range(_STEPS):
             newest = step // 3
@@ -126,7 +126,7 @@ def test_random_histories(kind: str, tmp_path: Path, home: dict[str, str]) -> No
             if deed < 2 and kind == "consuming":
                 model.add([chance.randrange(100) for _ in range(chance.randrange(1, 200))])
             elif deed < 6:
-                # The next version, several at once, or an older one that is late.
+                # The next version, several at once, or a late older one.
                 ages = chance.choice([(0, 0), (0, 0), (0, 3), (-2, 4), (-10, 0)])
                 model.write_all({column: _some(chance, model, newest, ages) for column in _COLUMNS})
             elif deed == 6 and chance.randrange(4) == 0:
@@ -144,7 +144,7 @@ def test_random_histories(kind: str, tmp_path: Path, home: dict[str, str]) -> No
 
 
 def _some(chance: random.Random, model: Model, newest: int, ages: tuple[int, int]) -> list[tuple[int, int]]:
-    """Rows next to each other or apart, each with the version after the newest, or one near it."""
+    """Adjacent or distant rows, each with the version after the newest one, or one near it."""
     count, rows = chance.choice([0, 1, 100, 3_000]), range(len(model.values))
     first = chance.randrange(len(rows))
     chosen = rows[first : first + count] if chance.randrange(2) else chance.sample(rows, count)
@@ -165,7 +165,7 @@ def test_a_column_is_scanned_for_its_first_version_and_for_old_ones(
         for version in range(1, 700):
             first = 2_000 + 4 * version
             inserted = [(row, version) for row in range(first, first + 4)]
-            # One that arrived and lost, and arbitrary others.
+            # A row that arrived and was replaced at once, and arbitrary others.
             deleted = [(first, version), *((chance.randrange(first), version) for _ in range(3))]
             model.write_all({VALID_FROM: inserted, VALID_UNTIL: deleted})
             if version % 50 == 0:
@@ -182,7 +182,7 @@ def test_a_column_is_scanned_for_its_first_version_and_for_old_ones(
 
 
 def test_more_rows_than_are_noted(tmp_path: Path, home: dict[str, str]) -> None:
-    """Versions are recorded as a whole, however many rows they have; larger first scans are not followed."""
+    """Versions are recorded completely, however many rows they have; larger first scans are not tracked."""
     with _model("sealed", tmp_path, home) as model:
         model.add([0] * 1_000_000)
         for version in range(4):
@@ -201,7 +201,7 @@ def test_more_rows_than_are_noted(tmp_path: Path, home: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["consuming", "sealed"])
-def test_versions_are_written_while_others_are_asked_for(
+def test_versions_are_written_while_others_are_queried(
     kind: str, tmp_path: Path, home: dict[str, str]
 ) -> None:
     chance = random.Random(5)
@@ -258,7 +258,7 @@ def test_a_version_that_is_not_complete_here_is_refused(tmp_path: Path, home: di
         assert model.counters()["queriesRefused"] == 1
         model.complete(3)
         assert model.asked(3) == [0, 1, 2, 3]
-        # It may decrease: a server that was accepted lags again.
+        # It may decrease: an accepted server may lag again.
         model.complete(NIL)
         assert "complete up to version -1" in model.asked(0)
 
@@ -279,7 +279,7 @@ def test_a_query_without_a_version_is_refused(tmp_path: Path, home: dict[str, st
 
 
 def test_a_query_that_waited_sees_the_rows_that_came_meanwhile(tmp_path: Path, home: dict[str, str]) -> None:
-    """Pinot counts a segment's rows before it makes the filter."""
+    """Pinot counts a segment's rows before it creates the filter."""
     with _model("consuming", tmp_path, home) as model:
         model.add([0, 1])
         model.write(VALID_FROM, {0: 1, 1: 1})

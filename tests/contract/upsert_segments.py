@@ -1,4 +1,4 @@
-"""Segments of an upsert table in a process with a JVM, whose versions are written as the hook does."""
+"""Segments of an upsert table in a process with a JVM; versions are written as by the hook."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class UpsertSegment(Protocol):
         ...
 
     def write(self, versions: Sequence[VersionsOfRows]) -> None:
-        """Write versions that insert rows and versions that delete rows, and report them."""
+        """Write the versions that insert and delete rows, and report them."""
         ...
 
     def attach(self) -> None:
@@ -51,7 +51,7 @@ class UpsertSegment(Protocol):
 
 
 class ConsumingSegment:
-    """A segment that still gets rows."""
+    """A consuming segment."""
 
     def __init__(self, folder: Path) -> None:
         schema = jpype.JClass(f"{_SPI}.data.Schema").fromString(json.dumps(_schema()))
@@ -98,7 +98,7 @@ class ConsumingSegment:
 
 
 class SealedSegment:
-    """A built segment, which gets its rows at once."""
+    """A sealed segment, which gets its rows at once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -137,14 +137,14 @@ class SealedSegment:
 
 
 def _memory() -> Any:
-    """A consuming segment's memory; it wants metrics, and jars without a cluster's have none to register."""
+    """A consuming segment's memory; it requires metrics, which jars without a cluster cannot register."""
     manager = jpype.JClass(f"{_LOCAL}.io.writer.impl.DirectMemoryManager")
     metrics = jpype.JClass("org.apache.pinot.common.metrics.ServerMetrics")
     return manager(_NAME, metrics.get()) if hasattr(metrics, "get") else manager(_NAME)
 
 
 def _indexed_builder(schema: Any, folder: Path) -> Any:
-    """The builder of a consuming segment's config, with what is said of indexes, which differs by version."""
+    """The builder of a consuming segment's config, with its indexes, whose form depends on the version."""
     builder = jpype.JClass(f"{_LOCAL}.realtime.impl.RealtimeSegmentConfig").Builder
     plain = {"noDictionaryColumns": list(SYSTEM_COLUMNS)}
     if not hasattr(builder, "setNoDictionaryColumns"):

@@ -1,6 +1,6 @@
-"""How a server finds the rows of a version, on Pinot 0.11 and on those with a provider of table managers.
+"""How a server finds the rows of a version, on Pinot 0.11 and on versions with a table manager provider.
 
-In the child process of a test; each asks one segment as Pinot's own query executor does.
+Runs in the child process of a test; each class queries one segment as Pinot's own query executor does.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class VersionAsker(Protocol):
     """Requests the rows of a version."""
 
     def filter(self, segment: Any, version: int | None, where: str, *, skips: bool = False) -> Any:
-        """Return a function that makes Pinot's operator of the rows.
+        """Return a function that creates Pinot's operator for the rows.
 
         Args:
             segment: The segment.
-            version: The version; None: a query that names none.
-            where: Further conditions; maybe none.
+            version: The version; None: a query without one.
+            where: Further conditions, possibly none.
             skips: Whether the query requests all rows.
         """
         ...
 
 
 def asker() -> VersionAsker:
-    """Install what this Pinot takes."""
+    """Install the filters that this Pinot needs."""
     return _Options() if table_managers.have_plug_in_point() else _Conditions()
 
 

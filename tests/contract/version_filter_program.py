@@ -30,7 +30,7 @@ _ASKING = 3
 
 
 def main() -> None:
-    """Take orders for a segment: ``consuming`` or ``sealed`` are the first word, the second is a folder."""
+    """Execute commands for a segment. Arguments: ``consuming`` or ``sealed``, and a folder."""
     kind, folder = sys.argv[1], Path(sys.argv[2])
     start_jvm_with(["-Xmx1g", *QUICK_START.split(), *logging_options()])
     asking = asker()
@@ -73,7 +73,7 @@ def _versions(pairs: Sequence[Sequence[int]]) -> VersionsOfRows:
 
 
 def _ask_meanwhile(order: Mapping[str, Any], segment: UpsertSegment, asking: VersionAsker) -> dict[str, Any]:
-    """Ask, and obey other orders once the query waits for its version."""
+    """Query, and execute other commands once the query waits for its version."""
     served_versions.configure(wait_ms=_LONG_WAIT_MS)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(_ask, order, segment, asking)
@@ -88,7 +88,7 @@ def _ask_meanwhile(order: Mapping[str, Any], segment: UpsertSegment, asking: Ver
 def _storm(
     history: Sequence[Mapping[str, Any]], segment: UpsertSegment, asking: VersionAsker
 ) -> list[dict[str, int]]:
-    """Write version after version in this thread, and ask in others for such as are complete."""
+    """Write version after version in this thread, and query complete ones in other threads."""
     complete, answers, answered = NIL, [], Semaphore(_ASKING)
 
     def ask(number: int) -> None:
@@ -105,14 +105,14 @@ def _storm(
             _obey({"do": "write", **events}, segment, asking)
             served_versions.complete(TABLE, version)
             complete = version
-            answered.acquire()  # the askers keep pace
+            answered.acquire()  # the querying threads keep pace
         for each in asked:
             each.result()
     return answers
 
 
 def _count(version: int, segment: UpsertSegment, asking: VersionAsker) -> int:
-    """How many rows a query finds."""
+    """The number of rows that a query finds."""
     operator = asking.filter(segment.pinot, version, "")()
     if operator.canOptimizeCount():
         return int(operator.getNumMatchingDocs())
@@ -124,7 +124,7 @@ def _count(version: int, segment: UpsertSegment, asking: VersionAsker) -> int:
 
 
 def _is_waiting() -> bool:
-    """Whether a query waits for its version: a frame of that is in some thread."""
+    """Whether a query waits for its version: some thread has a frame of the waiting method."""
     return any(
         str(frame.getMethodName()) == "await" and "TableVersions" in str(frame.getClassName())
         for frames in jpype.JClass("java.lang.Thread").getAllStackTraces().values()
@@ -133,7 +133,7 @@ def _is_waiting() -> bool:
 
 
 def _ask(order: Mapping[str, Any], segment: UpsertSegment, asking: VersionAsker) -> dict[str, Any]:
-    """The rows that a query finds, and their number by the way that Pinot takes for a count."""
+    """The rows that a query finds, and their number as Pinot counts them."""
     try:
         make = asking.filter(segment.pinot, order["version"], order["where"], skips=order.get("skips", False))
         operator = make()

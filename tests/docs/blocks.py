@@ -1,15 +1,15 @@
-"""The code blocks of a page, with the marks that stand before them as HTML comments.
+"""The code blocks of a page, with the marks before them (HTML comments).
 
-``console``, ``python`` and ``json`` blocks are run as they are written, unless a mark says otherwise::
+``console``, ``python`` and ``json`` blocks are run as written, unless a mark changes that::
 
     <!-- not run: REASON -->          the block is not run
     <!-- full: REASON -->             it is run with --full only
-    <!-- file: PATH -->               it is not run: its text is what the file is to hold
-    <!-- exit: CODE -->               its last command ends with this code, not with 0
+    <!-- file: PATH -->               it is not run: its text is the content of the file
+    <!-- exit: CODE -->               its last command exits with this code, not with 0
     <!-- output: shape -->            numbers of its output are not compared
     <!-- output: not compared: REASON -->
-    <!-- output -->                   before a block without a language: what the block before has printed
-    <!-- run LANGUAGE                 code that the reader does not see, run at this place
+    <!-- output -->                   before a block without a language: the output of the block before it
+    <!-- run LANGUAGE                 code that the reader does not see, run here
     CODE
     -->
 """
@@ -35,11 +35,11 @@ class Block:
     """One block of code, or of output.
 
     Attributes:
-        line: Number of its first line of text in the page, from 1.
-        language: What stands behind the fence; empty for none.
-        text: Its text, with the last line's end.
+        line: Number of its first line of text in the page, starting at 1.
+        language: The language after the fence; empty if there is none.
+        text: Its text, including the last line break.
         marks: Values of the marks before it, by name.
-        hidden: Whether it stands in a comment.
+        hidden: Whether it is in a comment.
     """
 
     line: int
@@ -50,12 +50,12 @@ class Block:
 
     @property
     def is_run(self) -> bool:
-        """Whether it is code to run, with ``--full`` at least."""
+        """Whether it is code to run, at least with ``--full``."""
         return self.language in RUN_LANGUAGES and not self.marks.keys() & {"not run", "file"}
 
     @property
     def is_output(self) -> bool:
-        """Whether it is what the block before has printed."""
+        """Whether it is the output of the block before it."""
         return not self.language and "output" in self.marks
 
 
@@ -64,7 +64,7 @@ class Command:
     """One command of a console block and the lines that it prints.
 
     Attributes:
-        text: What is typed, without the prompt; several lines where they are continued.
+        text: The command without the prompt; several lines if it is continued.
         output: The lines below it.
     """
 
@@ -76,7 +76,7 @@ def read_blocks(page: str) -> list[Block]:
     """Return the blocks of a page, in their order.
 
     Raises:
-        ValueError: A mark stands before nothing, a fence or a hidden block has no end.
+        ValueError: A mark is not followed by a block, or a fence or a hidden block has no end.
     """
     return list(_blocks(page.splitlines()))
 
@@ -85,7 +85,7 @@ def commands_of(block: Block) -> list[Command]:
     """Return the commands of a console block.
 
     Raises:
-        ValueError: It begins with output, so there is no command that printed it.
+        ValueError: It begins with output, without a command that printed it.
     """
     if block.hidden:
         return [Command(block.text.rstrip("\n"), ())]
@@ -106,7 +106,7 @@ def commands_of(block: Block) -> list[Command]:
 
 
 def _is_open(command: str) -> bool:
-    """Whether a command goes on in the next line."""
+    """Whether a command continues on the next line."""
     if command.endswith("\\"):
         return True
     try:

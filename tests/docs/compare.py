@@ -1,4 +1,4 @@
-"""Whether what was printed is what a page shows."""
+"""Compares what was printed with what a page shows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["difference"]
 
 ANY_LINES = "..."
 
-# What differs from run to run, whatever is done.
+# Output that always differs between runs.
 _VOLATILE = (
     (re.compile(r"\d{8}T\d{9}-[0-9a-f]{6}"), "SESSION"),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
@@ -23,14 +23,14 @@ _NUMBER = re.compile(r"\d[\d,.]*\d|\d")
 
 
 def difference(shown: Sequence[str], printed: Sequence[str], *, shape: bool = False) -> str | None:
-    """Compare lines; None where they agree, else what differs.
+    """Compare lines; return None if they match, else the difference.
 
-    Blanks are not counted. A line ``...`` stands for any number of lines.
+    The number of blanks is ignored. A line ``...`` matches any number of lines.
 
     Args:
         shown: What the page shows.
         printed: What was printed.
-        shape: Leave the values of numbers out.
+        shape: Ignore the values of numbers.
     """
     left = [_normal(line, shape) for line in _trimmed(shown)]
     right = [_normal(line, shape) for line in _trimmed(printed)]
@@ -48,7 +48,7 @@ def _agree(shown: list[str], printed: list[str]) -> bool:
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:
-    """Without empty lines at both ends."""
+    """Remove empty lines at both ends."""
     kept = [line.rstrip() for line in lines]
     while kept and not kept[-1]:
         kept.pop()

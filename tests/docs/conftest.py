@@ -1,4 +1,4 @@
-"""The place where pages are run, one for all of them."""
+"""The place where all pages are run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.docs.place import Place
 
 
-# Not to the end of the session: its cluster would run beside the tests that follow.
+# Not until the end of the session: its cluster would run during the tests that follow.
 @pytest.fixture(scope="package")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     made = Place(tmp_path_factory.mktemp("docs"))

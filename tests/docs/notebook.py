@@ -1,7 +1,7 @@
 """The notebook of docs/notebook.md: ``python -m tests.docs.notebook`` writes it.
 
-Text becomes cells of Markdown, blocks of Python become cells of code. What a block prints and the figures
-that it makes are left out: a notebook has its own.
+Text becomes Markdown cells, Python blocks become code cells. The output of blocks and the figures that they
+draw are omitted: a notebook has its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FOR_THE_TEST = re.compile(r"<!-- .* -->|!\[.*\]\(images/.*\)")
 
 
 def notebook_text() -> str:
-    """Return the notebook of the page as it is now."""
+    """Return the notebook for the current page."""
     cells = list(_cells(PAGE.read_text(encoding="utf-8")))
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

@@ -1,4 +1,4 @@
-"""Where pages are run: a local cluster, its addresses and folders, not the pages' own."""
+"""Where pages are run: a local cluster with its own addresses and folders instead of the pages'."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ ROOT = Path(__file__).parents[2]
 _ROLES = "localhost|controller|broker|zookeeper|kafka|host"
 _ANY_HOST = re.compile(rf"\b({_ROLES})(?=:(9000|8099|2123|2181|9092)\b)")
 S3_PORT, _S3_OFFSET = 9400, 40
-"""Port of an S3 server in the pages; where it is from the first port of this cluster on."""
+"""Port of an S3 server in the pages, and its offset from the first port of this cluster."""
 _SERVERS = 2
-"""At most in a page."""
+"""The most that a page has."""
 _START_TIMEOUT_S = 900
-"""For a cluster that starts while other tests keep the machine busy."""
+"""Long enough for a cluster that starts while other tests keep the machine busy."""
 _HOME, _SHARE = "/home/me", "/home/me/.local/share"
 
 
 class Place:
     """One cluster for one or several pages.
 
-    What a page shows is changed in two ways before it is run: ports are those of this cluster, as the usual
-    ones may be taken, and folders such as /data are below a folder of the test's.
+    A page's text is changed in two ways before it is run: it gets the ports of this cluster, as the usual
+    ones may be in use, and folders such as /data are below a folder of the test.
 
     Args:
-        folder: A folder of its own.
-        installed: The Python of an environment that has the product; None: this one, with the checkout, whose
-            tests hidden blocks can import.
+        folder: A folder for this place only.
+        installed: The Python of an environment with the product; None: this one, with the checkout, so that
+            hidden blocks can import its tests.
     """
 
     def __init__(self, folder: Path, installed: Path | None = None) -> None:
@@ -56,7 +56,7 @@ class Place:
         self.controller_url = f"http://{HOST}:{real.controller}"
         self.log = folder / "background.log"
         self.done: set[str] = set()
-        """The pages that were run to their end."""
+        """The pages that were run completely."""
         self._python: Python | None = None
         self._shells: dict[str, Shell] = {}
 
@@ -68,7 +68,7 @@ class Place:
         return self._python
 
     def environment(self) -> dict[str, str]:
-        """The environment of a reader who has nothing set up, but for this cluster."""
+        """The environment of a reader who has set up nothing but this cluster."""
         spark = self.folder / "config" / "spark"
         spark.mkdir(exist_ok=True)
         settings = "".join(f"{key} {value}\n" for key, value in LOCAL_SPARK.items())
@@ -82,7 +82,7 @@ class Place:
             "PATH": f"{self._executable.parent}:{os.environ['PATH']}",
             "XDG_DATA_HOME": str(self.folder / "share"),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
-            # Without it pinotctl takes the usual port of this machine.
+            # Without it pinotctl uses the usual port on this machine.
             "PINOT_CONTROLLER_URL": self.controller_url,
             "SPARK_CONF_DIR": str(spark),
             "SPARK_LOCAL_IP": HOST,
@@ -95,13 +95,13 @@ class Place:
         return folder
 
     def shell(self, page: str) -> Shell:
-        """The shell of a page; what runs in its background runs until all pages are done."""
+        """The shell of a page; its background processes run until all pages are done."""
         if page not in self._shells:
             self._shells[page] = Shell(self.page_folder(page), self.environment(), self.log)
         return self._shells[page]
 
     def end_shell(self, page: str) -> None:
-        """End the shell of a page; the next one begins anew."""
+        """End the shell of a page; the next call starts a new one."""
         self._shells.pop(page).close()
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class Place:
         for usual, real in self._ports.items():
             text = re.sub(rf"(?<=[:_= ]){usual}\b", str(real), text)
         text = re.sub(r"(?<![\w.])/(data|var/lib)(?=/|\b)", rf"{self.folder}/\1", text)
-        # What README.md shows stands in the clone.
+        # README.md is run in the clone.
         text = re.sub(
             r"(/home/me/pinot-plugins/)?\.work/quickstart", f"{self.folder}/share/pinot-plugins", text
         )

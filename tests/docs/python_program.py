@@ -1,7 +1,7 @@
-"""Runs blocks of Python, those of a page in one namespace, as a reader's own session would.
+"""Runs Python blocks, those of a page in one namespace, like a reader's own session.
 
-Takes JSON, a line for each block, and answers with a line: what was printed, and the traceback if it failed.
-A page is known by its folder. All pages share the process, and with it one session of Spark.
+Reads one line of JSON per block, and answers with one line: the output, and the traceback if it failed.
+A page is identified by its folder. All pages share the process, and therefore one Spark session.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 def main() -> None:
     """Serve until stdin ends."""
-    # What a JVM or a library writes to the standard streams goes to the log, not between the answers.
+    # Output of a JVM or a library to the standard streams goes to the log, not between the answers.
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         folder, namespace = "", dict[str, Any]()

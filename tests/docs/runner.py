@@ -1,4 +1,4 @@
-"""Runs the blocks of a page in their order, and compares what they print with what the page shows."""
+"""Runs the blocks of a page in order, and compares their output with what the page shows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class PageRun:
     Attributes:
         place: Where it is run.
         name: The page's path in the checkout.
-        full: Run what is marked ``full`` too.
-        differences: What failed, and what was printed otherwise than shown.
-        corrected: The text of each block that shows something else than was printed, as it should be; by the
-            number of the block's first line.
+        full: Also run blocks marked ``full``.
+        differences: What failed, and what differs from the output shown.
+        corrected: The corrected text of each block whose output differs, by the number of the block's first
+            line.
     """
 
     place: Place
@@ -35,7 +35,7 @@ class PageRun:
     _printed: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Run all blocks; one that fails does not keep those after it from being run."""
+        """Run all blocks, even after one has failed."""
         for block in read_blocks((ROOT / self.name).read_text(encoding="utf-8")):
             if "file" in block.marks:
                 path = self.place.page_folder(self.name) / self._here(block.marks["file"])
@@ -80,7 +80,7 @@ class PageRun:
                 self.differences.append("\n  ".join([said, *printed]))
                 continue
             lines += f"$ {command.text}".split("\n")
-            # A command without output is shown without what it prints.
+            # A command may be shown without its output.
             lines += self._checked(block, command.output, printed) if command.output else []
             self._printed = printed
         if not (block.hidden or failed):

@@ -1,4 +1,4 @@
-"""A shell and a Python that stay open, in which the blocks of a page are run one after the other."""
+"""A shell and a Python process that stay open and run the blocks of a page one after the other."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Python", "SessionError", "Shell"]
 
 _PROGRAM = Path(__file__).with_name("python_program.py")
 _HANGS_AFTER_S = 600.0
-"""Far above what any block takes: a block that hangs would hang the test run."""
+"""Far longer than any block takes: a block that hangs would hang the test run."""
 _END_TIMEOUT_S = 60.0
 
 
 class SessionError(AssertionError):
-    """A block failed; tells what it printed."""
+    """A block failed; contains its output."""
 
 
 class _Session:
@@ -61,7 +61,7 @@ class _Session:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End it, and what it has left in the background."""
+        """End it and its background processes."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
@@ -83,7 +83,7 @@ class Shell(_Session):
     Args:
         folder: Its working folder.
         environment: Its environment.
-        log: What commands in the background print.
+        log: File for the output of background commands.
     """
 
     _END = "--- end of command"
@@ -94,7 +94,7 @@ class Shell(_Session):
 
     def run(self, command: str) -> tuple[list[str], int]:
         """Run a command; returns the lines that it printed, on both streams, and its exit code."""
-        # Background jobs must not write into the output of later commands, nor anybody read this script.
+        # Background jobs must not write to the output of later commands, and nothing may read this script.
         text = command.rstrip()
         if text.endswith("&") and not text.endswith("&&"):
             text = f"{text.removesuffix('&')} >>'{self._background}' 2>&1 &"
@@ -111,13 +111,13 @@ class Shell(_Session):
 
 
 class Python(_Session):
-    """A Python in which the names of a page stay from block to block.
+    """A Python process that keeps the names of a page from block to block.
 
     Args:
         executable: Its interpreter.
         folder: Its working folder.
         environment: Its environment.
-        log: What is written past Python's own output.
+        log: File for output that bypasses Python's own streams.
     """
 
     def __init__(self, executable: Path, folder: Path, environment: Mapping[str, str], log: Path) -> None:
@@ -128,11 +128,11 @@ class Python(_Session):
 
         Args:
             code: The code.
-            name: What it is called in a traceback.
-            folder: The page's folder; another one than before begins with no names.
+            name: Its name in a traceback.
+            folder: The page's folder; a different folder than before starts without names.
 
         Raises:
-            SessionError: It raised.
+            SessionError: The code raised an exception.
         """
         self._write(json.dumps({"code": code, "name": name, "folder": str(folder)}) + "\n")
         with self._watched():

@@ -1,4 +1,4 @@
-"""What hidden blocks of the pages wait for and do, so that what comes next finds what the page speaks of."""
+"""Steps of hidden blocks: they bring the cluster into the state that the next visible block expects."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PROBE_TIMEOUT_S = 10.0
 
 
 def wait_rows(table: str, rows: int) -> None:
-    """Wait until so many rows of a table are queryable."""
+    """Wait until this number of rows of a table is queryable."""
     with _client() as client, BrokerClient(BrokerConfig(tuple(client.cluster.broker_urls()))) as broker:
         wait_for(lambda: _count(broker, table) == rows, f"{rows} rows of {table}")
 
 
 def wait_consumed(table: str, *, but: int | None = None) -> None:
-    """Wait until all partitions of a realtime table, but for one, consume and have read their stream."""
+    """Wait until all partitions of a realtime table, except one, consume and have read their stream."""
 
     def done() -> bool:
         (status,) = _pinotctl("consumption", "status", table)
@@ -39,12 +39,12 @@ def wait_consumed(table: str, *, but: int | None = None) -> None:
 
 
 def wait_healthy(url: str) -> None:
-    """Wait until a role answers that it is well."""
+    """Wait until a role reports that it is healthy."""
     wait_for(lambda: requests.get(url, timeout=_PROBE_TIMEOUT_S).text == "OK", url)
 
 
 def stop_role(role: str) -> None:
-    """Stop a role of the local cluster, and wait until the cluster has seen it go."""
+    """Stop a role of the local cluster, and wait until the cluster has noticed it."""
     (found,) = (each for each in _pinotctl("cluster", "status", well=False) if each["role"] == role)
     process = psutil.Process(found["pid"])
     process.terminate()

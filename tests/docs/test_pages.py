@@ -1,6 +1,6 @@
-"""Every example of README.md and docs/ is run as it is written; all pages share one local cluster.
+"""Every example in README.md and docs/ is run as written; all pages share one local cluster.
 
-``./test.sh tests/docs --correct-pages`` writes what was printed into the pages.
+``./test.sh tests/docs --correct-pages`` writes the actual output into the pages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.jvm, pytest.mark.kafka]
 README, FIRST = "README.md", "docs/first-table.md"
 CONSUMPTION, SERVERS = "docs/consumption.md", "docs/servers.md"
 
-# In this order, each with the pages whose cluster, tables or servers it uses.
+# In this order; each page with the pages whose cluster, tables or servers it uses.
 PAGES: dict[str, tuple[str, ...]] = {
     FIRST: (),
     "docs/as-code.md": (FIRST,),
@@ -59,7 +59,7 @@ def test_every_page_is_in_the_list() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_does_what_it_says(place: Place, page: str, full: bool, pytestconfig: pytest.Config) -> None:
+def test_a_page_works_as_documented(place: Place, page: str, full: bool, pytestconfig: pytest.Config) -> None:
     for needed in PAGES[page]:
         if needed not in place.done:
             PageRun(place, needed, full).run()

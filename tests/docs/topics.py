@@ -1,4 +1,4 @@
-"""What hidden blocks of the pages do with Kafka: make topics, write messages, have the stream drop some."""
+"""Kafka steps of hidden blocks: create topics, write messages, have the stream drop some."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PLUGIN = "org.apache.pinot.plugin.stream"
 
 
 def make_topic(kafka: str, topic: str, partitions: int) -> None:
-    """Make a topic."""
+    """Create a topic."""
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_topics([NewTopic(topic, partitions)])[topic].result(_TIMEOUT_S)
 
 
 def produce(kafka: str, topic: str, partitions: int, rows: int, *, first: int = 0) -> None:
-    """Write so many rows into each partition, with a page, a duration and a time."""
+    """Write this number of rows to each partition, with a page, a duration and a time."""
     producer = Producer({"bootstrap.servers": kafka, "acks": "all"})
     for partition in range(partitions):
         for number in range(first, first + rows):
@@ -32,14 +32,14 @@ def produce(kafka: str, topic: str, partitions: int, rows: int, *, first: int = 
 
 
 def drop_before(kafka: str, topic: str, partition: int, offset: int) -> None:
-    """Delete what is before an offset, as a topic's retention does."""
+    """Delete the messages before an offset, as a topic's retention does."""
     admin = AdminClient({"bootstrap.servers": kafka})
     (done,) = admin.delete_records([TopicPartition(topic, partition, offset)]).values()
     done.result(_TIMEOUT_S)
 
 
 def realtime_table(kafka: str, name: str) -> dict[str, Any]:
-    """The config of a table that reads the topic of its own name; it hears of a pause soon."""
+    """The config of a table that reads the topic of the same name and notices a pause quickly."""
     stream = "stream.kafka"
     return {
         "tableName": name,

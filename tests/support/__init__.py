@@ -1,1 +1,1 @@
-"""Set-up of the tests: images, the cluster of the session, waiting."""
+"""Setup of the tests: images, the session's cluster, waiting."""

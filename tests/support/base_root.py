@@ -1,6 +1,6 @@
-"""Root file system of the base image, made from this machine: Java by jlink, a shell, the libraries of both.
+"""Root file system of the base image, made from this machine: Java by jlink, a shell, and their libraries.
 
-Nothing is downloaded, so it works where neither an image registry nor a package mirror answers.
+Nothing is downloaded, so it works without an image registry or a package mirror.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pathlib import Path
 
 from jvm_bridge.jdk import find_java
 
-# Not named by ldd: native code inside jars wants them (Zstandard's the one of threads, empty in a new glibc).
+# Not listed by ldd: native code in jars needs them (Zstandard's needs that of threads, empty in a new glibc).
 _LOADED_LATER = ("libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "libpthread.so.0")
 _ARROW = re.compile(r"(?:=>\s*)?(/\S+)\s+\(0x")
 
 
 def java_release() -> str:
-    """Return the text that names the host's Java build, for the tag of what is made from it."""
+    """Return the text that identifies the host's Java build, for the tag of the image made from it."""
     return (find_java().home / "release").read_text(encoding="utf-8")
 
 
@@ -26,7 +26,7 @@ def make_root(root: Path) -> None:
     """Fill an empty folder.
 
     Raises:
-        RuntimeError: The host's Java is a run time without jlink.
+        RuntimeError: The host's Java is a runtime without jlink.
     """
     home = find_java().home
     jlink = home / "bin" / "jlink"
@@ -43,7 +43,7 @@ def make_root(root: Path) -> None:
         "--output",
         str(java),
     )
-    # The archive of Java's own classes: a JVM starts in half the time with it.
+    # The archive of Java's own classes: with it, a JVM starts in half the time.
     _run(str(java / "bin" / "java"), "-Xshare:dump")
     shell = Path("/bin/sh").resolve()
     (root / "bin").mkdir()
@@ -63,7 +63,7 @@ def make_root(root: Path) -> None:
 
 
 def libraries_of(programs: list[Path], but: Path) -> set[Path]:
-    """Return the shared libraries of programs and of what they load later, those below a folder left out."""
+    """Return the shared libraries of programs and of what they load later, except those below a folder."""
     found: set[Path] = set()
     for program in programs:
         listed = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False).stdout

@@ -1,7 +1,7 @@
 """Which Pinot a run tests: the pinned jars, a distribution (``PINOT_HOME``) or an image (``PINOT_IMAGE``).
 
-Of an image the jars are copied to this machine, because hosted roles and segment builds run here; from then
-on the copy is the run's ``PINOT_HOME``, for child processes and the processes of pytest-xdist, too.
+The jars of an image are copied to this machine, because hosted roles and segment builds run here. From then
+on, the copy is the run's ``PINOT_HOME``, also for child processes and the processes of pytest-xdist.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ __all__ = ["HOME", "IMAGE", "choose_pinot", "described"]
 HOME = "PINOT_HOME"
 IMAGE = "PINOT_IMAGE"
 
-# Where the official image has Pinot, and what of it is on a class path.
+# The location of Pinot in the official image, and the parts of it that are on a class path.
 _HOME_IN_IMAGE = "/opt/pinot"
 _FOLDERS = ("lib", "plugins")
 
 
 def choose_pinot(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Copy the jars out of the image that ``PINOT_IMAGE`` names and set ``PINOT_HOME``; else do nothing.
+    """Copy the jars from the image that ``PINOT_IMAGE`` names, and set ``PINOT_HOME``; otherwise do nothing.
 
-    Call it once a run, in the process that starts it.
+    Call it once per run, in the process that starts the run.
 
     Raises:
-        pytest.UsageError: Both variables are set, or the image cannot be had or is none of Pinot's.
+        pytest.UsageError: Both variables are set, or the image is not available or not a Pinot image.
     """
     image = environment.get(IMAGE)
     if not image:
@@ -76,7 +76,7 @@ def _image(name: str) -> Image:
 
 
 def _copy_of(image: Image) -> Path:
-    """Return the folder with the image's jars; made when it is not there, whole or not at all."""
+    """Return the folder with the image's jars; created atomically if it does not exist."""
     digest = str(image.id).partition(":")[2][:12]
     images = cache_folder() / "images"
     images.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def _copy_of(image: Image) -> Path:
     with (images / f"{digest}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
-            # What a killed run left there.
+            # Left there by a killed run.
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
             try:

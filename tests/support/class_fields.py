@@ -1,4 +1,4 @@
-"""The fields of Pinot's own config classes, read from the jars; run as a child process, which starts a JVM.
+"""The fields of Pinot's own config classes, read from the jars; runs as a child process with a JVM.
 
 Reads ``[class name, ...]`` from stdin and prints ``{class: {field: type}}``, with the classes that these
 refer to. A type is ``{"kind": ...}`` (text, whole, number, truth, choice, list, map, object, other)

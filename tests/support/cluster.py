@@ -39,17 +39,17 @@ _REST_TIMEOUT_S = 10.0
 
 
 class PinotCluster:
-    """ZooKeeper, controller, broker, two servers, a minion in Python, and the faults that tests put on them.
+    """ZooKeeper, controller, broker, two servers, a minion in Python, and the faults that tests inject.
 
     Attributes:
         backend: ``containers`` or ``processes``.
-        cluster_name: Helix' name of the cluster.
+        cluster_name: Name of the cluster in Helix.
         controller_url: URL.
         broker_url: URL.
         zookeeper_address: ``host:port``.
-        deep_store_uri: Where the controller keeps segments: on S3, or a folder where no S3 server can be had.
+        deep_store_uri: Where the controller stores segments: on S3, or in a folder if there is no S3 server.
         servers: Names of the servers.
-        start_s: Seconds that the start took.
+        start_s: Seconds that starting took.
     """
 
     def __init__(self, backend: Backend, host: Backend, layout: PinotLayout) -> None:
@@ -70,7 +70,7 @@ class PinotCluster:
 
     @property
     def s3(self) -> S3Access:
-        """The S3 server that holds the deep store.
+        """The S3 server with the deep store.
 
         Raises:
             LookupError: The deep store is a folder.
@@ -80,16 +80,16 @@ class PinotCluster:
         return self._layout.s3
 
     def file_systems(self, role: str) -> dict[str, str]:
-        """Properties by which a role of a test's own, e.g. ``pinot.server``, reads the deep store."""
+        """Properties with which a test's own role, e.g. ``pinot.server``, reads the deep store."""
         return self._layout.file_systems(role)
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Names of all that runs, in the order of the start."""
+        """Names of all services, in the order in which they were started."""
         return tuple(self._running)
 
     def start_all(self) -> None:
-        """Start the cluster and wait until every role says that it is ready."""
+        """Start the cluster and wait until every role reports that it is ready."""
         started = time.monotonic()
         add_describer(self.describe)
         self._at_end.callback(remove_describer, self.describe)
@@ -111,7 +111,7 @@ class PinotCluster:
         self.start_s = time.monotonic() - started
 
     def start_hosted_servers(self) -> tuple[str, ...]:
-        """Start the servers hosted in Python, of a tenant of their own; returns their names in Helix."""
+        """Start the servers hosted in Python, in their own tenant; return their names in Helix."""
         names = []
         for name, (address, first) in HOSTED_ADDRESSES.items():
             if name not in self._running:
@@ -124,11 +124,11 @@ class PinotCluster:
     def add_hosted_server(
         self, name: str, store: S3Access | None, more: Mapping[str, str] | None = None
     ) -> Service:
-        """Make a server hosted in Python known to the controller, and return how it is started.
+        """Register a server hosted in Python with the controller, and return its service.
 
         Arguments as of :meth:`.PinotLayout.hosted_server_service`.
         """
-        # Made before it joins, else it would get the default tenant's segments for a while.
+        # Created before it joins; otherwise it would get the default tenant's segments for a while.
         address, first = HOSTED_ADDRESSES[name]
         tags = [f"{HOSTED_TENANT}_REALTIME", f"{HOSTED_TENANT}_OFFLINE"]
         port = str(self._layout.slot.port(first))
@@ -138,7 +138,7 @@ class PinotCluster:
         return self._layout.hosted_server_service(name, store, more)
 
     def start_hosted_broker(self) -> str:
-        """Start the broker hosted in Python, beside the stock one; returns its URL."""
+        """Start the broker hosted in Python, in addition to the stock one; return its URL."""
         service = self._layout.hosted_broker_service()
         if service.name not in self._running:
             self._running[service.name] = self._host.launch(service)
@@ -147,7 +147,7 @@ class PinotCluster:
 
     @property
     def hosted_store(self) -> FaultyS3:
-        """What stands between the hosted servers and the deep store, for faults.
+        """The proxy between the hosted servers and the deep store, for faults.
 
         Raises:
             LookupError: The hosted servers do not run, or the deep store is a folder.
@@ -164,7 +164,7 @@ class PinotCluster:
         return self._hosted_store.access
 
     def stop_all(self) -> None:
-        """End the cluster."""
+        """Stop the cluster."""
         self._at_end.close()
         for running in reversed(self._running.values()):
             running.remove()
@@ -189,17 +189,17 @@ class PinotCluster:
         return BrokerClient([self.broker_url])
 
     def forget_finished_jobs(self, task_type: str) -> None:
-        """Have Helix forget the jobs that are over; does nothing where it knows no such jobs.
+        """Have Helix delete finished jobs; does nothing if there are none.
 
-        At each change it reads every job that it knows: with a hundred of them that is what a controller and
-        ZooKeeper spend most of their time on. Where Helix writes of a job at that moment, the call fails, and
-        the job goes with the next ones.
+        At each change Helix reads every job: with a hundred jobs, controller and ZooKeeper spend most of
+        their time on that. If Helix writes a job at that moment, the call fails, and the next call deletes
+        the job.
         """
         if task_type in _get(self.controller_url, "tasks/tasktypes"):
             requests.put(f"{self.controller_url}/tasks/{task_type}/cleanup", timeout=_REST_TIMEOUT_S)
 
     def kill(self, role: str) -> None:
-        """End a role with SIGKILL; its disk stays."""
+        """Kill a role with SIGKILL; its disk is kept."""
         self._running[role].kill()
 
     def lose_disk(self, role: str) -> None:
@@ -207,7 +207,7 @@ class PinotCluster:
         shutil.rmtree(self.data_folder(role))
 
     def data_folder(self, role: str) -> Path:
-        """Where a hosted server has its segments."""
+        """The folder of a hosted server's segments."""
         return self._layout.hosted_data(role)
 
     def pause(self, role: str) -> None:
@@ -215,20 +215,20 @@ class PinotCluster:
         self._running[role].pause()
 
     def start(self, role: str, timeout_s: float = _READY_TIMEOUT_S) -> None:
-        """Start a killed role or let a paused one go on, and wait until it says that it is ready."""
+        """Start a killed role or continue a paused one, and wait until it reports that it is ready."""
         self._running[role].start()
         self.wait_ready(role, timeout_s)
 
     def put_file(self, role: str, path: str, content: bytes) -> None:
-        """Replace a file on a role's disk, below its home, as a fault of the disk does."""
+        """Replace a file on a role's disk, below its home, as a disk fault does."""
         self._running[role].put_file(path, content)
 
     def wait_ready(self, role: str, timeout_s: float = _READY_TIMEOUT_S) -> None:
-        """Wait until a role says that it is ready."""
+        """Wait until a role reports that it is ready."""
         wait_ready(self._running[role], timeout_s)
 
     def state(self, role: str) -> str:
-        """Return ``running``, ``paused``, or what the role ended with."""
+        """Return ``running``, ``paused``, or how the role ended."""
         return self._running[role].state()
 
     def logs(self, role: str, lines: int = 100) -> str:
@@ -236,9 +236,9 @@ class PinotCluster:
         return self._running[role].logs(lines)
 
     def describe(self) -> str:
-        """Return what a failed wait wants to know: ends of the logs, their errors, segments not served.
+        """Return the details for a failed wait: ends of the logs, their errors, segments not served.
 
-        What tells most comes last: who sees only the end of a long output sees that.
+        The most useful part is last, as readers of a long output often see only its end.
         """
         logs = {role: running.logs(_SEARCHED_LINES).splitlines() for role, running in self._running.items()}
         parts = [
@@ -255,7 +255,7 @@ class PinotCluster:
             self._running[service.name] = self._backend.launch(service)
             if service.name == "zookeeper":
                 self.wait_ready("zookeeper")
-        # The other roles may join as soon as the controller has made the cluster, seconds before its REST.
+        # The other roles may join once the controller has created the cluster, seconds before it serves REST.
         zookeeper = KazooClient(hosts=self.zookeeper_address)
         zookeeper.start(timeout=_READY_TIMEOUT_S)
         try:
@@ -272,7 +272,7 @@ class PinotCluster:
 
 
 def _unserved_segments(controller_url: str) -> str:
-    """Return, for each table, the segments whose external view is not the ideal state."""
+    """Return, for each table, the segments whose external view differs from the ideal state."""
     try:
         lines = [
             line

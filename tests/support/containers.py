@@ -1,4 +1,4 @@
-"""The backend where a container engine runs: one container a service, on the host's network."""
+"""The backend for machines with a container engine: one container per service, on the host's network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOME_IN_CONTAINER = "/srv/service"
 
 
 class ContainerBackend:
-    """Starts services as containers; every one carries the label of this session's owner."""
+    """Starts services as containers; each has the label of this session's owner."""
 
     name = "containers"
 
@@ -27,7 +27,7 @@ class ContainerBackend:
         container = DockerContainer(images.image_of(service.program))
         container.with_name(f"pinot-plugins-test-{os.getpid()}-{service.name}")
         container.with_command([_at_home(argument) for argument in service.arguments])
-        # The roles find each other and the tests find them under loopback addresses; no port is mapped.
+        # Roles and tests reach the roles at loopback addresses; no port is mapped.
         container.with_kwargs(network_mode="host", labels={engine.OWNER_LABEL: engine.owner()})
         for name, value in service.environment.items():
             container.with_env(name, _at_home(value))

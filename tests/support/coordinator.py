@@ -1,4 +1,4 @@
-"""Key coordinators, each in a process of its own."""
+"""Key coordinators, each in its own process."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def start_coordinator(
     spark: Mapping[str, str] | None = None,
     checkpoint: str = "checkpoint",
 ) -> subprocess.Popen[bytes]:
-    """Start the coordinator of a table, or start it again where its checkpoint is.
+    """Start the coordinator of a table, or restart it with its checkpoint.
 
     Args:
         table: Raw name.
-        folder: For its checkpoint and its log, ``coordinator.log``; each start goes on in that.
+        folder: Folder for its checkpoint and its log, ``coordinator.log``; each start appends to the log.
         controller_url: The cluster's controller.
-        options: More words of ``pinotctl upsert coordinate``.
-        checkpoint: The folder of its checkpoint, below that one.
+        options: Further arguments of ``pinotctl upsert coordinate``.
+        checkpoint: The folder of its checkpoint, below ``folder``.
         spark: Spark's settings, for the engine ``spark``; None: the engine ``local``.
     """
     folder = folder.absolute()

@@ -1,4 +1,4 @@
-"""Deleting tables, without a server that dies of it, and making them again."""
+"""Deleting tables without crashing a server, and creating them again."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _GONE_S = 300.0
 
 
 def delete_realtime(client: ControllerClient, table: TableName) -> None:
-    """Delete a table, if it is there, when no server builds a segment of it any more.
+    """Delete a table, if it exists, once no server is building a segment of it.
 
-    When a table goes, Pinot frees the memory of its consuming segments, also of one that a server is just
-    building a sealed segment from: that server dies of SIGSEGV (seen on 1.5.1), and the tests after it fail.
+    When a table is deleted, Pinot frees the memory of its consuming segments, even of one from which a server
+    is building a sealed segment: that server dies of SIGSEGV (seen on 1.5.1), and later tests fail.
     """
     if not client.tables.exists(table):
         return
-    with suppress(WaitError):  # a server that was left frozen, say: then it is deleted as it is
+    with suppress(WaitError):  # e.g. because a server was left frozen: then the table is deleted anyway
         wait_for(lambda: not _being_built(client, table), f"the segments of {table} to be built", _BUILT_S)
     client.tables.delete(table)
 
 
 def create_again(client: ControllerClient, table: TableName, create: Callable[[], object]) -> None:
-    """Create a table that was just deleted: Pinot refuses its name while the former one's segments go."""
+    """Create a table that was just deleted: Pinot refuses the name until the old segments are deleted."""
     wait_for(lambda: not client.tables.exists(table), f"{table} to go", _GONE_S)
 
     def created() -> bool:
-        create()  # wait_for takes a refusal for "not yet"
+        create()  # wait_for treats a refusal as "not yet"
         return True
 
     wait_for(created, f"{table} to be made again", _GONE_S, interval_s=1.0)
 
 
 def _being_built(client: ControllerClient, table: TableName) -> list[str]:
-    """Return the segments that are to be sealed and that a server still consumes."""
+    """Return the segments that are being sealed and that a server still consumes."""
     try:
         ideal, view = client.tables.ideal_state(table), client.tables.external_view(table)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""The container engine: whether one runs, what answers a registry, and what a killed session left behind."""
+"""The container engine: whether it runs, whether a registry answers, and leftovers of killed sessions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
 
-# Ryuk's image cannot be had without a registry: `sweep` does its work. Read by testcontainers at its import.
+# Ryuk's image needs a registry: `sweep` does its work. Read by testcontainers at its import.
 os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
 
 import docker
@@ -26,7 +26,7 @@ _WORK_TIMEOUT_S = 600
 
 @lru_cache(maxsize=1)
 def why_no_engine() -> str | None:
-    """Return why no container engine can be used, or None where one answers; asked once a process."""
+    """Return why no container engine can be used, or None if one answers; checked once per process."""
     refusal = _socket_refusal()
     if refusal:
         return f"no container engine answers ({refusal})"
@@ -44,7 +44,7 @@ def why_no_engine() -> str | None:
 
 
 def _socket_refusal() -> str | None:
-    """Try the engine's socket, where it is on this machine: docker's client leaves a refused one open."""
+    """Try the engine's local socket: docker's client leaves a refused socket open."""
     scheme, _, path = (os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock").partition("://")
     if scheme != "unix":
         return None
@@ -64,7 +64,7 @@ def client() -> docker.DockerClient:
 
 @lru_cache(maxsize=8)
 def registry_has(image: str) -> bool:
-    """Tell whether a registry answers for an image; at most 6 s, asked once a process."""
+    """Return whether a registry answers for an image; takes at most 6 s, checked once per process."""
     try:
         asking = docker.from_env(timeout=_REGISTRY_TIMEOUT_S)
         try:
@@ -77,20 +77,20 @@ def registry_has(image: str) -> bool:
 
 
 def owner() -> str:
-    """Return this process' mark; the start time tells it from a later process of the same number."""
+    """Return this process' mark; the start time distinguishes it from a later process with the same id."""
     return f"{os.getpid()}:{psutil.Process().create_time():.2f}"
 
 
 def sweep() -> None:
-    """Remove the containers of sessions that are gone; several sessions may do so at once."""
-    # Another session may remove a container between the engine's list of them and a look at it.
+    """Remove the containers of ended sessions; several sessions may do so at once."""
+    # Another session may remove a container after the engine has listed it.
     for container in client().containers.list(all=True, filters={"label": OWNER_LABEL}, ignore_removed=True):
         if not _is_alive(container.labels[OWNER_LABEL]):
             _remove(container)
 
 
 def _remove(container: Container) -> None:
-    """Remove a container, or wait until another session has removed it: its ports are free then."""
+    """Remove a container, or wait until another session has removed it, so that its ports are free."""
     try:
         container.remove(force=True, v=True)
     except docker.errors.NotFound:

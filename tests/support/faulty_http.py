@@ -1,6 +1,6 @@
-"""An HTTP proxy before a real server: forwards byte for byte, except where a rule says otherwise.
+"""An HTTP proxy in front of a real server: forwards byte for byte, unless a rule injects a fault.
 
-Nothing that is forwarded is changed, the Host header included, so signatures of requests hold.
+Forwarded data is not changed, including the Host header, so signatures of requests stay valid.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _HIT_TIMEOUT_S = 300.0
 
 
 class Fault(Enum):
-    """What happens to a request that a rule is for."""
+    """What happens to a request that matches a rule."""
 
     ANSWER = auto()
-    """The proxy answers by itself; the server sees nothing."""
+    """The proxy itself answers; the server receives nothing."""
     HOLD = auto()
-    """It is forwarded only after the rule was lifted."""
+    """It is forwarded once the rule is lifted."""
     HOLD_REPLY = auto()
-    """It is forwarded, its reply only after the rule was lifted."""
+    """It is forwarded; its reply is held back until the rule is lifted."""
     CUT = auto()
     """The connection breaks within the reply's body."""
     DROP_REQUEST = auto()
@@ -48,7 +48,7 @@ class Request:
     """A request's head.
 
     Attributes:
-        operation: The method, or what the protocol above HTTP makes of it.
+        operation: The method, or the operation of the protocol on top of HTTP.
         key: The path, percent-decoded, without slashes at its ends.
     """
 
@@ -60,15 +60,15 @@ class Request:
 
 @dataclass(eq=False)
 class Rule:
-    """A fault for the requests that match; holds until it is lifted or has hit so often as it may.
+    """A fault for matching requests; applies until it is lifted or has hit its maximum number of times.
 
     Attributes:
         operation: A pattern with ``*``, matched against the whole operation.
-        key: Such a pattern for the key.
-        times: How often at most; None for no bound.
-        every: 5: each fifth request that matches.
-        since: Not before this one was hit.
-        hits: How often it has.
+        key: A pattern of the same kind for the key.
+        times: Maximum number of hits; None for no limit.
+        every: E.g. 5 for every fifth matching request.
+        since: Only after this rule was hit.
+        hits: Number of hits so far.
     """
 
     fault: Fault
@@ -99,18 +99,18 @@ class Rule:
 
     @property
     def was_hit(self) -> bool:
-        """Whether a request has come that it is for, or, of `FaultyHttp.hold_reply`, was answered."""
+        """Whether a matching request has arrived or, for `FaultyHttp.hold_reply`, was answered."""
         return self._hit.is_set()
 
     def wait_hit(self) -> None:
-        """Wait until it was hit."""
+        """Wait until it is hit."""
         assert self._hit.wait(_HIT_TIMEOUT_S), f"no {self.operation} of {self.key} has come"
 
     def wait_lifted(self) -> None:
         self._lifted.wait()
 
     def lift(self) -> None:
-        """End it; what it holds goes on."""
+        """Lift it; requests that it holds continue."""
         self._lifted.set()
 
 
@@ -120,7 +120,7 @@ class FaultyHttp:
     Args:
         target: URL of the server.
         host: Address of this machine to listen on.
-        port: Port there; 0: any that is free, which another process may get while nobody listens.
+        port: Port there; 0: any free port, which another process may get while the proxy does not listen.
     """
 
     def __init__(self, target: str, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -149,7 +149,7 @@ class FaultyHttp:
 
     @contextlib.contextmanager
     def dead(self) -> Iterator[None]:
-        """Within the block nobody listens at the address, and open connections are cut."""
+        """Within the block nothing listens at the address, and open connections are cut."""
         self._close()
         try:
             yield
@@ -181,47 +181,47 @@ class FaultyHttp:
         every: int = 1,
         since: Rule | None = None,
     ) -> Rule:
-        """Answer such requests with a status; with ``since``, from that rule's hit on."""
+        """Answer matching requests with a status; with ``since``, only after that rule was hit."""
         return self._add(Rule(Fault.ANSWER, operation, key, times, every, status, since=since))
 
     def hold(self, operation: str, key: str, *, times: int | None = 1) -> Rule:
-        """Keep such requests from the server until the rule is lifted."""
+        """Hold matching requests back until the rule is lifted."""
         return self._add(Rule(Fault.HOLD, operation, key, times))
 
     def hold_reply(self, operation: str, key: str, *, times: int | None = 1) -> Rule:
-        """Keep the replies to such requests back until the rule is lifted."""
+        """Hold the replies to matching requests back until the rule is lifted."""
         return self._add(Rule(Fault.HOLD_REPLY, operation, key, times))
 
     def cut(self, body_bytes: int, operation: str, key: str, *, times: int | None = None) -> Rule:
-        """Break the connection after so many bytes of the reply's body."""
+        """Break the connection after this number of bytes of the reply's body."""
         return self._add(Rule(Fault.CUT, operation, key, times, body_bytes=body_bytes))
 
     def drop_request(self, operation: str, key: str, *, times: int | None = 1) -> Rule:
-        """Break the connection before such requests reach the server."""
+        """Break the connection before matching requests reach the server."""
         return self._add(Rule(Fault.DROP_REQUEST, operation, key, times))
 
     def drop_reply(self, operation: str, key: str, *, times: int | None = 1) -> Rule:
-        """Break the connection after the server has answered such requests."""
+        """Break the connection after the server has answered matching requests."""
         return self._add(Rule(Fault.DROP_REPLY, operation, key, times))
 
     def lift_all(self) -> None:
-        """End all rules."""
+        """Lift all rules."""
         with self._mutex:
             rules, self._rules = self._rules, []
         for rule in rules:
             rule.lift()
 
     def count(self, operation: str, key: str) -> int:
-        """Return how many such requests have come, those with a fault among them; ``key`` is no pattern."""
+        """Return the number of such requests, including those with a fault; ``key`` is not a pattern."""
         with self._mutex:
             return self._counts[operation, key]
 
     def operation_of(self, method: str, _query: Mapping[str, list[str]]) -> str:
-        """Name what a request does."""
+        """Return the operation of a request."""
         return method
 
     def error_body(self, status: int, _request: Request) -> bytes:
-        """Return the body of an answer of the proxy's own."""
+        """Return the body of an answer that the proxy itself sends."""
         return f"the proxy says {status}\n".encode()
 
     @contextlib.contextmanager
@@ -276,7 +276,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 class _Handler(socketserver.StreamRequestHandler):
-    """One connection of a client, in a thread of its own."""
+    """One connection of a client, in its own thread."""
 
     server: _Server
     rfile: BufferedReader
@@ -291,7 +291,7 @@ class _Handler(socketserver.StreamRequestHandler):
                     break
 
     def _serve(self, proxy: FaultyHttp, request: Request, rule: Rule | None) -> bool:
-        """Deal with one request; return whether the connection goes on."""
+        """Handle one request; return whether the connection continues."""
         fault = rule.fault if rule is not None else None
         if rule is not None and fault is Fault.DROP_REQUEST:
             return False
@@ -330,7 +330,7 @@ class _Handler(socketserver.StreamRequestHandler):
     def _send_body(self, request: Request, upstream: socket.socket, replies: BufferedReader) -> Reply | None:
         """Forward the request's body, and return the head of the final reply."""
         if "expect" in request.headers:
-            # The client waits for a word of the server, but not for ever.
+            # The client waits for the server's reply, but not forever.
             select.select([self.connection, upstream], [], [])
             if select.select([upstream], [], [], 0)[0]:
                 first = read_reply(replies)

@@ -1,4 +1,4 @@
-"""The tests' S3 server behind a proxy that tests put faults on, and that counts what is asked for.
+"""The tests' S3 server behind a proxy in which tests inject faults, and which counts requests.
 
 Keys of rules and counts are ``bucket/key``; operations are HTTP's methods, and ``LIST``, whose key is the
 bucket.
@@ -32,7 +32,7 @@ class FaultyS3(FaultyHttp):
 
     Args:
         access: To the real server.
-        port: As of `FaultyHttp`.
+        port: As for `FaultyHttp`.
     """
 
     def __init__(self, access: S3Access, port: int = 0) -> None:
@@ -40,7 +40,7 @@ class FaultyS3(FaultyHttp):
         self.access = replace(access, endpoint=self.url)
 
     def gets(self, key: str) -> int:
-        """Return how often an object was asked for."""
+        """Return how often an object was requested."""
         return self.count("GET", key)
 
     def operation_of(self, method: str, query: Mapping[str, list[str]]) -> str:
@@ -57,6 +57,6 @@ class FaultyS3(FaultyHttp):
 
 @pytest.fixture
 def faulty_s3(s3: S3Access) -> Iterator[FaultyS3]:
-    """A proxy of the test's own before the session's S3 server."""
+    """A proxy for one test in front of the session's S3 server."""
     with FaultyS3(s3) as proxy:
         yield proxy

@@ -1,4 +1,4 @@
-"""Tests that only a run with ``--full`` has: permutations of what each run proves once, and long waits."""
+"""Tests that run only with ``--full``: permutations of what every run tests once, and long waits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 __all__ = ["FULL", "FullPlugin"]
 
 FULL = pytest.mark.full
-"""Mark of such a test, or of such a set of its parameters."""
+"""Marks such a test, or such a set of parameters."""
 
 
 class FullPlugin:
-    """Leaves them out of a run without ``--full``."""
+    """Excludes them from a run without ``--full``."""
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if config.getoption("--full"):

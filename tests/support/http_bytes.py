@@ -1,4 +1,4 @@
-"""HTTP messages as bytes: heads are read, bodies are copied as they are framed."""
+"""HTTP messages as bytes: heads are parsed, bodies are copied with their framing."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def copy_body(
     *,
     until_end: bool = False,
 ) -> bool:
-    """Copy a body as it is framed; return whether all of it was.
+    """Copy a body with its framing; return whether it was complete.
 
     Args:
-        headers: Of the message.
-        source: Behind the head.
-        sink: None to read it only.
-        limit: Bytes after which to stop.
-        until_end: A body that is not framed ends with the connection (a reply's).
+        headers: The headers of the message.
+        source: The stream, positioned after the head.
+        sink: Where to write; None to only read.
+        limit: Number of bytes after which to stop.
+        until_end: Whether an unframed body ends with the connection, as in a reply.
     """
     copied = 0
     for part in _body(headers, source, until_end=until_end):

@@ -1,11 +1,11 @@
 """Container images of the tests, built here from packages.
 
-``python -m tests.support.images`` builds what is missing and lists them; tests.support.plugins_image has the
-one of this project.
+``python -m tests.support.images`` builds the missing ones and lists all; the image of this project is in
+tests.support.plugins_image.
 
-An image's tag holds a hash of all that it is made from: it is built again when that changes, and only then.
-Pinot's image is ``PINOT_IMAGE``; else one built from the jars of ``PINOT_HOME``; else the official one where
-a registry answers, else one built from the pinned jars.
+An image's tag contains a hash of everything that it is made from, so it is rebuilt only when that changes.
+Pinot's image is ``PINOT_IMAGE``, or else built from the jars of ``PINOT_HOME``, or else the official image if
+a registry answers, or else built from the pinned jars.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Recipe:
     """What an image is made from.
 
     Attributes:
-        kind: Names the image, and the folder under tests/images where none is given.
+        kind: Name of the image, and by default of its folder under tests/images.
         version: First part of the tag.
-        base: Tag of the image below, for the Dockerfile's BASE; None for scratch.
+        base: Tag of the base image, for the Dockerfile's BASE; None for scratch.
         texts: Path in the build context to content.
         trees: Path in the build context to a file or folder of the host.
-        stamp: Names what is in ``trees``, for the hash.
-        folder: Where the Dockerfile is.
-        arguments: Further arguments of the Dockerfile.
+        stamp: Text that identifies the content of ``trees``, for the hash.
+        folder: Folder of the Dockerfile.
+        arguments: Further build arguments of the Dockerfile.
     """
 
     kind: str
@@ -81,7 +81,7 @@ class Recipe:
 
 
 def image_of(program: Program) -> str:
-    """Return the image of a program, built or pulled when it is not there."""
+    """Return the image of a program; builds or pulls it if it is missing."""
     match program:
         case Program.PINOT:
             return pinot_image()
@@ -95,7 +95,7 @@ def image_of(program: Program) -> str:
 
 @lru_cache(maxsize=1)
 def pinot_image() -> str:
-    """Return Pinot's image; the decision is made once a process."""
+    """Return Pinot's image; chosen once per process."""
     named = os.environ.get(chosen_pinot.IMAGE)
     if named:
         return named
@@ -110,7 +110,7 @@ def pinot_image() -> str:
 
 
 def pinot_image_of_jars() -> str:
-    """Return Pinot's image as it is built here, also where `pinot_image` is another of the same Pinot."""
+    """Return Pinot's image as built here, even if `pinot_image` is another image of the same Pinot."""
     return built(_of_jars(Program.PINOT, "pinot-admin.sh"))
 
 
@@ -131,7 +131,7 @@ def _of_jars(program: Program, script: str) -> Recipe:
     jars = jars_of(program)
     trees: dict[str, Path] = {}
     for number, jar in enumerate(jars.class_path):
-        # Two artifacts may have the same file name. Else it is as in a distribution, for who reads it there.
+        # Two artifacts may have the same file name. Otherwise as in a distribution, for readers of the image.
         trees[f"lib/{number:03d}-{jar.name}" if f"lib/{jar.name}" in trees else f"lib/{jar.name}"] = jar
     etc = start_files([f"/opt/{program}/{name}" for name in trees])
     texts = {f"etc/{name}": text for name, text in etc.items()}
@@ -144,7 +144,7 @@ def _s3() -> Recipe:
 
 
 def built(recipe: Recipe) -> str:
-    """Return the tag of an image, built when it is not there."""
+    """Return the tag of an image; builds it if it is missing."""
     with _build_lock():
         if not _is_there(recipe.tag):
             _build(recipe)
@@ -170,7 +170,7 @@ def _build(recipe: Recipe) -> None:
                 # The jars of a local repository may be links.
                 tar.add(path.resolve(), name)
         context.seek(0)
-        # By the engine's own builder: it needs neither the docker command nor BuildKit.
+        # With the engine's own builder, which needs neither the docker command nor BuildKit.
         engine.client().images.build(
             fileobj=context,
             custom_context=True,
@@ -193,7 +193,7 @@ def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
 
 @contextmanager
 def _build_lock() -> Iterator[None]:
-    # Two sessions that start together would build the same image twice.
+    # Otherwise two sessions that start together would build the same image twice.
     with (cache_folder() / "images.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""What the start scripts of Pinot and Kafka read: class path, JVM flags, logging."""
+"""Input of the start scripts of Pinot and Kafka: class path, JVM flags, logging."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.support.service import Program
 
 @lru_cache(maxsize=2)
 def jars_of(program: Program) -> JarSet:
-    """Return the jars of Pinot or Kafka, fetched at the first call on a machine."""
+    """Return the jars of Pinot or Kafka; fetches them at the first call on a machine."""
     return pinot_jars() if program is Program.PINOT else kafka_jars()
 
 
 def start_files(class_path: Sequence[str | Path]) -> dict[str, str]:
-    """Return the files in ``etc`` of a program's home, name to content.
+    """Return the files in ``etc`` of a program's home, by name.
 
     Args:
-        class_path: The jars as the program will see them, in order.
+        class_path: The jars by the paths that the program sees, in order.
     """
     joined = ":".join(str(jar) for jar in class_path)
     return {

@@ -24,8 +24,8 @@ class Kafka:
 
     Attributes:
         bootstrap: ``host:port``.
-        tools_folder: Where the files that Kafka's tools read are put.
-        node: The one node.
+        tools_folder: Folder for the files that Kafka's tools read.
+        node: The only node.
     """
 
     bootstrap: str
@@ -33,19 +33,19 @@ class Kafka:
     node: RunningService
 
     def kill(self) -> None:
-        """End it with SIGKILL; its disk stays."""
+        """Kill it with SIGKILL; its disk is kept."""
         self.node.kill()
 
     def start(self) -> None:
-        """Start it again, and wait until it listens."""
+        """Restart it, and wait until it listens."""
         self.node.start()
         wait_ready(self.node, _READY_TIMEOUT_S)
 
     def produce(self, topic: str, messages: Iterable[str]) -> None:
-        """Write messages by Kafka's console producer; the first one makes the topic, with one partition.
+        """Write messages with Kafka's console producer; the first one creates the topic, with one partition.
 
         Raises:
-            RuntimeError: The producer failed; with its output.
+            RuntimeError: The producer failed; contains its output.
         """
         self._tool(
             "kafka.tools.ConsoleProducer",
@@ -65,14 +65,14 @@ class Kafka:
             check=False,
             timeout=_TOOL_TIMEOUT_S,
         )
-        # The console producer ends with 0 even when it could not deliver: what it says tells.
+        # The console producer exits with 0 even if it could not deliver: its output shows the failure.
         if done.returncode != 0 or "ERROR" in done.stderr:
             raise RuntimeError(f"{name} ended with {done.returncode}: {done.stderr.strip()[-800:]}")
         return done.stdout
 
 
 def kafka_bootstrap(slot: Slot) -> str:
-    """Return the address that clients start from."""
+    """Return the bootstrap address for clients."""
     return f"{ADDRESS}:{slot.port(Port.KAFKA)}"
 
 

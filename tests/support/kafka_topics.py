@@ -1,5 +1,4 @@
-"""Topics of the session's Kafka node with several partitions, their rows, and what retention would do to
-them."""
+"""Topics with several partitions on the session's Kafka node, their rows, and deletion as by retention."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ class Topic:
     Args:
         bootstrap: Kafka's address.
         name: The topic's name.
-        partitions: How many; None for a topic that is there.
+        partitions: Number of partitions; None for an existing topic.
     """
 
     def __init__(self, bootstrap: str, name: str, partitions: int | None = None) -> None:
@@ -36,7 +35,7 @@ class Topic:
             self._admin.create_topics([NewTopic(name, partitions, 1)])[name].result(_TIMEOUT_S)
 
     def produce(self, rows: Mapping[int, Iterable[Mapping[str, object]]]) -> None:
-        """Write rows, as JSON, to the partitions they are given for; they are there when this returns."""
+        """Write rows as JSON to their partitions; return once Kafka has them."""
         faults: list[object] = []
 
         def delivered(fault: object, _message: object) -> None:
@@ -50,18 +49,18 @@ class Topic:
                 )
                 self._producer.poll(0)
         left = self._producer.flush(_TIMEOUT_S)
-        assert not left, f"{left} rows were not taken by Kafka"
+        assert not left, f"{left} rows were not accepted by Kafka"
         assert not faults, faults
 
     def drop_before(self, offsets: Mapping[int, int]) -> None:
-        """Delete the rows before an offset of each partition, as retention does in the end."""
+        """Delete the rows before an offset of each partition, as retention would."""
         places = [TopicPartition(self.name, partition, offset) for partition, offset in offsets.items()]
         for future in self._admin.delete_records(places).values():
             future.result(_TIMEOUT_S)
 
     def delete(self) -> None:
-        """Delete the topic; one that is gone is no error. Nothing can be produced after that."""
-        # Else its threads go on, and complain when Kafka ends.
+        """Delete the topic if it exists. Nothing can be produced after that."""
+        # Otherwise its threads continue, and log errors when Kafka stops.
         self.__dict__.pop("_producer", None)
         try:
             self._admin.delete_topics([self.name])[self.name].result(_TIMEOUT_S)
@@ -73,14 +72,14 @@ class Topic:
 def read_committed(
     bootstrap: str, topic: str, partition: int, take: Callable[[Message], None], first: int = 0
 ) -> int:
-    """Hand over the messages of a partition that are there now; those of aborted transactions are left out.
+    """Pass on the current messages of a partition, except those of aborted transactions.
 
     Args:
         bootstrap: Kafka's address.
         topic: The topic.
         partition: The partition.
-        take: Gets each message.
-        first: The offset to begin at, or at the first that is there.
+        take: Called with each message.
+        first: The offset to start at, or at the first existing one after it.
 
     Returns:
         The offset after the last one.
@@ -102,7 +101,7 @@ def read_committed(
             for message in consumer.consume(min(_MANY, end - position), timeout=1.0):
                 assert message.error() is None, message.error()
                 take(message)
-            # It passes over what ends a transaction, which is no message.
+            # It skips transaction markers, which are not messages.
             position = max(position, consumer.position([place])[0].offset)
     finally:
         consumer.close()

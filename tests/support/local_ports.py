@@ -1,4 +1,4 @@
-"""Ports for a local cluster of a test's own."""
+"""Ports for a test's own local cluster."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _FIRST_BASE, _LAST_BASE, _STEP = 23000, 31000, 50
 
 
 def free_base() -> int:
-    """A port from which on a whole cluster's ports are free, Kafka's too."""
+    """The first port of a range in which all ports of a cluster are free, including Kafka's."""
     bases = range(_FIRST_BASE, _LAST_BASE, _STEP)
-    # Not the same for two test runs on one machine.
+    # Different for two test runs on one machine.
     first = os.getpid() % len(bases)
     rotated: list[int] = [*bases[first:], *bases[:first]]
     for base in rotated:
@@ -27,7 +27,7 @@ def free_base() -> int:
 
 
 def fixed_ports(count: int) -> list[int]:
-    """Free ports that no client's connection is given: who is away for a while finds its own free again."""
+    """Free ports outside the range of client connections: a stopped process finds its port free again."""
     first = free_base()
     found = [port for port in range(first, first + _STEP) if is_free(port)]
     assert len(found) >= count, f"only {len(found)} ports are free from {first} on"
@@ -35,7 +35,7 @@ def fixed_ports(count: int) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on a port."""
+    """Whether nothing listens on a port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         return probe.connect_ex((HOST, port)) != 0

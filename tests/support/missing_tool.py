@@ -1,4 +1,4 @@
-"""Tests that cannot run for want of a tool on this machine."""
+"""Tests that cannot run because a tool is missing on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["without"]
 
 
 def without(reason: str) -> NoReturn:
-    """Skip the test; with ``PINOT_TEST_TOOLS=required``, as in CI, it fails: nothing is left out unseen.
+    """Skip the test; with ``PINOT_TEST_TOOLS=required``, as in CI, it fails, so nothing is skipped unnoticed.
 
     Args:
         reason: What is missing.

@@ -1,4 +1,4 @@
-"""What tests need of Pinot that not every version has: the one way to skip for it.
+"""Capabilities of Pinot that tests need and not every version has; the only way to skip because of them.
 
     pytestmark = needs(Need.PLUG_IN_POINTS)      # a module, class or test; decided before any fixture starts
 
@@ -27,9 +27,9 @@ _CORE = "org.apache.pinot.core"
 
 
 class Need(Enum):
-    """A capability, the class of Pinot that has it, and the member of that class where the class is older.
+    """A capability, the class of Pinot that has it, and the member of the class if the class itself is older.
 
-    Where the controller's REST API is what matters, :class:`Capability` of the client serves instead.
+    For features of the controller's REST API, use :class:`Capability` of the client instead.
     """
 
     CONSUMING_SEGMENTS_OF_0_11 = (
@@ -76,12 +76,12 @@ class Need(Enum):
 
 
 def needs(*wanted: Need | Capability) -> pytest.MarkDecorator:
-    """Mark tests that need all of these; where one is lacking they are skipped before fixtures start."""
+    """Mark tests that need all of these; if one is missing, they are skipped before fixtures start."""
     return pytest.mark.needs(*wanted)
 
 
 def has(wanted: Need | Capability) -> bool:
-    """Tell whether the Pinot of this run has something, for a test that holds for both in its own way."""
+    """Return whether this run's Pinot has something, for a test that covers both cases."""
     if isinstance(wanted, Capability):
         return Capabilities(PinotVersion.parse(_version())).has(wanted)
     content = _class_file(wanted.class_name)
@@ -89,16 +89,16 @@ def has(wanted: Need | Capability) -> bool:
 
 
 def lacks(capability: str) -> NoReturn:
-    """Skip the test that runs, because this run's Pinot cannot do what it needs.
+    """Skip the running test, because this run's Pinot lacks what it needs.
 
     Args:
-        capability: What is missing, as it ends the sentence "this Pinot lacks".
+        capability: What is missing, as the end of the sentence "this Pinot lacks".
     """
     pytest.skip(f"this Pinot ({_version()}) lacks: {capability}")
 
 
 class NeedsPlugin:
-    """Skips the tests that are marked by :func:`needs`."""
+    """Skips the tests that are marked with :func:`needs`."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -114,7 +114,7 @@ def _version() -> str:
 
 @lru_cache(maxsize=64)
 def _class_file(class_name: str) -> bytes | None:
-    """Read a class of Pinot out of its jars: a member's name stands in it as it is in the source."""
+    """Read a class of Pinot from its jars: it contains the names of its members as in the source."""
     entry = class_name.replace(".", "/") + ".class"
     for jar in jars_of(Program.PINOT).class_path:
         if jar.name.startswith("pinot-"):

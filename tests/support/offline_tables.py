@@ -1,4 +1,4 @@
-"""Configs of the offline tables that tests and benchmarks make."""
+"""Configs of the offline tables of tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def offline_table(
 
     Args:
         name: Raw name.
-        replicas: On how many servers each segment is.
+        replicas: Number of replicas of each segment.
         schema_name: Default: the table's name.
-        time_column: If it has one.
-        tenant: Whose servers these are; None: the default tenant's.
+        time_column: Its time column, if any.
+        tenant: Its server tenant; None: the default tenant.
         indexing: Its ``tableIndexConfig``.
     """
     segments = {"replication": str(replicas), "schemaName": schema_name or name}

@@ -1,6 +1,6 @@
-"""Other versions of Pinot than the one that the suite runs with: as much of each as Maven Central has.
+"""Versions of Pinot other than the one of the run, as far as Maven Central has their jars.
 
-These jars build, load and read segments. They are no cluster, and have no readers of input files.
+These jars build, load and read segments. They cannot run a cluster, and have no readers for input files.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from tests.support.full import FULL
 __all__ = ["EACH_RUN", "pinned_home", "pinot_versions"]
 
 EACH_RUN = "1.5.1"
-"""The version that each run has, too; without ``--full`` no other."""
+"""The additional version that every run tests; without ``--full`` the only one."""
 
 _PINS = Path(__file__).parents[1] / "pins"
 
 
 def pinot_versions(*others: str) -> list[Any]:
-    """Return the values of a parameter: None for the Pinot of this run, and versions beside it.
+    """Return the values of a parameter: None for the Pinot of this run, and other versions.
 
     Args:
-        others: The versions; those but :data:`EACH_RUN` are for ``--full``.
+        others: The other versions; all except :data:`EACH_RUN` only with ``--full``.
     """
     this = [pytest.param(None, id="this")]
     if os.environ.get("PINOT_HOME"):
-        return this  # whoever names a Pinot wants that one
+        return this  # a run that names a Pinot tests only that one
     return [*this, *(each if each == EACH_RUN else pytest.param(each, marks=FULL) for each in others)]
 
 
 def pinned_home(version: str, folder: Path) -> Path:
-    """Make a folder that ``PINOT_HOME`` may name; its jars are fetched at the first call on a machine.
+    """Create a folder for ``PINOT_HOME``; its jars are fetched at the first call on a machine.
 
     Args:
         version: E.g. ``1.5.1``.
-        folder: An existing folder to make it in.
+        folder: An existing folder in which to create it.
     """
     lib = folder / f"pinot-{version}" / "lib"
     lib.mkdir(parents=True)

@@ -26,14 +26,14 @@ SERVER_ADDRESSES = {"server_1": ("127.0.0.21", Port.SERVER_1), "server_2": ("127
 HOSTED_ADDRESSES = {"hosted_1": ("127.0.0.23", Port.HOSTED_1), "hosted_2": ("127.0.0.24", Port.HOSTED_2)}
 
 COMMITS_FOLDER = "commits"
-"""Folder of the deep store's bucket that hosted servers upload what they commit to."""
+"""Folder in the deep store's bucket to which hosted servers upload committed segments."""
 
 COMMIT_WAIT_MS = 1500
 
 HOSTED_TENANT = "hosted"
-"""Tenant of the servers hosted in Python: tables of other tests are not to be on them."""
+"""Tenant of the servers hosted in Python, to keep tables of other tests off them."""
 
-# A killed role comes back when its old session has expired: 30 s by default.
+# A killed role can rejoin once its old session has expired: 30 s by default.
 # ZooKeeper rounds up to two of its ticks.
 _SESSION_TIMEOUT_MS = 4000
 _PROBE_TIMEOUT_S = 2.0
@@ -43,12 +43,12 @@ _FETCHER = "org.apache.pinot.common.utils.fetcher.PinotFSSegmentFetcher"
 
 @dataclass(frozen=True)
 class PinotLayout:
-    """Where the cluster's roles are.
+    """The addresses and folders of the cluster's roles.
 
     Attributes:
         slot: The session's ports.
-        s3: Holds the deep store; None: ``folder`` does.
-        folder: A folder of the host for the deep store, seen by all roles.
+        s3: The S3 server with the deep store; None: the deep store is in ``folder``.
+        folder: A folder of the host for the deep store, visible to all roles.
         zookeeper_heap_mb: Java heap of ZooKeeper.
     """
 
@@ -74,11 +74,11 @@ class PinotLayout:
 
     @property
     def deep_store_uri(self) -> str:
-        """Where the controller keeps segments."""
+        """Where the controller stores segments."""
         return f"s3://{DEEP_STORE_BUCKET}/segments" if self.s3 else self.folder.as_uri()
 
     def zookeeper_service(self) -> Service:
-        """Return ZooKeeper, by Pinot's administrator."""
+        """Return ZooKeeper, started by pinot-admin."""
         port = self.slot.port(Port.ZOOKEEPER)
         return Service(
             name="zookeeper",
@@ -95,7 +95,7 @@ class PinotLayout:
             "controller.helix.cluster.name": CLUSTER_NAME,
             "controller.zk.str": self.zookeeper,
             "controller.host": CONTROLLER_ADDRESS,
-            # Servers commit segments there; a port of the listener's alone would be left out of that address.
+            # Servers commit segments there; the address would lack a port set only for the listener.
             "controller.vip.host": CONTROLLER_ADDRESS,
             "controller.vip.port": str(port),
             **_http_listener("controller", CONTROLLER_ADDRESS, port),
@@ -162,9 +162,9 @@ class PinotLayout:
         """Return a server hosted in Python, ``hosted_1`` or ``hosted_2``, with the hooks of this checkout.
 
         Args:
-            name: Which one.
-            store: Its way to the deep store.
-            more: Further properties, or others.
+            name: Name of the server.
+            store: Its access to the deep store.
+            more: Additional or different properties.
         """
         address, first = HOSTED_ADDRESSES[name]
         file = f"{name}.properties"
@@ -195,7 +195,7 @@ class PinotLayout:
         return {
             "pinot.cluster.name": CLUSTER_NAME,
             "pinot.zk.server": self.zookeeper,
-            # Else a server asks for its outside address even when told one, and ends where there is no route.
+            # Otherwise a server looks up its external address even if one is set, and exits without a route.
             "pinot.set.instance.id.to.hostname": "true",
             "pinot.server.netty.host": address,
             "pinot.server.netty.port": str(netty),
@@ -212,7 +212,7 @@ class PinotLayout:
 
     @property
     def minion_instance(self) -> str:
-        """The name of :meth:`minion_service` in Helix."""
+        """The Helix name of :meth:`minion_service`."""
         return f"Minion_{MINION_ADDRESS}_{self.slot.port(Port.MINION)}"
 
     def minion_service(self) -> Service:
@@ -226,7 +226,7 @@ class PinotLayout:
             "--host": MINION_ADDRESS,
             "--port": str(port),
             "--max-heap-mb": "384",
-            "--wait": "600",  # a busy machine starts several clusters at a time
+            "--wait": "600",  # a busy machine may start several clusters at a time
             "--zookeeper-session-timeout-ms": str(_SESSION_TIMEOUT_MS),
         }
         return Service(
@@ -237,7 +237,7 @@ class PinotLayout:
         )
 
     def file_systems(self, role: str) -> dict[str, str]:
-        """Return the properties by which a role reads the deep store, e.g. ``pinot.server``."""
+        """Return the properties with which a role, e.g. ``pinot.server``, reads the deep store."""
         if self.s3 is None:
             return {}
         return {

@@ -1,4 +1,4 @@
-"""``pinotctl`` of this checkout as a child process, by the Python that runs the tests."""
+"""``pinotctl`` of this checkout as a child process, with the Python that runs the tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def pinotctl(*words: str, controller: str | None = None) -> list[str]:
 
     Args:
         words: Its arguments.
-        controller: The controller's URL; None: the command needs none, or is told by the environment.
+        controller: The controller's URL; None: the command needs none, or reads it from the environment.
     """
     options = [] if controller is None else ["--controller", controller]
     return [sys.executable, "-c", "from controller_client.cli import main; main()", *options, *words]

@@ -1,7 +1,7 @@
-"""The image of docker/Dockerfile, built where neither an image registry nor the makers of uv answer.
+"""The image of docker/Dockerfile, built without an image registry or the download site of uv.
 
-Pinot is that of the tests, Python the host's, uv comes from its wheel, and all packages are wheels in the
-build's context: what the Dockerfile itself does is the same.
+It uses the tests' Pinot, the host's Python, uv from its wheel, and wheels in the build context for all
+packages: the steps of the Dockerfile are unchanged.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _LEFT_OUT = ("site-packages", "test", "idlelib", "tkinter", "ensurepip", "__pyca
 
 @lru_cache(maxsize=1)
 def plugins_image() -> str:
-    """Return the tag of the image, built when it is not there; minutes the first time on a machine."""
+    """Return the tag of the image; builds it if missing, which takes minutes the first time on a machine."""
     folder = cache_folder() / "plugins-image"
     folder.mkdir(parents=True, exist_ok=True)
-    # Two sessions that start together would write the same wheels.
+    # Otherwise two sessions that start together would write the same wheels.
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return _image(folder)
@@ -82,7 +82,7 @@ def _uv(folder: Path) -> Recipe:
 
 
 def _python(folder: Path) -> Recipe:
-    """Pinot's image with the Python that runs the tests, at its own path."""
+    """Pinot's image with the Python that runs the tests, at the same path."""
     stamp = f"{sys.version} {sys.base_prefix} {_PROGRAMS} {_LEFT_OUT}"
     base = pinot_image_of_jars()
     root = folder / f"python-{hashlib.sha256(stamp.encode()).hexdigest()[:12]}"
@@ -107,7 +107,7 @@ def _make_python_root(root: Path) -> None:
     for each in libraries_of([program, *programs, *sorted(library.rglob("*.so"))], prefix / "none"):
         _copy(each.resolve(), root, each)
     for folder in (path for path in root.rglob("*") if path.is_dir()):
-        folder.chmod(0o755)  # also /root, if Python is below it: the image's user is another
+        folder.chmod(0o755)  # also /root, if Python is below it: the image has a different user
 
 
 def _python_program() -> Path:

@@ -1,4 +1,4 @@
-"""The backend where no container engine runs: one process of this machine a service."""
+"""The backend for machines without a container engine: one process per service."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ProcessBackend:
     """Starts services as child processes.
 
     Args:
-        folder: The session's own; each service gets a folder in it.
-        record: File that names the processes under way, see :func:`end_recorded`.
+        folder: Folder of the session; each service gets a subfolder.
+        record: File that lists the running processes, see :func:`end_recorded`.
     """
 
     name = "processes"
@@ -66,8 +66,8 @@ def host_command(program: Program, folder: Path) -> tuple[list[str], dict[str, s
     """Return the command and the environment that run a program on this machine.
 
     Args:
-        program: Which.
-        folder: Where the files that its start script reads are put.
+        program: The program.
+        folder: Folder for the files that its start script reads.
     """
     environment = dict(os.environ)
     if program is Program.S3:
@@ -116,7 +116,7 @@ class _RunningProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for pytest, which then ends them in order
+                start_new_session=True,  # Ctrl-C is for pytest, which then stops them in order
             )
         with self._record.open("a", encoding="utf-8") as record:
             record.write(f"{self._process.pid}:{psutil.Process(self._process.pid).create_time():.2f}\n")
@@ -144,7 +144,7 @@ class _RunningProcess:
 
 
 def end_recorded(record: Path) -> None:
-    """End the processes that a record names, and remove it."""
+    """End the processes listed in a record, and delete the record."""
     if not record.exists():
         return
     for line in record.read_text(encoding="utf-8").split():

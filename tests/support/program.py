@@ -1,4 +1,4 @@
-"""Modules of the tests that run as child processes: a JVM or a kill is theirs alone."""
+"""Test modules that run as child processes, so that a JVM or a kill does not affect the tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["HANGS_AFTER_S", "Program", "result_of"]
 
-# Far above anything that is asked for, which takes as long as it takes.
+# Far longer than any command takes.
 HANGS_AFTER_S = 600.0
 
 _REPOSITORY = Path(__file__).parents[2]
@@ -21,13 +21,13 @@ _END_S = 60.0
 
 
 class Program:
-    """One that takes orders: a JSON document a line on its stdin, an answer a line on its stdout.
+    """A process that executes commands: one JSON document per line on stdin, one answer per line on stdout.
 
     Args:
         module: Its name.
-        words: Its arguments.
+        words: Command-line arguments.
         log: File that gets its stderr.
-        environment: Added to this process' own.
+        environment: Variables in addition to this process' own.
     """
 
     def __init__(self, module: str, *words: str, log: Path, **environment: str) -> None:
@@ -44,13 +44,13 @@ class Program:
             )
 
     def send(self, order: Mapping[str, Any]) -> None:
-        """Give it an order."""
+        """Send it a command."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
 
     def answer(self) -> dict[str, Any] | None:
-        """Wait for its next answer; None: it has ended without one."""
+        """Wait for its next answer; None if it has ended without one."""
         assert self.process.stdout is not None
         ready, _, _ = select.select([self.process.stdout], [], [], HANGS_AFTER_S)
         assert ready, f"it does not answer:\n{self.said()}"
@@ -59,7 +59,7 @@ class Program:
         return answer
 
     def ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """Give it an order that has one answer, and return that."""
+        """Send it a command with one answer, and return the answer."""
         self.send(order)
         answer = self.answer()
         assert answer is not None, f"it has ended:\n{self.said()}"
@@ -70,20 +70,20 @@ class Program:
         return self._log.read_text()[-5000:]
 
     def close(self) -> None:
-        """End it after what it does now."""
+        """End it once its current command is done."""
         try:
             self.process.communicate(timeout=_END_S)
         except subprocess.TimeoutExpired:
             self.kill()
 
     def kill(self) -> None:
-        """End it with SIGKILL."""
+        """Kill it with SIGKILL."""
         self.process.kill()
         self.process.communicate()
 
 
 def result_of(module: str, request: Any) -> Any:
-    """Run a module that reads one JSON document from stdin; returns the document in its last line."""
+    """Run a module that reads one JSON document from stdin; return the document in its last line."""
     done = subprocess.run(
         [sys.executable, "-m", module],
         input=json.dumps(request),

@@ -1,4 +1,4 @@
-"""Prometheus' own check of rules and alerts."""
+"""Prometheus' own checks of rules and alerts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["promtool"]
 
 
 def promtool(*arguments: str | Path) -> None:
-    """Run promtool; the test fails with what it says."""
+    """Run promtool; if it fails, the test fails with its output."""
     beside = Path(sys.executable).with_name("promtool")
     found = shutil.which("promtool") or (str(beside) if beside.exists() else None)
     if found is None:

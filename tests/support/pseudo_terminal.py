@@ -1,4 +1,4 @@
-"""A program on a pseudo-terminal: what it shows is read, and keys are typed."""
+"""A program on a pseudo-terminal: tests read its display and type keys."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PseudoTerminal:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            # A terminal that tells where its cursor is would have to be a whole one.
+            # Reporting the position of the cursor would need a complete terminal.
             env={**environment, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "120"},
             start_new_session=True,
             preexec_fn=lambda: _take_terminal(theirs),
@@ -43,7 +43,7 @@ class PseudoTerminal:
 
     @property
     def shown(self) -> str:
-        """All that it has shown, without what steers the terminal."""
+        """All of its output, without control sequences."""
         return _STEERING.sub("", self._raw)
 
     def press(self, keys: str) -> None:
@@ -51,7 +51,7 @@ class PseudoTerminal:
         os.write(self._fd, keys.encode())
 
     def wait_for(self, pattern: str) -> str:
-        """Wait until it shows what matches, after what was waited for before; return the match."""
+        """Wait for output that matches, after the previous match; return the match."""
         end = time.monotonic() + _LONGEST_S
         while True:
             found = re.compile(pattern).search(self.shown, self._seen)
@@ -62,7 +62,7 @@ class PseudoTerminal:
                 raise AssertionError(f"{pattern!r} was not shown after {self.shown[self._seen :]!r}")
 
     def ended(self) -> int:
-        """Wait for its end and return its exit code."""
+        """Wait until it exits; return its exit code."""
         end = time.monotonic() + _LONGEST_S
         while self._read(end - time.monotonic()):
             pass

@@ -1,4 +1,4 @@
-"""How often readers looked at tables while these were changed, for the last lines of a test session."""
+"""How often readers polled tables while they were changed, for the last lines of a test session."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Tally:
         Args:
             polls: Its answers.
             seen: The distinct ones.
-            whole: All answers that are right.
+            whole: All correct answers.
 
         Returns:
-            Those that are not.
+            The incorrect answers.
         """
         torn = [answer for answer in seen if answer not in whole]
         self.polls += polls
@@ -35,7 +35,7 @@ class Tally:
         return torn
 
     def line(self) -> str | None:
-        """Say it in one line; None without a reader."""
+        """Return the counts in one line; None if there was no reader."""
         if not self.readers:
             return None
         answers = f"{self.torn} states that are not whole" if self.torn else "distinct states only"

@@ -1,4 +1,4 @@
-"""Schemas and configs of the realtime tables, with upsert or without, that tests and benchmarks make."""
+"""Schemas and configs of the realtime tables, with and without upsert, of tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.kafka import Kafka
 __all__ = ["TRANSACTIONAL", "planned_upsert", "realtime_schema", "realtime_table"]
 
 TRANSACTIONAL = {"stream.kafka.fetch.timeout.millis": "300", "stream.kafka.isolation.level": "read_committed"}
-"""Settings of a stream whose consumers wait for what is committed, and not for long."""
+"""Settings of a stream whose consumers read only committed messages, and do not wait long."""
 
 
 def realtime_schema(
@@ -21,9 +21,9 @@ def realtime_schema(
     """Return the schema of a table with the time column ``ts``, epoch milliseconds.
 
     Args:
-        name: Of the schema.
-        dimensions: Types by column.
-        metrics: The same.
+        name: Name of the schema.
+        dimensions: Types of the dimensions, by column.
+        metrics: Types of the metrics, by column.
     """
     time = {"name": "ts", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH"}
     return {
@@ -47,18 +47,18 @@ def realtime_table(
     further_topics: Sequence[str] = (),
     stream: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the config of a realtime table that reads the topic of its own name, time column ``ts``.
+    """Return the config of a realtime table that reads the topic of the same name, with time column ``ts``.
 
     Args:
         name: Raw name.
-        kafka: The Kafka.
-        rows_per_segment: A segment is sealed when it has so many.
-        replicas: On how many servers it is.
-        tenant: Whose servers these are; None: the default tenant's.
+        kafka: The Kafka node.
+        rows_per_segment: The number of rows at which a segment is sealed.
+        replicas: Number of replicas.
+        tenant: Its server tenant; None: the default tenant.
         peers: Whether servers fetch segments from each other.
-        keeps_all: Whether it has a retention, one of 10,000 days: upsert tables need one.
+        keeps_all: Whether it has a retention (10,000 days), which upsert tables need.
         pauseless: Whether the next segment consumes while one is built (Pinot 1.4 and later).
-        further_topics: Topics that it reads beside the first (Pinot 1.4 and later).
+        further_topics: Topics that it reads in addition to the first (Pinot 1.4 and later).
         stream: Further settings of the stream.
     """
     segments = {
@@ -67,7 +67,7 @@ def realtime_table(
         "replication": str(replicas),
         "schemaName": name,
     }
-    if peers or (pauseless and replicas > 1):  # for pauseless ones Pinot insists
+    if peers or (pauseless and replicas > 1):  # Pinot requires it for pauseless tables
         segments["peerSegmentDownloadScheme"] = "http"
     if keeps_all:
         segments |= {"retentionTimeUnit": "DAYS", "retentionTimeValue": "10000"}
@@ -92,7 +92,7 @@ def realtime_table(
     }
     if not pauseless and not further_topics:
         return {**table, "tableIndexConfig": {"streamConfigs": streams}}
-    # How long a server waits for others to build what it has to have: ten minutes by default.
+    # How long a server waits for others to build a segment that it needs: ten minutes by default.
     streams["realtime.segment.pauseless.download.timeoutSeconds"] = "5"
     maps = [streams, *({**streams, "stream.kafka.topic.name": topic} for topic in further_topics)]
     ingestion = {"streamConfigMaps": maps, "pauselessConsumptionEnabled": pauseless}
@@ -102,7 +102,7 @@ def realtime_table(
 def planned_upsert(
     schema: Mapping[str, Any], config: Mapping[str, Any], key: Sequence[str], order: str | None = None
 ) -> UpsertTable:
-    """Plan an upsert table of a schema and a config as those above, whose rows ``ts`` orders."""
+    """Plan an upsert table from a schema and a config as above, with rows ordered by ``ts``."""
     return plan_upsert_table(
         Schema.from_json(schema),
         TableConfig.from_json(config),

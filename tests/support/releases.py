@@ -1,4 +1,4 @@
-"""This release, a later one that is made of it, and processes of either."""
+"""This release, a later one that is derived from it, and processes of both."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _REPOSITORY = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Release:
-    """The code of a release; which commands and executors there are is read from the installed metadata.
+    """The code of a release; its commands and executors are read from the installed metadata.
 
     Attributes:
-        folder: Its packages are in there.
-        version: As it says.
+        folder: Folder with its packages.
+        version: Its version number.
     """
 
     folder: Path
     version: str
 
     def environment(self) -> dict[str, str]:
-        """Return the environment in which a Python process has this code, wherever it is started."""
+        """Return the environment in which a Python process uses this code, wherever it is started."""
         path = [str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])]
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path),
-            "PYTHONSAFEPATH": "1",  # else the folder in which it is started goes before
+            "PYTHONSAFEPATH": "1",  # otherwise the folder in which it is started takes precedence
             "PINOTCTL_CONFIG": "/no/such/file",
         }
 
@@ -59,14 +59,14 @@ THIS = Release(_REPOSITORY, __version__)
 
 
 def make_later(folder: Path, raised: Iterable[Format] = ()) -> Release:
-    """Make a later release of this checkout: a copy of its packages, with another version.
+    """Create a later release from this checkout: a copy of its packages with another version.
 
     Args:
         folder: An empty folder.
-        raised: Formats of which it writes the next version; it reads what this release reads of them, too.
+        raised: Formats of which it writes the next version; it also reads those that this release reads.
 
     Raises:
-        AssertionError: What is to be changed is not in exactly one place of the code.
+        AssertionError: The text to change is not in exactly one place in the code.
     """
     for package in _packages():
         shutil.copytree(_REPOSITORY / package, folder / package)
@@ -84,7 +84,7 @@ def _packages() -> list[str]:
 
 
 def _call(each: Format) -> str:
-    """The call that makes a format, as it is written in the code."""
+    """The call that creates a format, as written in the code."""
     defaults = Format("")
     named = {
         name: json.dumps(getattr(each, name))

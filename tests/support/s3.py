@@ -15,7 +15,7 @@ from tests.support.slot import Port, Slot
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-# An address, no name: Pinot's S3 client addresses buckets by path only where the host is an address.
+# An address, not a name: Pinot's S3 client addresses buckets by path only if the host is an address.
 ADDRESS = "127.0.0.41"
 
 
@@ -25,9 +25,9 @@ class S3Access:
 
     Attributes:
         endpoint: URL.
-        access_key: Of the one user.
-        secret_key: Of the one user.
-        region: That the signatures name.
+        access_key: Access key of the only user.
+        secret_key: Secret key of the only user.
+        region: The region in signatures.
     """
 
     endpoint: str
@@ -37,7 +37,7 @@ class S3Access:
 
     @property
     def task_parameters(self) -> dict[str, str]:
-        """The parameters by which FileIngestionTask reads from it."""
+        """The parameters with which FileIngestionTask reads from it."""
         return {
             "input.fs.prop.region": self.region,
             "input.fs.prop.endpoint": self.endpoint,
@@ -49,7 +49,7 @@ class S3Access:
         """Return a boto3 client; the caller closes it.
 
         Args:
-            secret_key: Instead of the right one.
+            secret_key: A secret key to use instead of the correct one.
         """
         return boto3.client(
             "s3",
@@ -82,7 +82,7 @@ def s3_service(slot: Slot) -> Service:
         ),
         is_ready=lambda: _answers(access),
         environment={"ROOT_ACCESS_KEY": access.access_key, "ROOT_SECRET_KEY": access.secret_key},
-        # The folder must be there: a file in it makes it.
+        # The folder must exist: a file in it creates it.
         files={"data/.keep": ""},
     )
 

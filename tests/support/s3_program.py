@@ -17,14 +17,14 @@ _BUILD_TIMEOUT_S = 900
 
 
 class S3UnavailableError(Exception):
-    """The S3 server can neither be found nor built; the text says why."""
+    """The S3 server can be neither found nor built; the text contains the reason."""
 
 
 def s3_program() -> Path:
-    """Return the program, built when it is not there yet (about 90 s); tried once a process.
+    """Return the program; builds it if it is missing (about 90 s); tried once per process.
 
     Raises:
-        S3UnavailableError: No Go tool, or its build failed.
+        S3UnavailableError: There is no Go tool, or the build failed.
     """
     found = _program_or_reason()
     if isinstance(found, str):
@@ -47,7 +47,7 @@ def _build(folder: Path) -> str | None:
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
         return "no S3 server: versitygw is built by the Go tool, and go is not on the PATH"
-    # Static, so that it runs in an empty image. GOBIN gets the file only when the build is complete.
+    # Static, so that it runs in an empty image. The file appears in GOBIN only when the build is complete.
     environment = {**os.environ, "GOBIN": str(folder), "CGO_ENABLED": "0"}
     try:
         subprocess.run(

@@ -1,7 +1,8 @@
-"""Which process of pytest-xdist runs which tests: a folder's stay together, the longest folders begin.
+"""Which process of pytest-xdist runs which tests: those of a folder stay together, the longest folders first.
 
-A folder's tests share what takes long to start (a Spark session, hosted servers, Kafka), once per process.
-Unit tests share nothing: they come last, file by file, so that all processes end at about the same time.
+The tests of a folder share what takes long to start (a Spark session, hosted servers, Kafka), once per
+process. Unit tests share nothing: they run last, file by file, so that all processes end at about the same
+time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["SchedulingPlugin", "folder_of", "rank_of", "unit_of_work"]
 
-# By the seconds that the last lines of a run show.
+# By the seconds in the last lines of a run.
 _LONGEST = (
     "tests/faults/random_kills",  # none without --full
     "tests/faults/day",  # the same
@@ -33,7 +34,7 @@ _LONGEST = (
     "tests/integration/deepstore",
     "tests/faults",
 )
-# Fewer folders than that do not keep the processes busy.
+# Fewer folders would not keep the processes busy.
 _ENOUGH_FOLDERS = 8
 
 
@@ -43,7 +44,7 @@ def folder_of(test: str) -> str:
 
 
 def unit_of_work(test: str) -> str:
-    """Return what stays together with a test: its folder, or its file where tests share nothing."""
+    """Return what stays together with a test: its folder, or its file if its tests share nothing."""
     folder = folder_of(test)
     return test.partition("::")[0] if folder.startswith(("tests/unit", "tests/packaging")) else folder
 
@@ -56,22 +57,22 @@ def rank_of(test: str) -> tuple[bool, int]:
 
 
 class SchedulingPlugin:
-    """Sorts the tests, and has pytest-xdist hand them out by folder."""
+    """Sorts the tests, and has pytest-xdist distribute them by folder."""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: rank_of(item.nodeid))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-        """``--dist loadfile`` means this one; other ways of sharing out are xdist's own."""
+        """``--dist loadfile`` selects this scheduler; other modes are those of xdist."""
         if config.getoption("dist") != "loadfile":
             return None
-        config.option.loadscopereorder = False  # by the number of tests, which says little about their time
+        config.option.loadscopereorder = False  # by the number of tests, which is unrelated to their time
         return _ByFolder(config, log)
 
 
 class _ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Hands folders to processes; files, where only a few folders are tested."""
+    """Distributes folders to processes, or files if only a few folders are tested."""
 
     def schedule(self) -> None:
         tests = next(iter(self.registered_collections.values()))

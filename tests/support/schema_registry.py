@@ -1,4 +1,4 @@
-"""A schema registry with the requests that Confluent's own client makes."""
+"""A schema registry that supports the requests of Confluent's own client."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _NO_SCHEMA, _NO_SUBJECT = 40403, 40401
 
 @dataclass
 class SchemaRegistry:
-    """What it knows.
+    """The registry's content.
 
     Attributes:
-        url: Where it answers.
-        login: ``user:password`` that it wants.
-        schemas: Of the ids from 7 on.
-        subjects: Ids of each subject, the oldest first.
-        asked: Paths that were asked for.
+        url: Its URL.
+        login: ``user:password`` that it requires.
+        schemas: Schemas with the ids 7, 8, ...
+        subjects: Schema ids of each subject, oldest first.
+        asked: Paths that were requested.
     """
 
     login: str
@@ -37,7 +37,7 @@ class SchemaRegistry:
     asked: list[str] = field(default_factory=list)
 
     def register(self, subject: str, schema: str) -> int:
-        """Return the id of a schema, a new one where it is new."""
+        """Return the id of a schema; a new schema gets a new id."""
         if schema not in self.schemas:
             self.schemas.append(schema)
         number = self.schemas.index(schema) + _FIRST_ID
@@ -81,7 +81,7 @@ def schema_registry(login: str) -> Iterator[SchemaRegistry]:
             self._answer()
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # its base's name
-            """Say nothing."""
+            """Log nothing."""
 
         def _answer(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)

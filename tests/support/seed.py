@@ -1,4 +1,4 @@
-"""The seed of a run's random tests: none, one that was asked for, or with ``--full`` a new one."""
+"""The seed of a run's random tests: none, the requested one, or with ``--full`` a new one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SEED = "pinot_plugins_seed"
 
 
 def choose_seed(config: pytest.Config) -> int | None:
-    """Return the run's seed; in a process of pytest-xdist, that of the process which started it.
+    """Return the run's seed; in a process of pytest-xdist, that of the process that started it.
 
-    The processes must agree: pytest-xdist ends a run whose processes have collected different tests.
+    All processes must use the same: pytest-xdist ends a run whose processes have collected different tests.
     """
     inherited: dict[str, Any] | None = getattr(config, "workerinput", None)
     if inherited is not None:
@@ -28,7 +28,7 @@ def choose_seed(config: pytest.Config) -> int | None:
 
 
 class SeedPlugin:
-    """Hands the seed on to the processes of pytest-xdist, which get the command line alone."""
+    """Passes the seed to the processes of pytest-xdist, which otherwise get only the command line."""
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

@@ -11,16 +11,16 @@ from typing import Protocol
 from tests.support.wait import WaitError, wait_for
 
 HOME = "{home}"
-"""Stands in arguments and files for the service's own folder, which the backend chooses."""
+"""Placeholder in arguments and files for the service's folder, which the backend chooses."""
 
 
 _LOG_LINES = 40
 
 
 class Program(StrEnum):
-    """What a service runs: an image for containers, a start script or program for processes.
+    """The program of a service: an image for containers, a start script or program for processes.
 
-    ``pinotctl`` is this project itself: it has no image and runs as a process beside containers, too.
+    ``pinotctl`` is this project itself: it has no image, and runs as a process even next to containers.
     """
 
     PINOT = "pinot"
@@ -31,15 +31,15 @@ class Program(StrEnum):
 
 @dataclass(frozen=True)
 class Service:
-    """What to start and how to see that it is ready.
+    """What to start, and how to check that it is ready.
 
     Attributes:
         name: Unique in the session, e.g. ``server_1``.
-        program: What runs.
-        arguments: Of the program.
-        is_ready: Asks from outside; an exception of the network means "not yet".
-        environment: Added to the program's own.
-        files: Name in the service's folder to content.
+        program: The program to run.
+        arguments: Arguments of the program.
+        is_ready: Checks from outside; a network error means "not yet".
+        environment: Additional environment variables.
+        files: Contents of files by name in the service's folder.
         shared_folders: Folders of the host that the service sees under the same path.
     """
 
@@ -53,32 +53,32 @@ class Service:
 
 
 class RunningService(Protocol):
-    """A started service. Its disk survives ``kill`` and ``start``, as a machine's does."""
+    """A started service. Its disk survives ``kill`` and ``start``, like that of a machine."""
 
     @property
     def service(self) -> Service:
-        """What was started."""
+        """The service that was started."""
 
     def state(self) -> str:
-        """Return ``running``, ``paused``, or what it ended with."""
+        """Return ``running``, ``paused``, or how it ended."""
 
     def kill(self) -> None:
-        """End it with SIGKILL, paused or not."""
+        """Kill it with SIGKILL, whether paused or not."""
 
     def start(self) -> None:
-        """Start it again after ``kill``, let it go on after ``pause``; does not wait until it is ready."""
+        """Restart it after ``kill``, continue it after ``pause``; does not wait until it is ready."""
 
     def pause(self) -> None:
-        """Freeze it: connections stay, answers stop."""
+        """Freeze it: it keeps its connections but does not answer."""
 
     def logs(self, lines: int) -> str:
         """Return the last lines of its output."""
 
     def put_file(self, path: str, content: bytes) -> None:
-        """Replace a file on its disk; the path is one below its home, in a folder that is there."""
+        """Replace a file on its disk; the path is relative to its home, in an existing folder."""
 
     def remove(self) -> None:
-        """End it and forget its disk."""
+        """Stop it and delete its disk."""
 
 
 class Backend(Protocol):
@@ -92,14 +92,14 @@ class Backend(Protocol):
         """Start a service; does not wait until it is ready."""
 
     def close(self) -> None:
-        """Remove all that was launched and is still there."""
+        """Remove everything that was launched and still exists."""
 
 
 def wait_ready(running: RunningService, timeout_s: float) -> None:
-    """Wait until a service says that it is ready.
+    """Wait until a service reports that it is ready.
 
     Raises:
-        WaitError: It ended, or did not become ready in time; with the end of its log.
+        WaitError: It ended, or was not ready in time; contains the end of its log.
     """
     name = running.service.name
 

@@ -1,4 +1,4 @@
-"""What one test session starts, each thing when it is first asked for."""
+"""The services of a test session, each started when it is first requested."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _READY_TIMEOUT_S = 300.0
 
 
 def chosen_backend() -> tuple[str, str]:
-    """Return the backend's name and why it was chosen; the one place that decides.
+    """Return the backend's name and why it was chosen; the only place that decides.
 
-    ``PINOT_TEST_BACKEND`` (``containers`` or ``processes``) goes before what the machine has.
+    ``PINOT_TEST_BACKEND`` (``containers`` or ``processes``) overrides what the machine has.
     """
     wanted = os.environ.get("PINOT_TEST_BACKEND", "")
     if wanted in {"containers", "processes"}:
@@ -41,10 +41,10 @@ class Session:
     """Backend, S3 server, Kafka and Pinot of one test session.
 
     Args:
-        folder: For what the session writes on this machine.
-        zookeeper_heap_mb: Java heap of ZooKeeper, which holds all records in memory.
-        s3_deep_store: Whether the deep store is on S3, where the S3 server can be had; else it is a folder.
-        faulty_store: Whether all that run reach the S3 server through `store`.
+        folder: Folder for the session's files on this machine.
+        zookeeper_heap_mb: Java heap of ZooKeeper, which keeps all records in memory.
+        s3_deep_store: Whether the deep store is on S3, if there is an S3 server; otherwise it is a folder.
+        faulty_store: Whether all services reach the S3 server through `store`.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Session:
         """The S3 server.
 
         Raises:
-            S3UnavailableError: It can neither be found nor built.
+            S3UnavailableError: It can be neither found nor built.
         """
         s3_program()
         wait_ready(self._backend.launch(s3_service(self._slot)), _READY_TIMEOUT_S)
@@ -74,10 +74,10 @@ class Session:
 
     @cached_property
     def store(self) -> FaultyS3:
-        """What stands before the S3 server, for faults that all roles see.
+        """The proxy in front of the S3 server, for faults that all roles see.
 
         Raises:
-            S3UnavailableError: As of `s3`.
+            S3UnavailableError: As for `s3`.
         """
         return self._at_end.enter_context(FaultyS3(self.s3, *fixed_ports(1)))
 
@@ -105,7 +105,7 @@ class Session:
         return cluster
 
     def s3_environment(self) -> dict[str, str]:
-        """Return the variables by which boto3 finds the S3 server; none where there is no server."""
+        """Return the variables with which boto3 finds the S3 server; none if there is no server."""
         try:
             access = self._s3_access()
         except S3UnavailableError:
@@ -118,7 +118,7 @@ class Session:
         }
 
     def close(self) -> None:
-        """End all that was started."""
+        """Stop everything that was started."""
         self._at_end.close()
 
     def _s3_access(self) -> S3Access:

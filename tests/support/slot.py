@@ -1,7 +1,7 @@
-"""Addresses and ports of one test session, so that sessions on one machine do not meet.
+"""Addresses and ports of one test session, so that sessions on one machine do not collide.
 
-Every role has a loopback address of its own, as it has a host of its own in a real cluster. It has ports of
-its own, too, because Pinot listens on all addresses with some of them; a session takes a slot of ports.
+Every role has its own loopback address, as it has its own host in a real cluster. It also has its own ports,
+because Pinot opens some of them on all addresses; a session takes a slot of ports.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Port(IntEnum):
 
 @dataclass(frozen=True)
 class Slot:
-    """A range of ports that this process holds until the slot is released.
+    """A range of ports that this process has until the slot is released.
 
     Attributes:
-        number: Of the slot.
-        folder: Of the slot, outlives the session.
+        number: Number of the slot.
+        folder: Folder of the slot, which outlives the session.
     """
 
     number: int
@@ -63,14 +63,14 @@ class Slot:
         return _FIRST_PORT + self.number * _PORTS_PER_SLOT + offset
 
     def release(self) -> None:
-        """Let another session have the slot."""
+        """Release the slot for other sessions."""
         self._lock.close()
 
 
 def take_slot() -> Slot:
-    """Take a free slot and end the processes that a killed session left in it.
+    """Take a free slot, and end the processes that a killed session left in it.
 
-    The lock goes with the process, however that ends.
+    The lock is released when the process ends, however that happens.
 
     Raises:
         RuntimeError: No slot is free.
@@ -87,7 +87,7 @@ def take_slot() -> Slot:
             continue
         slot = Slot(number, folder, lock)
         end_recorded(slot.processes)
-        # Another user's session has its locks elsewhere, and a stranger has none.
+        # Another user's session has its locks in another place, and other programs have none.
         if all(_is_free(slot.port(offset)) for offset in range(_PORTS_PER_SLOT)):
             return slot
         slot.release()

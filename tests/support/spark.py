@@ -19,5 +19,5 @@ LOCAL_SPARK: Mapping[str, str] = {
 
 
 def spark_words(settings: Mapping[str, str]) -> list[str]:
-    """Return the options of ``pinotctl`` that give Spark its settings."""
+    """Return the options of ``pinotctl`` that pass Spark its settings."""
     return [word for pair in settings.items() for word in ("--spark-conf", "=".join(pair))]

@@ -22,7 +22,7 @@ __all__ = ["BARE_PYTHON", "SPARK_HOME", "deps_archive", "spark_cluster"]
 
 SPARK_HOME = Path(pyspark.__file__).parent
 BARE_PYTHON = str(Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sys.version_info[1]}"))
-"""The interpreter below the virtual environment: it has the standard library alone."""
+"""The interpreter that the virtual environment is based on: it has only the standard library."""
 
 _PROJECT = Path(__file__).parents[2]
 _PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "spark_connectors", "pyspark_pinot")
@@ -33,8 +33,8 @@ _END_TIMEOUT_S = 30.0
 def deps_archive(folder: Path) -> Path:
     """Do what ``pip install --target deps 'pinot-plugins[executor]'; tar czf deps.tar.gz -C deps .`` does.
 
-    It takes what is installed here, so nothing is fetched, and leaves other packages' own tests out. The
-    archive is not compressed: each executor would have work with that. The folder stays, too.
+    It uses the packages installed here, so nothing is downloaded, and omits the packages' own tests. The
+    archive is not compressed, to save each executor the work. The folder is kept as well.
     """
     deps, archive = folder / "deps", folder / "deps.tar.gz"
     deps.mkdir()
@@ -54,9 +54,9 @@ def deps_archive(folder: Path) -> Path:
 
 @contextmanager
 def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
-    """Start a master and workers of one core each, on an address each; yields the master's URL.
+    """Start a master, and workers with one core and their own address each; yield the master's URL.
 
-    Spark starts a second attempt at a slow task on another host only.
+    Spark starts a second attempt at a slow task only on another host.
     """
     with ExitStack() as running:
         ports = ("--port", "0", "--webui-port", "0")
@@ -74,7 +74,7 @@ def spark_cluster(folder: Path, workers: int) -> Iterator[str]:
 
 
 def _start(running: ExitStack, home: Path, address: str, role: str, *arguments: str) -> Path:
-    """Start a role of the cluster; returns its log."""
+    """Start a role of the cluster; return its log."""
     home.mkdir()
     log = home / "log"
     command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{role}"]
@@ -108,7 +108,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _told(log: Path, pattern: str) -> str:
-    """Wait until a log says something; returns the pattern's group."""
+    """Wait until a log matches a pattern; return the pattern's group."""
 
     def said() -> re.Match[str] | None:
         return re.search(pattern, log.read_text(encoding="utf-8", errors="replace"))
@@ -119,7 +119,7 @@ def _told(log: Path, pattern: str) -> str:
 
 
 def _distributions(name: str, extra: str) -> Iterator[importlib.metadata.Distribution]:
-    """What pip would install for a package with an extra, as it is installed here."""
+    """What pip would install for a package with an extra, from what is installed here."""
     seen: set[tuple[str, frozenset[str]]] = set()
     todo = [(name, frozenset({extra}))]
     while todo:

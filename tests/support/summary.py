@@ -1,4 +1,4 @@
-"""Last lines of a test session, also where its tests run in several processes (pytest-xdist)."""
+"""Last lines of a test session, even if its tests run in several processes (pytest-xdist)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from tests.support.reader_polls import TALLY
 __all__ = ["SUMMARY", "SummaryPlugin"]
 
 SUMMARY: list[Callable[[pytest.Config], str]] = []
-"""Makers of lines (empty: nothing to say); a folder's conftest adds its own. They run where the tests do."""
+"""Functions that return lines (empty: nothing to report); a folder's conftest adds its own.
+
+They run in the processes that run the tests.
+"""
 
 _LINES = "pinot_plugins_lines"
 _TALLY = "pinot_plugins_tally"

@@ -15,7 +15,7 @@ _WORTH_SHOWING_S = 60.0
 
 
 class TimingPlugin:
-    """Adds up what each test took, what it set up included; also where the tests run in several processes."""
+    """Adds up the time of each test, including setup, even if the tests run in several processes."""
 
     def __init__(self) -> None:
         self._tests: Counter[str] = Counter()

@@ -48,16 +48,16 @@ class VersionRun:
     """One run of the tests.
 
     Attributes:
-        version: Pinot's.
-        date: Of its end, as ``2026-11-23``.
-        command: What was asked for, e.g. ``./test.sh --full``.
+        version: Version of Pinot.
+        date: Date on which it ended, e.g. ``2026-11-23``.
+        command: The command, e.g. ``./test.sh --full``.
         backend: ``containers`` or ``processes``.
         machine: Cores, memory, Java.
-        passed: Tests.
-        failed: Tests.
-        errors: Fixtures that failed.
-        skipped: Reason to number of tests.
-        seconds: That it took.
+        passed: Number of tests that passed.
+        failed: Number of tests that failed.
+        errors: Number of tests whose fixtures failed.
+        skipped: Number of skipped tests, by reason.
+        seconds: Duration in seconds.
     """
 
     version: str
@@ -84,7 +84,7 @@ class VersionRun:
 
 
 def written(page: str, run: VersionRun) -> str:
-    """Return the page with a run's rows in place of those that its version had.
+    """Return the page with the previous rows of the run's version replaced by the run's rows.
 
     Raises:
         ValueError: The page lacks one of the two tables.
@@ -116,7 +116,7 @@ def _row(*cells: str) -> str:
 
 
 class VersionRunsPlugin:
-    """Counts a run's outcomes, also where its tests run in several processes, and writes them at its end."""
+    """Counts a run's outcomes, even if its tests run in several processes, and writes them at the end."""
 
     def __init__(self, page: Path, command: str) -> None:
         self._page = page
@@ -160,7 +160,7 @@ class VersionRunsPlugin:
 
 
 def add_option(parser: pytest.Parser) -> None:
-    """Add the option to pytest's own."""
+    """Add the option to those of pytest."""
     parser.addoption(
         _OPTION,
         nargs="?",
@@ -171,10 +171,10 @@ def add_option(parser: pytest.Parser) -> None:
 
 
 def plugin_of(config: pytest.Config) -> VersionRunsPlugin | None:
-    """Return what counts this run; None where nobody asked for it, and in a process of pytest-xdist.
+    """Return the counter of this run; None if it was not requested, and in a process of pytest-xdist.
 
     Raises:
-        pytest.UsageError: A run of some of the tests would replace a complete run on the page.
+        pytest.UsageError: A run of only some tests would replace a complete run on the page.
     """
     asked: str | None = config.getoption(_OPTION)
     if asked is None or hasattr(config, "workerinput"):

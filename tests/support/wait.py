@@ -1,4 +1,4 @@
-"""Waiting for a state, with an error that tells what is there instead."""
+"""Waiting for a state, with an error that shows the actual state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _describers: list[Callable[[], str]] = []
 
 
 class WaitError(AssertionError):
-    """What was waited for did not come."""
+    """The expected state was not reached in time."""
 
 
 def wait_for(
@@ -29,21 +29,21 @@ def wait_for(
     interval_s: float = _POLL_INTERVAL_S,
     times: int = 1,
 ) -> T:
-    """Call a predicate until it returns something true, and return that.
+    """Call a predicate until it returns a true value, and return that value.
 
-    Errors of the network and of this project's client mean "not yet".
+    Network errors and errors of this project's client mean "not yet".
 
     Args:
-        predicate: What is asked.
-        what: Names the state, e.g. ``all rows of flights``.
+        predicate: The condition.
+        what: Name of the state, e.g. ``all rows of flights``.
         timeout_s: Seconds to wait.
-        interval_s: Seconds between two questions.
-        times: How often in a row it has to be true. Queries go to the replicas in turns, and each replica
-            reads the stream for itself: an answer says nothing of the next one.
+        interval_s: Seconds between two calls.
+        times: How often in a row it must be true. Queries go to the replicas in turn, and each replica reads
+            the stream independently, so one answer does not predict the next one.
 
     Raises:
-        WaitError: It did not come; tells what was seen last, the end of each role's log, and each segment
-            whose external view is not its ideal state.
+        WaitError: The state was not reached; shows the last state, the end of each role's log, and each
+            segment whose external view differs from its ideal state.
     """
     deadline = time.monotonic() + timeout_s
     seen: object = None
@@ -64,12 +64,12 @@ def wait_for(
             break
         time.sleep(interval_s)
     text = f"waited {timeout_s:g} s for {what}; seen last: {seen!r}"
-    # At the end once more: who sees only the end of a long output sees what it was about.
+    # Repeated at the end, for readers who see only the end of a long output.
     raise WaitError("\n\n".join([text, *(describe() for describe in _describers), text]))
 
 
 def add_describer(describe: Callable[[], str]) -> None:
-    """Have a text in every error of :func:`wait_for`."""
+    """Add a text to every error of :func:`wait_for`."""
     _describers.append(describe)
 
 
@@ -79,12 +79,12 @@ def remove_describer(describe: Callable[[], str]) -> None:
 
 
 def watch_unchanged(value: Callable[[], T], expected: T, seconds: float = 3.0) -> None:
-    """Look at a value for a while: it never is another one.
+    """Check that a value does not change for a while.
 
     Args:
-        value: What is asked again and again.
-        expected: What it has to be each time.
-        seconds: How long: several times what a change needs to be seen.
+        value: Function that returns the value; called repeatedly.
+        expected: The value that it must have each time.
+        seconds: How long: several times what a change needs to become visible.
     """
     deadline = time.monotonic() + seconds
     while True:

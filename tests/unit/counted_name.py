@@ -1,4 +1,4 @@
-"""Names that count what is done with them: the cost of code without a clock."""
+"""Names that count operations on them, to measure the cost of code without a clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CountedName", "cost"]
 class CountedName(str):
     """A segment's name that counts how often names are hashed or compared.
 
-    Each look into a set or a dictionary hashes one, each look through a list compares many.
+    A lookup in a set or a dictionary hashes one name; a search in a list compares many.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""A clock that only moves when somebody sleeps on it."""
+"""A clock that advances only when code sleeps on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class FakeClock:
 
     Args:
         now: The first wall-clock time, in seconds since the epoch.
-        on_sleep: Called after each sleep with the new time: the place where a test changes the world.
+        on_sleep: Called after each sleep with the new time; a test makes its changes there.
     """
 
     def __init__(self, now: float = 1_700_000_000.0, on_sleep: Callable[[float], None] | None = None) -> None:

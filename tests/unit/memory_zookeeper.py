@@ -1,4 +1,4 @@
-"""ZooKeeper's znodes in memory, with their versions, in place of the connection: for logic above it."""
+"""ZooKeeper's znodes in memory, with versions, in place of a connection: for tests of the logic above."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class MemoryZooKeeper(ZooKeeperConnection):
     """A connection that keeps znodes in a dictionary and connects to nothing.
 
     Args:
-        before_write: Called with the path before each create, set and delete, also of what is below a deleted
-            znode: where a test lets a process die.
+        before_write: Called with the path before each create, set and delete, including the deletes of a deleted
+            znode's children; a test can let a process die there.
 
     Attributes:
         znodes: Content and version by absolute path.
-        before_set: Called before each compare-and-set, e.g. to be somebody else who writes meanwhile.
-        sets: Paths of the compare-and-sets, those that conflicted among them.
-        writes: How many writes were applied.
-        read_counts: How often each path, or its children, were read; one that sets a watch counts too.
+        before_set: Called before each compare-and-set, e.g. to simulate a concurrent writer.
+        sets: Paths of the compare-and-sets, including those that conflicted.
+        writes: Number of writes that were applied.
+        read_counts: Number of reads of each path or its children, including reads that set a watch.
     """
 
     def __init__(self, before_write: Callable[[str], None] = lambda _path: None) -> None:
@@ -118,7 +118,7 @@ class MemoryZooKeeper(ZooKeeperConnection):
         below = [name for name in self.znodes if name.startswith(path + "/")]
         if below and not recursive:
             raise ConflictError("the znode has children", where=path)
-        # As in ZooKeeper, what is below goes first, znode by znode.
+        # As in ZooKeeper, children are deleted first, znode by znode.
         for name in sorted(below, reverse=True):
             self.before_write(name)
             del self.znodes[name]
@@ -148,7 +148,7 @@ class MemoryZooKeeper(ZooKeeperConnection):
             raise ConflictError("a znode is not as expected", where=error.where) from error
 
     def cut(self) -> None:
-        """Let the connection be lost and be there again: watches are called, as kazoo does, and gone."""
+        """Lose and restore the connection: as in kazoo, watches are called and removed."""
         for watches in (self._watches, self._child_watches):
             for path in list(watches):
                 for changed in watches.pop(path):
@@ -181,11 +181,11 @@ class MemoryPropertyStore(PropertyStore):
 
     @property
     def writes(self) -> int:
-        """How many writes were applied."""
+        """The number of writes that were applied."""
         return self.zookeeper.writes
 
     def put(self, path: str, data: bytes, version: int) -> None:
-        """Let a znode be so, without a write of ours."""
+        """Set a znode, without counting it as a write."""
         self.zookeeper.znodes[_ROOT + path] = (data, version)
 
 

@@ -39,7 +39,7 @@ _PARTITIONS = click.option(
     metavar="NUMBER",
     help="Only this partition; all servers of the table must be hosted in Python. Repeatable.",
 )
-_COMMENT = click.option("--comment", help="Free text; Pinot 1.3 and later store it too.")
+_COMMENT = click.option("--comment", help="Comment in free text; Pinot 1.3 and later also store it.")
 _NO_STREAM = click.option(
     "--no-stream",
     is_flag=True,
@@ -60,7 +60,7 @@ def consumption() -> None:  # noqa: D103  # help is the module's docstring
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
-    help="Segments that commit at a time (Pinot 1.5 and later).",
+    help="Number of segments to commit at a time (Pinot 1.5 and later).",
 )
 @_NO_WAIT
 @_TIMEOUT
@@ -134,7 +134,7 @@ def pause(
     "--consume-from",
     default="lastConsumed",
     show_default=True,
-    metavar="PLACE",
+    metavar="POSITION",
     help=(
         "Where to start: smallest, largest, lastConsumed, or an offset for each partition (0=120,3=77). Only "
         "lastConsumed neither skips rows nor reads them twice."
@@ -256,7 +256,7 @@ def status(
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
-    help="Segments that commit at a time (Pinot 1.4 and later).",
+    help="Number of segments to commit at a time (Pinot 1.4 and later).",
 )
 @_NO_WAIT
 @_TIMEOUT

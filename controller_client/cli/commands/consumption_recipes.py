@@ -87,7 +87,7 @@ def change_stream(
 @_TABLE
 @click.option(
     "--until",
-    metavar="PLACE",
+    metavar="OFFSETS",
     show_default="the stream's current end offsets",
     help="Offset to reach in each partition, e.g. 0=120,1=77.",
 )
@@ -117,7 +117,7 @@ def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float,
 @output_option()
 @pass_cli
 def recover(cli: CliContext, table_name: str, reload: bool, timeout_s: float, dry_run: bool) -> None:
-    """Get stuck consumption going again: reset segments in ERROR, pause, resume with new segments.
+    """Recover stuck consumption: reset segments in ERROR, pause, resume with new segments.
 
     The new segments use the current schema and table config.
     """

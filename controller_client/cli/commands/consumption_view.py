@@ -43,7 +43,7 @@ def headline(status: TableStatus) -> Iterator[str]:
     for index, topic in status.paused_topics.items():
         yield f"  topic {topic} (index {index}) is paused separately"
     if status.foreign:
-        yield "  it had already been paused by someone who left no name"
+        yield "  it had already been paused, and who did it is not recorded"
     for each in status.partitions:
         if each.paused_by:
             yield f"  partition {each.partition} paused {_by(each.paused_by)}"

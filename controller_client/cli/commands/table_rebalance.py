@@ -30,14 +30,14 @@ def _rebalance_options(command: _Command) -> _Command:
             "--reassign-instances/--keep-instances",
             "reassign_instances",
             default=None,
-            show_default="yes since Pinot 1.4, else no",
+            show_default="yes in Pinot 1.4 and later, else no",
             help="Recompute which servers the table uses first, or keep them.",
         ),
         click.option(
             "--include-consuming/--leave-consuming",
             "include_consuming",
             default=None,
-            show_default="yes since Pinot 1.4, else no",
+            show_default="yes in Pinot 1.4 and later, else no",
             help="Move consuming segments too, or leave them.",
         ),
         click.option(

@@ -28,7 +28,7 @@ _ROLE = click.option(
     type=click.Choice(["server", "broker"]),
     default="server",
     show_default=True,
-    help="What the tenant consists of.",
+    help="Role of the tenant's instances.",
 )
 _INSTANCES = click.option(
     "--instance",

@@ -89,7 +89,7 @@ _DEFAULT_ENGINE = "local"
     type=click.IntRange(min=1),
     default=16,
     show_default=True,
-    help="Engine spark: key buckets of a new state; one for every 100,000 keys is not too many.",
+    help="Engine spark: key buckets of a new state; up to one per 100,000 keys is reasonable.",
 )
 @click.option(
     "--kafka-package",

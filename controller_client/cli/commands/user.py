@@ -45,7 +45,11 @@ _PASSWORD = click.option(
 
 def _rights(command: _Command) -> _Command:
     options = (
-        click.option("--role", type=click.Choice(["admin", "user"]), help="An admin may do everything."),
+        click.option(
+            "--role",
+            type=click.Choice(["admin", "user"]),
+            help="Role of the user; an admin may do everything.",
+        ),
         click.option(
             "--table",
             "tables",

@@ -67,7 +67,7 @@ class ConsumptionPage:
         Args:
             statuses: The newest reading, which the history has already.
             now_ms: When it was read, epoch milliseconds.
-            is_watching: Whether the page will be written again; it is then reloaded by itself.
+            is_watching: Whether the page will be written again; the browser then reloads it automatically.
         """
         charts = [
             (status, drawn)

@@ -44,7 +44,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Mark:
-    """A time below the chart; ``style`` says which end of the text is at ``x``."""
+    """A time below the chart; ``style`` defines which end of the text is at ``x``."""
 
     x: float
     text: str

@@ -35,19 +35,19 @@ _FILE_OPTIONS = ("-configFileName", "-config", "-configFile", "-minionConfig", "
 
 
 @click.command()
-@click.option("--controller", metavar="URL", help="URL of the controller; same as the global option.")
+@click.option("--controller", metavar="URL", help="URL of the controller; the same as the global option.")
 @click.option(
     "--zookeeper",
     "-zkAddress",
     "zookeeper",
     metavar="ADDRESS",
-    help="Address of ZooKeeper; default: as reported by the controller.",
+    help="ZooKeeper address: host:port,...[/chroot]; default: read from the controller.",
 )
 @click.option(
     "--cluster-name",
     "-clusterName",
     "cluster_name",
-    help="Helix name of the cluster; default: as reported by the controller.",
+    help="Name of the cluster in Helix; default: read from the controller.",
 )
 @click.option(
     *_FILE_OPTIONS,

@@ -27,11 +27,11 @@ def next_steps(report: SessionReport, next_does: str | None, runner: str | None)
 def _steps(report: SessionReport, next_does: str | None, runner: str | None) -> Iterator[Step]:
     session, table = report.session, shlex.quote(report.session.table)
     if next_does is None:
-        text = "This is not the table's last session. See what became of the last one."
+        text = "This is not the table's last session. See the last one instead."
         yield Step(text, (f"pinotctl task session show {table}",))
         return
     if runner is not None:
-        text = f"A run is under way, by {runner}. Follow it. The next trigger {next_does}."
+        text = f"A run by {runner} is in progress. Follow it. The next trigger {next_does}."
         yield Step(text, (f"pinotctl task watch {table}",))
         return
     if session.is_open and (failed := report.files[FileStatus.FAILED]):
@@ -51,7 +51,7 @@ def _steps(report: SessionReport, next_does: str | None, runner: str | None) -> 
             f"{server} ({counted_text(count, 'segment')})" for server, count in session.behind
         )
         yield Step(
-            f"The switch went on while servers still lacked new segments: {servers}. Check that they have "
+            f"The switch continued while servers still lacked new segments: {servers}. Check that they have "
             "caught up.",
             (f"pinotctl lineage doctor {table}",),
         )

@@ -1,4 +1,4 @@
-"""One run of FileIngestionTask for one table, triggered by hand or by the scheduler.
+"""One run of FileIngestionTask for one table, triggered manually or by the scheduler.
 
 The run holds the table's lock from before it reads the last session to the end, so a table has one session at
 a time. Every state is durable before the next step begins: if a run is killed at any point, the next one

@@ -1,1 +1,1 @@
-"""Segments that Pinot's own tools have built, read by ``format("pinot")``."""
+"""Segments built by Pinot's own tools, read by ``format("pinot")``."""

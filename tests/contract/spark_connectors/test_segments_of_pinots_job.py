@@ -1,4 +1,4 @@
-"""A table whose segments Pinot's LaunchDataIngestionJob has built: every value comes as it was given."""
+"""A table with segments built by Pinot's LaunchDataIngestionJob: every value is read as it was given."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.cluster
 UNICODE = 'ü 漢字 🙂 "quoted", \\ back;slash\nline'
 AT = datetime(2020, 1, 1, 0, 0, 0, 123_000, tzinfo=UTC)
 EARLY = datetime(1960, 1, 1, 0, 0, 0, 1_000, tzinfo=UTC)
-# Beyond an INT's range: Pinot takes no TIMESTAMP of an INT.
+# Beyond an INT's range: Pinot does not accept a TIMESTAMP from an INT.
 EARLY_MS, AT_MS = -315_619_199_999, 1_577_836_800_123
 
-# By column: Pinot's type, what the file says, what a DataFrame gives (where that is something else).
+# By column: Pinot's type, the value in the file, and the value in a DataFrame (if different).
 VALUES: Mapping[str, tuple[str, list[Any], list[Any] | None]] = {
     "i": ("INT", [0, -(2**31) + 1, 2**31 - 1], None),
     "l": ("LONG", [0, -(2**63) + 1, 2**63 - 1], None),
@@ -33,7 +33,7 @@ VALUES: Mapping[str, tuple[str, list[Any], list[Any] | None]] = {
     "flag": ("BOOLEAN", [True, False], None),
     "at": ("TIMESTAMP", [EARLY_MS, AT_MS], [EARLY, AT]),
     "s": ("STRING", ["", UNICODE, "null"], None),
-    # Pinot's reader takes nulls out of arrays, and an empty object for null.
+    # Pinot's reader removes nulls from arrays, and treats an empty object as null.
     "doc": ("JSON", [{"a": [1, "ü"], "b": {"c": "x"}}, {"n": 1.5}], None),
     "raw": ("BYTES", ["00ff7f", ""], [b"\x00\xff\x7f", b""]),
 }
@@ -94,7 +94,7 @@ TYPES = {
 
 
 def given(row: int, part: int) -> dict[str, Any]:
-    """Return a row as its file (part 1) or a DataFrame (2) gives it; the last of each file is null."""
+    """Return a row as in its file (part 1) or in a DataFrame (2); the last row of each file is null."""
     if row % ROWS == ROWS - 1:
         return {"id": row, **dict.fromkeys(COLUMNS)}
     values = {name: column[part] or column[1] for name, column in COLUMNS.items()}
@@ -102,7 +102,7 @@ def given(row: int, part: int) -> dict[str, Any]:
 
 
 def comparable(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers of BIG_DECIMAL and the JSON values instead of their texts."""
+    """Replace the texts of BIG_DECIMAL and JSON by numbers and values."""
     values = dict(row)
     if values["id"] % ROWS != ROWS - 1:
         values |= {"big": Decimal(values["big"]), "doc": json.loads(values["doc"])}
@@ -121,7 +121,7 @@ def test_every_type_and_null(
         lines = "".join(f"{json.dumps(given(row, 1))}\n" for row in rows)
         (source / f"{number}.json").write_text(lines, encoding="utf-8")
     launch_job(pinot.controller_url, table.name, source, "json", cores=1, heap_mb=256)
-    # The job ends well in any case.
+    # The job's exit code is 0 in any case.
     log = (tmp_path / f"{table.name}.log").read_text()
     assert len(table.segments()) == FILES, log[:3000]
     table.wait_rows("count(*)", [FILES * ROWS])

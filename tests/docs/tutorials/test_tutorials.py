@@ -1,7 +1,7 @@
-"""Every tutorial from an empty folder: an environment made of the wheel, and a cluster of its own.
+"""Every tutorial from an empty folder, with an environment made from the wheel, and its own cluster.
 
-The environment has what the tutorial's own ``pip install`` names, and nothing of the checkout.
-``./test.sh tests/docs/tutorials --correct-pages`` writes what was printed into the pages.
+The environment has only what the tutorial's own ``pip install`` names, and nothing from the checkout.
+``./test.sh tests/docs/tutorials --correct-pages`` writes the actual output into the pages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INSTALL = re.compile(r"^\$ pip install (.*)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", [*TUTORIALS, NOTEBOOK])
-def test_a_tutorial_does_what_it_says(
+def test_a_tutorial_works_as_documented(
     wheel: Installed, tmp_path: Path, page: str, full: bool, pytestconfig: pytest.Config
 ) -> None:
     environment = _installed(wheel, tmp_path / "environment", (ROOT / page).read_text(encoding="utf-8"))
@@ -49,7 +49,7 @@ def test_a_tutorial_does_what_it_says(
 
 
 def _installed(wheel: Installed, folder: Path, page: str) -> Environment:
-    """Make the environment that the page has its reader make."""
+    """Create the environment that the page tells its reader to create."""
     (command,) = _INSTALL.findall(page)
     product, *besides = (Requirement(word.strip("'")) for word in command.split())
     assert product.name == "pinot-plugins"
@@ -57,7 +57,7 @@ def _installed(wheel: Installed, folder: Path, page: str) -> Environment:
 
 
 def _check_plot(made: Path, shown: Path) -> None:
-    """Compare a plot with the one that the page shows, by its size and how much of it is drawn on."""
+    """Compare a plot with the one on the page, by its size and the share of it that is drawn on."""
     found, expected = (matplotlib.image.imread(path)[..., :3] for path in (made, shown))
     assert found.shape == expected.shape
     ink, expected_ink = ((pixels.min(axis=2) < 0.8).mean() for pixels in (found, expected))

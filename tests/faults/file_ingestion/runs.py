@@ -113,7 +113,7 @@ class Runners:
         self._victim = self._new()
 
     def lasting(self) -> Runner:
-        """Return the one that is not killed."""
+        """Return the run that is not killed."""
         self._lasting = self._living(self._lasting)
         return self._lasting
 

@@ -6,7 +6,7 @@ segments. One line of JSON on stdin defines what to write::
     {"options": {...}, "overwrite": true or false, "ids": [FIRST, END],
      "halt": null or {"how": "kill", "when": "before" or "after", "step": NAME, "nth": N, "since": null}}
 
-If it comes to its end, it writes the names of all steps to stdout, in JSON.
+If it is not killed, it writes the names of all steps to stdout as JSON.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def failing(frame: DataFrame, attempts: int) -> DataFrame:
 def test_tasks_that_fail(spark: SparkSession, make_table: MakeTable) -> None:
     """Both attempts at a task stage segments, and the commit gets only those of the second.
 
-    A job whose task fails finally is aborted; the abort is not told what the failed attempts have staged.
-    The job's other task may outlive it: what it stages then belongs to a dead write.
+    If a task finally fails, the job is aborted; the abort does not get what the failed attempts have staged.
+    The job's other task may outlive the job: what it stages then belongs to a dead write.
     """
     table = make_table(SCHEMA)
     frame = spark.range(0, 12_000, 1, 2)

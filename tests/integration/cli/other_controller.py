@@ -21,12 +21,12 @@ _HOST = "127.0.0.1"
 
 @contextmanager
 def other_controller(pinot: PinotCluster, name: str, folder: Path) -> Iterator[str]:
-    """Run the controller while a block runs; yield its URL.
+    """Run the controller during a block; yield its URL.
 
     Args:
-        pinot: Whose ZooKeeper it uses.
-        name: Of its cluster.
-        folder: For its data and its log.
+        pinot: The cluster whose ZooKeeper it uses.
+        name: Name of its cluster.
+        folder: Folder for its data and its log.
     """
     port = free_base()
     listener = "controller.access.protocols"

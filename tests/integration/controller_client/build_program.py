@@ -1,4 +1,4 @@
-"""Builds the segments of these tests; run as a child process, since it starts a JVM.
+"""Builds the segments of these tests; runs as a child process, since it starts a JVM.
 
 Arguments: a JSON file ``{table, schema, files: {segment name: JSON lines file}}``, a folder for the tars.
 Prints one JSON document per segment.

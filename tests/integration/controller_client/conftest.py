@@ -91,7 +91,7 @@ def _rows(segment: int) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> list[BuiltSegment]:
-    """Six segments of ten rows; any table of :func:`table_document` takes them."""
+    """Six segments of ten rows; they fit any table of :func:`table_document`."""
     folder = tmp_path_factory.mktemp("segments")
     rows = {f"segment_{segment}": _rows(segment) for segment in range(_SEGMENTS)}
     files = {}
@@ -147,25 +147,25 @@ def _broker_knows(broker: BrokerClient, table: str) -> bool:
     try:
         Content(broker, table).seen()
     except QueryError:
-        # "BrokerResourceMissingError" until Helix has told the broker.
+        # "BrokerResourceMissingError" until Helix has notified the broker.
         return False
     return True
 
 
 class Content:
-    """What queries see of a table."""
+    """The rows that queries see in a table."""
 
     def __init__(self, broker: BrokerClient, table: str) -> None:
         self._broker = broker
         self._sql = f"select count(*), sum(n) from {table.removesuffix('_OFFLINE')}"
 
     def seen(self) -> tuple[int, int]:
-        """Return the rows and the sum of ``n``."""
+        """Return the number of rows and the sum of ``n``."""
         result = self._broker.query(self._sql)
         return (int(result.rows[0][0]), int(result.rows[0][1])) if result.rows else (0, 0)
 
     def wait(self, segments: list[BuiltSegment]) -> None:
-        """Wait until queries see just these segments: brokers hear of a change some moments later."""
+        """Wait until queries see exactly these segments: brokers notice a change with a delay."""
         expected = content_of(segments)
         wait_for(lambda: self.seen() == expected, f"queries to see {expected}")
 
@@ -184,7 +184,7 @@ def content(broker: BrokerClient, table: str) -> Content:
 def filled(
     client: ControllerClient, table: str, content: Content, built: list[BuiltSegment]
 ) -> list[BuiltSegment]:
-    """The first two segments, which ``table`` holds and queries see."""
+    """The first two segments, which are in ``table`` and visible to queries."""
     for segment in built[:2]:
         client.segments.upload_tar(table, segment.tar)
     client.segments.wait_online(table, [segment.name for segment in built[:2]], 60)

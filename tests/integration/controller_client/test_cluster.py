@@ -1,4 +1,4 @@
-"""What a real controller says about its cluster."""
+"""What a real controller reports about its cluster."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_name_version_and_health(pinot: PinotCluster, client: ControllerClient) 
     assert client.cluster.capabilities().has(Capability.COPY_TO_DEEP_STORE)
 
 
-def test_a_port_where_nobody_listens_is_not_healthy() -> None:
+def test_a_port_without_a_listener_is_not_healthy() -> None:
     with ControllerClient(ControllerConfig("http://127.0.0.1:9", connect_timeout_s=1)) as nobody:
         assert not nobody.cluster.healthy()
 
 
-def test_the_configuration_tells_deep_store_and_zookeeper(
+def test_the_configuration_contains_deep_store_and_zookeeper(
     pinot: PinotCluster, client: ControllerClient
 ) -> None:
     assert client.cluster.deep_store_uri() == pinot.deep_store_uri.rstrip("/")
@@ -36,13 +36,13 @@ def test_the_configuration_tells_deep_store_and_zookeeper(
 
 
 def test_brokers(pinot: PinotCluster, client: ControllerClient, table: str) -> None:
-    # Other tests have a broker of their own.
+    # Other tests have their own broker.
     assert pinot.broker_url in client.cluster.broker_urls()
     assert pinot.broker_url in client.cluster.broker_urls(table.removesuffix("_OFFLINE"))
 
 
 def test_instances_and_tenants(client: ControllerClient) -> None:
-    # Other tests have servers of tenants of their own.
+    # Other tests have servers in their own tenants.
     name = next(name for name in client.instances.list() if name.startswith("Server_127.0.0.21_"))
     server = client.instances.get(name)
     assert server.name == name

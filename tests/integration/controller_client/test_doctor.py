@@ -1,4 +1,4 @@
-"""The doctor on a real cluster: what a replacement left is found and repaired."""
+"""The doctor on a real cluster: it finds and repairs what interrupted replacements left behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
 
 
 class Pushes:
-    """Pushes whose tars the servers download from a place of the test's own."""
+    """Pushes segments whose tars the servers download from a location of the test."""
 
     def __init__(self, pinot: PinotCluster, client: ControllerClient, table: TableName) -> None:
         self._client = client
@@ -64,7 +64,7 @@ def test_segments_that_do_not_load_are_found_and_repaired(
     filled: list[BuiltSegment],
     built: list[BuiltSegment],
 ) -> None:
-    """What a controller leaves that is killed while segments are pushed and loaded."""
+    """The state after a controller was killed while segments were pushed and loaded."""
     new = built[2:5]
     reset, lost, unassigned = new
     pushes = Pushes(pinot, client, table)
@@ -96,7 +96,7 @@ def test_segments_that_do_not_load_are_found_and_repaired(
     assert f"{reset.name} ERROR on Server_" in found.explanation
     assert "AttemptsExceededException" in found.explanation
 
-    # The servers could load it now. As Helix has looked at the table meanwhile, a reset alone does not help.
+    # The servers could load it now. As Helix has processed the table meanwhile, a reset alone does not help.
     pushes.put_tar(reset)
     wake_helix(store, table)
     last = replacement()
@@ -129,7 +129,7 @@ def test_a_segment_that_never_loads_is_named_with_the_servers_reason(
 
 
 def _take_out_of_the_ideal_state(store: PropertyStore, table: TableName, segment: str) -> None:
-    """Leave only the segment's record, as a controller does that dies between the two writes of a push."""
+    """Leave only the segment's record, like a controller that dies between the two writes of a push."""
     path = f"/{store.cluster_name}/IDEALSTATES/{table}"
     found = store.connection.get(path)
     assert found is not None
@@ -160,7 +160,7 @@ def test_the_doctor_finds_and_repairs_leftovers(
 ) -> None:
     entry_id = client.lineage.start(table, names(filled), names(built[2:3]))
     client.lineage.revert(table, entry_id, force=True)
-    # A push that was on its way when the entry was reverted.
+    # A push that was in progress when the entry was reverted.
     push(client, table, built[2:3])
     client.segments.wait_online(table, names(built[2:3]), 60)
     (left,) = examine_lineage(client, table, older_than_s=3600)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.cluster
 
 
 class Watcher:
-    """Queries a table all the time and keeps what it saw."""
+    """Queries a table continuously and records the results."""
 
     def __init__(self, pinot: PinotCluster, table: TableName) -> None:
         self.seen: list[tuple[int, int]] = []
@@ -46,7 +46,7 @@ class Watcher:
             content = Content(broker, self._table)
             last = False
             while not last:
-                last = self._stop.is_set()  # read before the query: the end is looked at too
+                last = self._stop.is_set()  # read before the query, so that the final state is queried too
                 try:
                     self.seen.append(content.seen())
                 except PinotPluginError as error:
@@ -124,7 +124,7 @@ def test_an_error_leaves_the_old_segments_and_nothing_else(
     assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
     assert [entry.state for entry in client.lineage.list(table)] == [LineageState.REVERTED]
     assert examine_lineage(client, table, older_than_s=0) == []
-    # Pinot would take the same names again, and hide the segments for ever.
+    # Pinot would accept the same names again, and hide the segments forever.
     with pytest.raises(ConflictError, match="never see them"):
         SegmentReplacement(client, table, names(filled), names(built[2:4])).start()
     with SegmentReplacement(client, table, names(filled), names(built[4:5])):
@@ -135,7 +135,7 @@ def test_an_error_leaves_the_old_segments_and_nothing_else(
 def test_pinot_hides_segments_with_the_names_of_a_reverted_entry(
     client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
 ) -> None:
-    """The reason for the check above: if this fails on a newer Pinot, the check can go for it."""
+    """The reason for the check above: if this fails on a newer Pinot, the check is not needed there."""
     entry_id = client.lineage.start(table, [], names(built[2:3]))
     client.lineage.revert(table, entry_id, force=True)
     push(client, table, built[2:3])
@@ -144,7 +144,7 @@ def test_pinot_hides_segments_with_the_names_of_a_reverted_entry(
     assert built[2].name in client.segments.list(table, exclude_replaced=False)
 
 
-def test_a_kept_entry_is_gone_on_with_after_an_error(
+def test_a_kept_entry_is_continued_after_an_error(
     client: ControllerClient,
     table: TableName,
     content: Content,
@@ -166,7 +166,7 @@ def test_a_kept_entry_is_gone_on_with_after_an_error(
     content.wait(built[2:4])
 
 
-def test_an_interrupted_run_is_gone_on_with_by_another_process(
+def test_an_interrupted_run_is_continued_by_another_process(
     pinot: PinotCluster,
     client: ControllerClient,
     table: TableName,
@@ -178,14 +178,14 @@ def test_an_interrupted_run_is_gone_on_with_by_another_process(
     first = SegmentReplacement(client, table, names(filled), names(new))
     assert first.start() is LineageState.IN_PROGRESS
     push(client, table, new[:1])
-    # Here the process dies; the next one knows the lists alone.
+    # Here the process dies; the next one knows only the lists.
     with pinot.client() as other:
         with SegmentReplacement(other, table, names(filled), names(new)) as second:
             assert second.entry_id == first.entry_id
             push(other, table, new[1:])
         assert SegmentReplacement(other, table, names(filled), names(new)).start() is LineageState.COMPLETED
     content.wait(new)
-    # The first one is not dead but slow: its end finds the work done.
+    # The first one is not dead but slow: when it ends the replacement, that is already done.
     first.end()
     assert first.state is LineageState.COMPLETED
     assert len(client.lineage.list(table)) == 1
@@ -267,7 +267,7 @@ def test_the_bare_calls_answer_by_the_error_map(
         client.lineage.end(table, "no-such-entry")
     with pytest.raises(OutcomeUnknownError, match="Failed to update the segment lineage"):
         client.lineage.revert(table, "no-such-entry")
-    # An entry in progress is reverted by force only; the answer does not say so.
+    # An entry in progress is reverted only with force; the answer does not show that.
     with pytest.raises(OutcomeUnknownError, match="Failed to update the segment lineage"):
         client.lineage.revert(table, entry_id)
     client.lineage.revert(table, entry_id, force=True)
@@ -283,7 +283,7 @@ def test_a_revert_that_pinot_refuses_is_not_applied(
         push(client, table, built[2:3])
     with SegmentReplacement(client, table, names(built[2:3]), names(built[3:4])):
         push(client, table, built[3:4])
-    # What the first one brought is what the second one replaced.
+    # The second one replaced the segments of the first one.
     with pytest.raises(NotAppliedError, match="refused to revert"):
         first.revert()
     assert client.segments.list(table) == names(built[3:4])

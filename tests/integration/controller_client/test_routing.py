@@ -1,4 +1,4 @@
-"""What brokers route to, on a real cluster."""
+"""The routing of brokers on a real cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_after_the_wait_queries_see_the_replacement(
     assert content.seen() == content_of(new)
 
 
-def test_a_broker_that_is_not_told_is_asked_to_look_again(
+def test_a_broker_that_was_not_notified_is_asked_to_rebuild_its_routing(
     pinot: PinotCluster,
     client: ControllerClient,
     table: TableName,
@@ -53,7 +53,7 @@ def test_a_broker_that_is_not_told_is_asked_to_look_again(
     built: list[BuiltSegment],
     filled: list[BuiltSegment],
 ) -> None:
-    """A controller that died after it completed the entry, and before it told the brokers."""
+    """A controller that died after it completed the entry and before it notified the brokers."""
     new = built[2:5]
     entry_id = client.lineage.start(table, names(filled), names(new))
     push(client, table, new)
@@ -74,11 +74,11 @@ def test_a_broker_that_is_not_told_is_asked_to_look_again(
 
 @pytest.fixture(scope="module")
 def second_broker(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A stock broker beside the cluster's own; tables that are made after it are on both."""
+    """A stock broker in addition to the cluster's; tables created after it are on both."""
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         folder = tmp_path_factory.mktemp("second-broker")
         broker = BrokerProcess(pinot, store, folder, Program.PINOT, "")
-        # Long enough for a broker that is stopped for some seconds to be listed all the while.
+        # Long enough for a broker that is stopped for some seconds to stay listed.
         broker.java_opts = re.sub(r"timeout=\d+", "timeout=12000", JAVA_OPTS)
         broker.start()
         broker.wait_ready()
@@ -88,7 +88,7 @@ def second_broker(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory)
 
 @dataclass
 class TwoBrokers:
-    """A table on two brokers, the second of which gets into trouble."""
+    """A table on two brokers, the second of which will have faults."""
 
     client: ControllerClient
     table: TableName
@@ -104,7 +104,7 @@ class TwoBrokers:
         self.gone, self.present = self.present, new
 
     def wait(self, timeout_s: float) -> None:
-        """Wait, with a client that does not wait long for a broker that hangs."""
+        """Wait, with a client that does not wait long for a hanging broker."""
         hasty = ControllerConfig(self.client.config.url, read_timeout_s=1.0, retry=RetryPolicy(attempts=1))
         present, absent = names(self.present), names(self.gone)
         with ControllerClient(hasty) as client:
@@ -115,7 +115,7 @@ class TwoBrokers:
         return any(url.endswith(f":{self.second.ports[1]}") for url in self._urls())
 
     def check(self, *, with_second: bool) -> None:
-        """Each broker answers from the new segments alone."""
+        """Each broker answers only from the new segments."""
         assert self.has_second() == with_second
         for url in self._urls():
             with BrokerClient([url]) as broker:

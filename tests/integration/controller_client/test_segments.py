@@ -1,4 +1,4 @@
-"""Segments pushed in three ways into a real cluster, read back, deleted."""
+"""Segments are pushed to a real cluster in three ways, read back and deleted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.cluster
 
 
 def put_into_deep_store(pinot: PinotCluster, tar: Path) -> str:
-    """Lay a tar into a place of the deep store that is not the controller's own; return its URI."""
+    """Put a tar in the deep store outside of the controller's folder; return its URI."""
     place = f"{pinot.deep_store_uri.rstrip('/')}/staged-{uuid.uuid4().hex}/{tar.name}"
     parts = urlsplit(place)
     if parts.scheme == "file":
@@ -67,7 +67,7 @@ def test_a_tar_is_pushed_read_back_and_deleted(
     assert client.segments.list(table, exclude_replaced=False) == []
     with pytest.raises(NotFoundError, match=segment.name):
         client.segments.metadata(table, segment.name)
-    # The name is free again at once.
+    # The name can be reused at once.
     client.segments.upload_tar(table, segment.tar, allow_refresh=False)
 
 
@@ -97,7 +97,7 @@ def test_a_push_by_address(
     client.segments.upload_tar(table, segment.tar)
     client.segments.wait_online(table, [segment.name], 60)
     address = f"{pinot.controller_url}/segments/{table.removesuffix('_OFFLINE')}/{segment.name}"
-    # The same bytes again, fetched by the controller from its own address.
+    # The same bytes again; the controller fetches them from its own address.
     client.segments.upload_uri(table, address)
     content.wait([segment])
     assert client.segments.metadata(table, segment.name).crc == segment.crc
@@ -136,7 +136,7 @@ def test_a_segment_whose_tar_is_missing_is_named(
         client.segments.wait_online(table, [segment.name], 15)
 
 
-def test_values_come_back_exactly(broker: BrokerClient, table: str, filled: list[BuiltSegment]) -> None:
+def test_values_are_read_back_exactly(broker: BrokerClient, table: str, filled: list[BuiltSegment]) -> None:
     name = table.removesuffix("_OFFLINE")
     result = broker.query(f"select city, tags, n, x, price from {name} order by n limit 100")
     assert [column.data_type for column in result.columns] == [
@@ -149,7 +149,7 @@ def test_values_come_back_exactly(broker: BrokerClient, table: str, filled: list
     expected = [row for segment in filled for row in segment.rows]
     assert len(result.rows) == len(expected)
     for (city, tags, n, x, price), row in zip(result.rows, expected, strict=True):
-        # Null is Pinot's default in a selection unless null handling is asked for.
+        # Without null handling, Pinot returns a column's default for null.
         assert city == (row["city"] or "null")
         assert (tags, n, x) == (row["tags"], row["n"], row["x"])
         assert price == Decimal(row["price"])

@@ -1,4 +1,4 @@
-"""Schemas and tables of a real controller, from their creation to their end."""
+"""Schemas and tables on a real controller, from creation to deletion."""
 
 from __future__ import annotations
 
@@ -98,9 +98,11 @@ def test_a_wrong_table_is_rejected_with_pinots_words(client: ControllerClient, u
     assert not client.tables.exists(unique_table)
 
 
-def test_a_task_config_is_set_and_taken_out_and_all_else_stays(client: ControllerClient, table: str) -> None:
+def test_a_task_config_is_set_and_removed_and_everything_else_stays(
+    client: ControllerClient, table: str
+) -> None:
     before = client.tables.get(table).to_json()
-    # A type that the controller has no generator for.
+    # A type for which the controller has no generator.
     configs = {"everyMinutes": "60", "inputDirURI": "s3://b/"}
     client.tables.set_task_config(table, "NoSuchTask", configs)
     assert client.tables.task_config(table, "NoSuchTask") == configs

@@ -108,7 +108,7 @@ def test_an_outage_of_the_store(
     assert len(table.committed()) == 8
     assert audit(table.table, "--read-tars") == {}
 
-    # An object is deleted by hand: it can be fetched from peers, and after the repair from the store.
+    # An object is deleted manually: it can be fetched from peers, and after the repair from the store.
     gone = min(segments)
     table.delete_object(gone)
     assert audit(table.table) == {"object_gone": {gone}}

@@ -1,4 +1,4 @@
-"""A table without a store, the way to one, and back to commits through the controller."""
+"""A table without a store, its move to one, and back to commits through the controller."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_files_become_queryable_by_schedule(
     write_numbers(shared_folder, "second.csv", 10, 10)
     wait_for(lambda: table.count() == 20, "the rows of the second file", timeout_s=300)
 
-    # If told to stop in the middle of a run, it ends the run first.
+    # If stopped in the middle of a run, it finishes the run first.
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         sessions = SessionStore(store, table.with_type)
 

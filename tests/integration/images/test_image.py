@@ -85,7 +85,7 @@ def assert_has_no_privileges(container: RoleContainer) -> None:
     assert int(status["CapEff"], 16) == 0
 
 
-# What is not hosted.
+# Roles that are not hosted.
 
 
 def test_all_other_commands_are_pinots(start: Start) -> None:
@@ -181,7 +181,7 @@ def test_a_minion_drains(
     assert stopped.took_s > 3
     assert "has slept" in first.log
     assert "was cancelled" not in first.log
-    # It accepted no other subtask: that one waits for a minion, and autoscaling sees it.
+    # It accepted no other subtask: the next one waits for a minion, and autoscaling sees it.
     assert first.log.count("sleeping for") == 1
     wait_for(lambda: unfinished_subtasks(store).get(tag) == Unfinished(waiting=1), "one to be left")
 
@@ -285,7 +285,7 @@ def _check_role(
     assert f"{SAYS}{role}" in container.logs()
     wait_for(lambda: instance in client.instances.live(), f"{instance} to be live")
     assert container.stop().exit_code == TERMINATED
-    # It left the cluster by itself: its ZooKeeper session did not have to expire.
+    # It left the cluster on its own: its ZooKeeper session did not have to expire.
     assert instance not in store.live_instances()
     wait_for(lambda: instance not in client.instances.live(), "the controller to see that it left")
     client.instances.drop(instance)

@@ -50,9 +50,9 @@ def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
 def served(
     client: ControllerClient, unique_table: str, child: SegmentChild, full: bool, random_seed: int
 ) -> Iterator[list[ServedTable]]:
-    """Random tables whose segments are on their way to the servers; dropped after the test.
+    """Random tables with segments that are being loaded; dropped after the test.
 
-    They are so many in a row, and of the next ones those with kinds of index that are still missing.
+    These are a number of consecutive tables, and later ones with kinds of indexes that are still missing.
     """
     tables: list[ServedTable] = []
     refused: Counter[str] = Counter()

@@ -168,7 +168,7 @@ def test_it_looks_like_a_stock_server_even_if_its_hooks_fail(twins: Twins) -> No
         assert "of.a.test=yes" in server.jcmd("VM.system_properties")
         assert "Full thread dump" in server.jcmd("Thread.print")
 
-    # Metrics: the same names, and those of the hooks beside them
+    # Metrics: the same names, plus those of the hooks
     of_stock, of_hosted = _pinot_metrics(stock), _pinot_metrics(hosted)
     assert len(of_stock) > 40
     errors = {name: value for name, value in of_hosted.items() if "pythonHook" in name}
@@ -293,7 +293,7 @@ class Refused:
     """A start that must fail.
 
     Attributes:
-        arguments: Instead of the server's own; ``{name}`` stands for one that the test has.
+        arguments: Replace the server's own; ``{name}`` is replaced by a value of the test.
         text: The error of the hosted server.
         code: Exit code of the hosted server.
         stock_code: That of the stock one: Java's ``System.exit(-1)``, mostly.

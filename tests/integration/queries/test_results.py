@@ -109,7 +109,7 @@ def _is_number(text: str) -> bool:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_ANY_TEXT.filter(lambda text: not _is_number(text)))  # which 0.11 gives back as a number
-def test_any_text_comes_back(broker: BrokerClient, kinds: str, text: str) -> None:
+def test_any_text_is_read_back(broker: BrokerClient, kinds: str, text: str) -> None:
     """Pinot reads the literal as the very text: it gives it back, and compares with it."""
     found = broker.query(
         f"select id, :text from {kinds} where id = :id and text <> :text -- it's :text\n limit 1",

@@ -159,12 +159,12 @@ def test_a_peer_is_killed_while_it_serves(
         starting.result(_TIMEOUT_S)
     view = table.client.tables.external_view
     given_up = {hosted[1]: "ERROR"}
-    wait_for(lambda: view(table.full_name)[segment] == given_up, "the segment to be given up", _TIMEOUT_S)
+    wait_for(lambda: view(table.full_name)[segment] == given_up, "the segment to be abandoned", _TIMEOUT_S)
     assert "few_copies" in audit(table.full_name, "--min-copies", "1")
     pinot.start("hosted_1")
     wait_for(lambda: view(table.full_name)[segment].get(hosted[0]) == "ONLINE", "the peer", _TIMEOUT_S)
     assert _repair(run, table, 0)[segment]["source"] == hosted[0]
-    # After a reset by hand alone, Helix may leave it OFFLINE.
+    # After a manual reset alone, Helix may leave it OFFLINE.
     SegmentLoading(table.client, table.full_name, table.store, lambda _names: None).wait(
         [segment], _TIMEOUT_S
     )

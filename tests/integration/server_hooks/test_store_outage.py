@@ -40,7 +40,7 @@ def test_consumption_continues_without_the_store_and_repair_fills_it(
 
     away.lift()
     fill(table, 1, partitions=2)
-    # The other server uploads its backlog by itself; the repair replaces the tars on the lost disk. Both may
+    # The other server uploads its own backlog; the repair replaces the tars on the lost disk. Both may
     # work on the same segment.
 
     run("deepstore", "repair", table.name, "--yes")

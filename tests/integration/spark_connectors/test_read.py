@@ -96,7 +96,7 @@ def far_from_utc(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("far_from_utc")
-def test_all_types_come_back_value_by_value(spark: SparkSession, make_table: MakeTable) -> None:
+def test_all_types_are_read_back_value_by_value(spark: SparkSession, make_table: MakeTable) -> None:
     """Reads more rows than fit a batch of Spark, each of which must have the same types."""
     table = make_table(TYPES)
     frame = frame_of(spark, 12_000, 1).select(*NAMES)

@@ -63,7 +63,7 @@ def test_append_then_overwrite_then_nothing(
     assert table.query("count(*)") == [(0,)]
 
 
-def test_writes_with_the_same_id_are_made_once(spark: SparkSession, make_table: MakeTable) -> None:
+def test_writes_with_the_same_id_are_applied_once(spark: SparkSession, make_table: MakeTable) -> None:
     table = make_table(SCHEMA)
     ten, seven = (spark.range(0, rows, 1, 1).selectExpr("id", "id * 1D x") for rows in (10, 7))
     table.write(ten, "append", writeId="first: any text, ü")

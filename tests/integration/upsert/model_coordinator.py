@@ -1,7 +1,7 @@
-"""A key coordinator of the tests' own, in plain Python: what it sends is right by its shortness.
+"""A key coordinator for the tests, in plain Python: short enough to be obviously correct.
 
-It knows one row per key, reads the input topic from where its last version ended, and sends what it finds as
-one version. It stays the model that the servers' rows are compared with.
+It keeps one row per key, reads the input topic from the end of its last version, and sends the result as one
+version. It is also the model that the servers' rows are compared with.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TIMEOUT_S = 300.0
 
 @dataclass(frozen=True, order=True)
 class Record:
-    """A record of the input topic, in the order in which those of a key replace each other."""
+    """A record of the input topic; records of a key replace each other in this order."""
 
     ts: int
     offset: int
@@ -37,7 +37,7 @@ class ModelCoordinator:
         bootstrap: Kafka's address.
         topic: The input topic.
         updates_topic: The topic of the updates.
-        partitions: How many both have.
+        partitions: The number of partitions of both topics.
     """
 
     def __init__(self, bootstrap: str, topic: str, updates_topic: str, partitions: int) -> None:
@@ -51,14 +51,14 @@ class ModelCoordinator:
         )
         self.version = -1
         self.visible: dict[int, frozenset[tuple[int, int]]] = {-1: frozenset()}
-        """By version, partition and offset of the rows that a query is to see."""
+        """By version, the partitions and offsets of the rows that a query must see."""
 
     def coordinate(self, *, partitions: int | None = None, ends: bool = True) -> int:
-        """Make the next version of all records that are in the topic now; returns its number.
+        """Make the next version from all records that are in the topic now; return its number.
 
         Args:
-            partitions: How many partitions there are from now on.
-            ends: Whether the version gets its ends; else the next one completes it.
+            partitions: The number of partitions from now on.
+            ends: Whether to send the version's ends; otherwise the next version completes it.
         """
         for number in range(partitions or 0):
             self._next.setdefault(number, 0)
@@ -84,14 +84,14 @@ class ModelCoordinator:
         return self.version
 
     def repeat(self, version: int, offsets: Mapping[int, list[int]]) -> None:
-        """Say again, and too late, that rows were inserted and deleted; nobody may care."""
+        """Resend inserts and deletes with a later version; they must have no effect."""
         for number, each in offsets.items():
             for value in _encoded(version, [(offset, gone) for offset in each for gone in (False, True)]):
                 self._send(number, value)
         self._producer.flush(_TIMEOUT_S)
 
     def close(self) -> None:
-        """Send nothing any more."""
+        """Stop sending."""
         self.__dict__.pop("_producer", None)
 
     def _resolve(self, record: Record, key: str, events: dict[int, list[tuple[int, bool]]]) -> None:
@@ -107,7 +107,7 @@ class ModelCoordinator:
         self._winners[key] = record
 
     def _read(self, number: int) -> list[tuple[Record, str]]:
-        """The committed records of a partition since the last version; a broken one is none."""
+        """The committed, valid records of a partition since the last version."""
         found: list[tuple[Record, str]] = []
 
         def take(message: Message) -> None:

@@ -90,7 +90,7 @@ class ZooKeeperProxy:
 
     @property
     def fault_pending(self) -> bool:
-        """Whether the fault that was asked for has not happened yet."""
+        """Whether the requested fault has not happened yet."""
         return self._fault is not None
 
     def freeze(self) -> None:

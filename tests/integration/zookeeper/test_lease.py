@@ -100,7 +100,7 @@ def test_a_session_that_is_ended_loses_it_at_once_and_what_it_still_sends_is_ref
         folder.store.connection.commit([CreateNode(path, b""), lease.guard()])
 
 
-def test_one_that_is_cut_off_goes_without_before_the_next_has_it(
+def test_a_holder_that_is_cut_off_loses_the_lease_before_the_next_gets_it(
     folder: Folder, open_store: Open, name: str
 ) -> None:
     with ZooKeeperProxy(folder.zookeeper_address) as proxy:
@@ -111,7 +111,7 @@ def test_one_that_is_cut_off_goes_without_before_the_next_has_it(
             proxy.go_away()
 
             def taken_over() -> bool:
-                # Asked first: held now, the other cannot have it before.
+                # Read first: if it is held now, the other cannot have had it before.
                 is_held, is_taken = first.is_holder, second.is_holder
                 assert not (is_held and is_taken)
                 return is_taken

@@ -48,7 +48,7 @@ def table(folder: Folder) -> Iterator[TableName]:
     folder.store.connection.delete(f"/{folder.cluster_name}/PINOT_PLUGINS/locks/{name}", recursive=True)
 
 
-def test_the_second_one_is_told_who_holds_it_and_gets_it_after_the_release(
+def test_the_second_one_learns_who_holds_it_and_gets_it_after_the_release(
     folder: Folder, other: PropertyStore, table: TableName
 ) -> None:
     with (
@@ -200,7 +200,7 @@ def test_asking_for_a_lock_while_zookeeper_is_away_ends(folder: Folder, table: T
         assert time.monotonic() - started < 8
         proxy.come_back()
         first.release()
-        # The attempt that was given up leaves nothing behind that would hold the lock.
+        # The abandoned attempt leaves nothing behind that would hold the lock.
         _wait_until(lambda: first.holder() is None)
 
 

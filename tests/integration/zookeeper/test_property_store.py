@@ -49,7 +49,7 @@ def faulty(folder: Folder, proxy: ZooKeeperProxy) -> Iterator[PropertyStore]:
         yield store
 
 
-def test_children_are_watched_also_of_a_folder_that_is_not_there_yet(folder: Folder) -> None:
+def test_children_of_a_folder_that_does_not_exist_yet_are_watched(folder: Folder) -> None:
     connection = folder.store.connection
     path = f"/{folder.cluster_name}/PROPERTYSTORE{folder.path}"
     events: list[str] = []
@@ -157,7 +157,7 @@ def test_create_read_change_delete(folder: Folder) -> None:
         store.set(path, FIRST, expected_version=0)
 
 
-def test_a_record_that_was_made_again_is_younger_than_what_was_made_between(folder: Folder) -> None:
+def test_a_recreated_record_is_newer_than_records_created_in_between(folder: Folder) -> None:
     store, first, second = folder.store, f"{folder.path}/a", f"{folder.path}/b"
     assert store.creation_order(first) is None
     store.create(first, FIRST)
@@ -327,11 +327,11 @@ def test_a_zookeeper_that_hangs_leaves_a_write_unknown_and_is_used_again_afterwa
         assert time.monotonic() - started < 8
         proxy.thaw()
         found = _eventually(store, path)
-        # Applied or not, nobody could know; but whole.
+        # It is unknown whether it was applied, but never only in part.
         assert (found.version, found.record) in ((0, FIRST), (1, SECOND))
 
 
-def test_zookeeper_that_is_not_there_is_an_error_in_time(proxy: ZooKeeperProxy) -> None:
+def test_an_unreachable_zookeeper_is_an_error_in_time(proxy: ZooKeeperProxy) -> None:
     proxy.go_away()
     started = time.monotonic()
     with pytest.raises(UnreachableError, match=r"cannot be reached .*within 1 s") as caught:
@@ -340,7 +340,7 @@ def test_zookeeper_that_is_not_there_is_an_error_in_time(proxy: ZooKeeperProxy) 
     assert caught.value.where == proxy.address
 
 
-def test_while_zookeeper_is_away_nothing_is_sent_and_afterwards_it_goes_on(
+def test_while_zookeeper_is_down_nothing_is_sent_and_afterwards_it_continues(
     folder: Folder, proxy: ZooKeeperProxy
 ) -> None:
     path = f"{folder.path}/r"
@@ -379,7 +379,7 @@ def test_an_address_with_a_chroot(folder: Folder) -> None:
         client.close()
 
 
-def test_a_cluster_that_is_not_there_is_named_with_those_that_are(folder: Folder) -> None:
+def test_the_error_names_the_missing_cluster_and_the_existing_ones(folder: Folder) -> None:
     with pytest.raises(NotFoundError, match="no cluster Nope") as caught:
         PropertyStore(folder.zookeeper_address, "Nope").__enter__()
     assert folder.cluster_name in str(caught.value)

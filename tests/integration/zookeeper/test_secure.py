@@ -1,4 +1,4 @@
-"""A ZooKeeper that demands TLS, SASL and ACLs: who comes in, and what others may do with what is made."""
+"""A ZooKeeper that requires TLS, SASL and ACLs: who can connect, and what others may do with the znodes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def acls_below(kazoo: KazooClient, path: str) -> dict[str, list[ACL]]:
 
 
 @pytest.mark.parametrize("way", ["certificate", AuthKind.SASL_DIGEST, AuthKind.DIGEST])
-def test_all_that_is_made_belongs_to_who_made_it(zookeeper: SecureZooKeeper, way: str) -> None:
+def test_everything_created_belongs_to_its_creator(zookeeper: SecureZooKeeper, way: str) -> None:
     address = zookeeper.tls_address if way == "certificate" else zookeeper.address
     access = by_certificate(zookeeper.certificates) if way == "certificate" else by_password(AuthKind(way))
     with make_cluster(address, access) as store:
@@ -86,7 +86,7 @@ def test_all_that_is_made_belongs_to_who_made_it(zookeeper: SecureZooKeeper, way
     assert {(acl.id.scheme, acl.perms) for each in acls.values() for acl in each} == {(scheme, 31)}
     chroot = store.zookeeper_address.partition("/")[2]
     stranger = PropertyStore(f"{zookeeper.address}/{chroot}", CLUSTER, access=ZooKeeperAccess())
-    # Newer versions of ZooKeeper do not even tell that there is a cluster.
+    # Newer versions of ZooKeeper do not even reveal that there is a cluster.
     with pytest.raises(AuthError, match="ZooKeeper refused access"), stranger:
         stranger.get("/a/b")
     stranger.close()
@@ -119,7 +119,7 @@ def test_a_certificate_that_is_not_trusted_is_reported(zookeeper: SecureZooKeepe
         ).__enter__()
 
 
-def test_a_client_without_a_certificate_is_told_so(zookeeper: SecureZooKeeper) -> None:
+def test_a_client_without_a_certificate_gets_that_error(zookeeper: SecureZooKeeper) -> None:
     access = ZooKeeperAccess(tls=Tls(str(zookeeper.certificates.authority)))
     with pytest.raises(UnreachableError, match=r"(?i)certificate"):
         PropertyStore(zookeeper.tls_address, CLUSTER, access=access, timeout_s=3.0).__enter__()
@@ -142,7 +142,7 @@ print(json.dumps("made"))
 
 
 @pytest.mark.parametrize("way", ["x509", "sasl"])
-def test_java_comes_in_by_the_same_settings(zookeeper: SecureZooKeeper, way: str) -> None:
+def test_java_connects_with_the_same_settings(zookeeper: SecureZooKeeper, way: str) -> None:
     files = zookeeper.certificates
     variables = {
         "x509": {

@@ -1,1 +1,1 @@
-"""Each alert is made to fire by its fault, in the code of the process that has it."""
+"""Each alert fires because of its fault, in the code of the affected process."""

@@ -1,4 +1,4 @@
-"""Prometheus in a test: it scrapes once a minute of a fake clock, and promtool says which alerts fire."""
+"""Prometheus in a test: scrapes once a minute of a fake clock; promtool determines which alerts fire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRING = 'group by (alertname) (ALERTS{alertstate="firing"})'
 
 
 def samples(monitoring: Monitoring) -> dict[str, float]:
-    """Return what a process of this project tells, by the name with the labels."""
+    """Return the metrics of a process of this project, by name with labels."""
     lines = (
         line.rsplit(" ", 1) for line in monitoring.text().splitlines() if line.startswith("pinot_plugins_")
     )
@@ -26,12 +26,12 @@ def samples(monitoring: Monitoring) -> dict[str, float]:
 
 
 class Prometheus:
-    """Scrapes, by the clock of the processes.
+    """Scrapes processes, by their clock.
 
     Args:
-        clock: The processes' own; Prometheus' time begins with it.
-        folder: For promtool's files.
-        processes: What is scraped, by instance.
+        clock: The clock of the processes; Prometheus' time starts with it.
+        folder: Folder for promtool's files.
+        processes: The processes to scrape, by instance.
     """
 
     def __init__(self, clock: FakeClock, folder: Path, **processes: Monitoring) -> None:
@@ -43,30 +43,30 @@ class Prometheus:
         self._series: dict[str, dict[int, float]] = {}
 
     def scrape(self, up: Mapping[str, bool] | None = None) -> None:
-        """Scrape all in the present minute; ``up``: whether others answer, of which nothing else is kept."""
+        """Scrape all in the current minute; ``up``: whether others answer, of which only this is kept."""
         self._minutes = max(self._minutes, self._minute)
         for instance, monitoring in self.processes.items():
             self._add("up", "", instance, 1)
             for series, value in samples(monitoring).items():
                 name, _, labels = series.partition("{")
-                # promtool's time begins at 0.
+                # promtool's time starts at 0.
                 shift = self._begin_s if name.endswith("_timestamp_seconds") else 0
                 self._add(name, labels.removesuffix("}"), instance, value - shift)
         for instance, answers in (up or {}).items():
             self._add("up", "", instance, float(answers))
 
     def pass_minutes(self, minutes: int, each: Callable[[], object] = lambda: None) -> None:
-        """Let minutes pass, with something that happens in each and a scrape after it."""
+        """Let minutes pass, each with an action and a scrape after it."""
         for _ in range(minutes):
             self.clock.advance(_MINUTE_S)
             each()
             self.scrape()
 
     def expect(self, *alerts: str, before: Mapping[int, Collection[str]] | None = None) -> None:
-        """Expect that now these alerts fire, and no other.
+        """Expect that exactly these alerts fire now.
 
         Args:
-            alerts: Their names, without what all begin with.
+            alerts: Their names, without the common prefix.
             before: The same for earlier minutes.
         """
         expected = {**(before or {}), self._minutes: alerts}
@@ -96,7 +96,7 @@ class Prometheus:
                 }
             ],
         }
-        test.write_text(json.dumps(document), encoding="utf-8")  # YAML, too
+        test.write_text(json.dumps(document), encoding="utf-8")  # also YAML
         promtool("test", "rules", test)
 
     @property
@@ -109,7 +109,7 @@ class Prometheus:
         self._series.setdefault(series, {})[self._minute] = value
 
     def _values(self, points: Mapping[int, float]) -> str:
-        """As promtool's test files have them; a series that was there and is not ends, as by a scrape."""
+        """The values as in promtool's test files; a series that is now missing becomes stale."""
         words = []
         for minute in range(self._minutes + 1):
             if minute in points:

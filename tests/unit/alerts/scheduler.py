@@ -1,4 +1,4 @@
-"""A scheduler that ticks once a minute of a fake clock, and is scraped as often."""
+"""A scheduler that ticks once a minute of a fake clock and is scraped as often."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["EveryMinutes", "serve"]
 
 
 class EveryMinutes:
-    """Fires each so many minutes."""
+    """Fires every given number of minutes."""
 
     def __init__(self, expression: str) -> None:
         if not expression.isdecimal():
@@ -40,7 +40,7 @@ def serve(
     metrics: SchedulerMetrics | None = None,
     turn: Turn | None = None,
 ) -> None:
-    """Serve so many minutes; ``schedules`` is asked in each of them, with its number."""
+    """Serve for a number of minutes; ``schedules`` is called in each of them, with its number."""
     stop, clock = threading.Event(), prometheus.clock
     begin_s = clock.now()
 

@@ -12,7 +12,7 @@ from controller_client.monitoring.dashboards import DASHBOARDS, dashboard_json, 
 from controller_client.monitoring.rules import rules_text
 from tests.support.promtool import promtool
 
-# Of the metrics that prometheus_client has of every process.
+# One of the metrics that prometheus_client provides for every process.
 _OF_EVERY_PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total"}
 
 
@@ -25,7 +25,7 @@ def test_promtool_takes_every_expression(tmp_path: Path) -> None:
     promtool("check", "rules", path)
 
 
-def test_every_expression_is_about_metrics_that_there_are() -> None:
+def test_every_expression_uses_existing_metrics() -> None:
     known = {metric.name for metric in all_metrics()} | _OF_EVERY_PROCESS
     for each in expressions():
         named = set(re.findall(r"\b(?:pinot_plugins|process)_\w+", each))

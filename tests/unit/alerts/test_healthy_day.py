@@ -30,7 +30,7 @@ A, UPSERT = TableName("a_OFFLINE"), TableName("u_REALTIME")
 
 
 def test_on_a_day_without_faults_no_alert_fires(tmp_path: Path) -> None:
-    """All processes at work; ZooKeeper is away for a moment, one run fails, and one upload takes a minute."""
+    """All processes work; ZooKeeper is briefly unavailable, one run fails, and one upload takes a minute."""
     clock = FakeClock(now=1_700_000_400.0)
     scheduler, minion, server, coordinator, watch = (
         Monitoring(name, clock)

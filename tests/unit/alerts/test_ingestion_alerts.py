@@ -53,7 +53,7 @@ def test_runs_that_fail_one_after_the_other(monitoring: Monitoring, prometheus: 
 
 def test_a_run_that_does_not_end(monitoring: Monitoring, prometheus: Prometheus) -> None:
     def run(_table: TableName) -> RunReport | None:
-        # The loop goes on meanwhile, in a thread of its own.
+        # The loop continues meanwhile, in its own thread.
         prometheus.pass_minutes(370, lambda: metrics.round_ended())
         prometheus.expect("RunNotFinished", before={360: ()})
         return None
@@ -63,7 +63,7 @@ def test_a_run_that_does_not_end(monitoring: Monitoring, prometheus: Prometheus)
     assert not any("run_started" in series for series in samples(monitoring))
 
 
-def test_a_cron_expression_that_is_wrong(monitoring: Monitoring, prometheus: Prometheus) -> None:
+def test_an_invalid_cron_expression(monitoring: Monitoring, prometheus: Prometheus) -> None:
     serve(monitoring, prometheus, lambda minute: {A: "10" if minute < 5 else "x"}, minutes=20)
     prometheus.expect("ScheduleWrong", before={5: ()})
 
@@ -108,7 +108,7 @@ def test_a_session_that_stays_open(life: Life, tmp_path: Path) -> None:
 
 
 class Until:
-    """A turn that is lost at a time."""
+    """A turn that is lost at a given time."""
 
     def __init__(self, clock: FakeClock, end_s: float) -> None:
         self._clock, self._end_s = clock, end_s
@@ -121,9 +121,7 @@ class Until:
         self._end_s = 0.0
 
 
-def test_what_a_scheduler_that_stands_by_knew_of_runs_and_sessions_fires_no_more(
-    life: Life, tmp_path: Path
-) -> None:
+def test_a_standby_scheduler_stops_firing_alerts_about_runs_and_sessions(life: Life, tmp_path: Path) -> None:
     clock = life.world.clock
     monitoring = Monitoring(catalogue.SCHEDULER, clock)
     metrics = SchedulerMetrics(monitoring, clock)

@@ -48,7 +48,7 @@ def test_a_process_that_does_not_answer(clock: FakeClock, tmp_path: Path) -> Non
     prometheus.expect("NotScraped", before={10: ()})
 
 
-def test_a_process_that_is_there_no_more(clock: FakeClock, tmp_path: Path) -> None:
+def test_a_process_that_no_longer_exists(clock: FakeClock, tmp_path: Path) -> None:
     prometheus = Prometheus(clock, tmp_path, a=Monitoring(catalogue.WATCH, clock))
     prometheus.pass_minutes(10)
     prometheus.processes.clear()
@@ -70,7 +70,7 @@ def test_a_scheduler_that_hangs(clock: FakeClock, tmp_path: Path) -> None:
 
     def schedules(minute: int) -> Mapping[TableName, str]:
         if minute == 20:
-            prometheus.pass_minutes(10)  # ZooKeeper does not let it go
+            prometheus.pass_minutes(10)  # ZooKeeper does not end its session
             assert monitoring.health.troubles()
             prometheus.expect("LoopStuck", before={19: ()})
         return {}
@@ -92,7 +92,7 @@ def test_a_scheduler_without_zookeeper(clock: FakeClock, tmp_path: Path) -> None
     prometheus.expect("NotReady", before={5: ()})
 
 
-def test_a_watch_whose_rounds_all_break_off(clock: FakeClock, tmp_path: Path) -> None:
+def test_a_watch_whose_rounds_are_all_aborted(clock: FakeClock, tmp_path: Path) -> None:
     monitoring = Monitoring(catalogue.WATCH, clock)
     prometheus = Prometheus(clock, tmp_path, a=monitoring)
     stop = threading.Event()
@@ -122,7 +122,7 @@ def test_rounds_hours_apart_one_of_which_fails_then_all(clock: FakeClock, tmp_pa
     prometheus.expect("RoundsFail", before={**quiet, **failing})
 
 
-def test_a_watch_of_which_no_round_ever_went_well(clock: FakeClock, tmp_path: Path) -> None:
+def test_a_watch_without_a_successful_round(clock: FakeClock, tmp_path: Path) -> None:
     monitoring = Monitoring(catalogue.WATCH, clock)
     prometheus = Prometheus(clock, tmp_path, a=monitoring)
     loop = monitoring.loop("watch", 3600)
@@ -131,7 +131,7 @@ def test_a_watch_of_which_no_round_ever_went_well(clock: FakeClock, tmp_path: Pa
 
 
 class Member:
-    """A process that stands in line for the lease; its thread is a call of ``step``."""
+    """A process in line for the lease; each call of ``step`` is a turn of its thread."""
 
     def __init__(self, server: Server, name: str) -> None:
         store = MemberStore(server)
@@ -147,7 +147,7 @@ class Member:
 def pass_minutes(
     prometheus: Prometheus, minutes: int, server: Server, each: Callable[[], object], *members: Member
 ) -> None:
-    """Let time pass as ZooKeeper and the leases' threads have it."""
+    """Let time pass for ZooKeeper and the threads of the leases."""
     for _ in range(minutes):
         for _ in range(120):
             server.pass_time(0.5)
@@ -191,7 +191,7 @@ def test_of_two_watches_one_stands_by_and_takes_over_and_nothing_is_wrong_until_
     assert (one.lease.is_holder, two.lease.is_holder) == (True, False)
     assert not two.monitoring.health.missing()
     pass_minutes(prometheus, 15, server, minute, one, two)
-    # The one has found a table that it cannot inspect, and is cut off from ZooKeeper.
+    # One has found a table that it cannot inspect, and is cut off from ZooKeeper.
     one.client.cut()
     finds[0] = False
     pass_minutes(prometheus, 200, server, minute, one, two)
@@ -208,14 +208,14 @@ def test_of_two_watches_one_stands_by_and_takes_over_and_nothing_is_wrong_until_
         member.client.heal()
     pass_minutes(prometheus, 2, server, minute, one, two)
     prometheus.expect()
-    # One that stops has nothing to stand by for.
+    # A stopping process is not a standby.
     for member in (one, two):
         member.lease.release()
     assert "lease_held_ratio{" not in one.monitoring.text() + two.monitoring.text()
 
 
 class _Once(threading.Event):
-    """Lets a loop go through once, and waits for nothing."""
+    """Lets a loop run once, without waiting."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The file of rules: whole, about metrics that there are, and quiet on a day without faults."""
+"""The rules file: complete, with existing metrics only, and silent on a day without faults."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_alert_says_what_where_and_how_bad(alert: dict[str, dict[str, str]]) 
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: str(alert["alert"]))
-def test_an_alert_is_about_metrics_that_there_are(alert: dict[str, str]) -> None:
+def test_an_alert_uses_existing_metrics(alert: dict[str, str]) -> None:
     known = {metric.name for metric in all_metrics()}
     named = set(re.findall(r"\bpinot_plugins_\w+", alert["expr"]))
     assert named <= known
@@ -39,7 +39,7 @@ def test_an_alert_is_about_metrics_that_there_are(alert: dict[str, str]) -> None
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: str(alert["alert"]))
-def test_each_alert_is_made_to_fire(alert: dict[str, str]) -> None:
+def test_each_alert_fires(alert: dict[str, str]) -> None:
     assert f'"{alert["alert"].removeprefix("PinotPlugins")}"' in TESTS
 
 

@@ -57,7 +57,7 @@ def prometheus(clock: FakeClock, tmp_path: Path, monitoring: Monitoring) -> Prom
 
 
 class Failing:
-    """A hook that fails where it is told to; nothing depends on it."""
+    """A hook that fails in the given call; nothing depends on it."""
 
     def __init__(self, *fails: str) -> None:
         self._fails = fails
@@ -80,7 +80,7 @@ class Failing:
 
 
 def start(monitoring: Monitoring, hook: Failing, prometheus: Prometheus) -> None:
-    """As the host of a role does it."""
+    """Run it as the host of a role does."""
     runner = HookRunner({"failing": lambda: hook}, HookErrors())
     view = HostedServerView("Server_a_1", "c", "localhost:2181", None, {}, runner.errors, monitoring)
     monitoring.sample(catalogue.HOOK_ERRORS, lambda: _errors_by_hook(runner))
@@ -105,7 +105,7 @@ def test_a_role_that_runs_without_a_hook(monitoring: Monitoring, prometheus: Pro
 
 
 class Topic:
-    """A topic of one partition; its rows come one a minute, and go when they are six hours old."""
+    """A topic with one partition; it gets a row per minute, and deletes rows after six hours."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._begin_s, self._clock = clock.now(), clock
@@ -202,7 +202,7 @@ def test_since_when_it_is_paused_is_read_once_zookeeper_answers_again(
 
 
 def commit(backlog: Backlog, clock: FakeClock, number: int, size_bytes: int) -> KeptTar:
-    """Be a commit that went on without the store."""
+    """Simulate a commit that continued without the store."""
     name = f"t__0__{number}__x"
     tar = KeptTar(Path(name), "t", name, f"s3://b/c/t/{name}", size_bytes, int(clock.now() * 1e9))
     assert backlog.add(tar, UploadState.WAITING)
@@ -232,7 +232,7 @@ def test_a_store_that_takes_no_upload(
     assert 'pinot_plugins_upload_backlog_level_ratio{level="empty"} 1.0\n' in monitoring.text()
 
 
-def test_a_backlog_that_is_full(
+def test_a_full_backlog(
     monitoring: Monitoring, clock: FakeClock, prometheus: Prometheus, tmp_path: Path
 ) -> None:
     backlog = Backlog(clock, BacklogLimits(), lambda: 1 << 40)
@@ -286,7 +286,7 @@ def test_a_server_that_holds_the_mark(
 
     prometheus.pass_minutes(10, minute)
     assert f'pinot_plugins_upsert_mark_version{{table="{TABLE}"}} 10.0\n' in monitoring.text()
-    # A row that its server does not get: from here on the mark stays.
+    # A row that its server does not receive: from here on the mark does not advance.
     row = np.array([5], np.int64)
     prometheus.pass_minutes(1, lambda: minute(Events(made + 1, row, np.array([False]))))
     prometheus.pass_minutes(12, minute)

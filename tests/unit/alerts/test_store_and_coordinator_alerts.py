@@ -35,7 +35,7 @@ def test_segments_without_copies(tmp_path: Path) -> None:
     def found(minute: int) -> tuple[Judgement, ...]:
         if minute < 10:
             return ()
-        # From minute 10 on it is not in the store, and from 140 on on no server either.
+        # From minute 10 on, it is not in the store, and from 140 on, on no server either.
         state = "ONLINE" if minute < 140 else "ERROR"
         return (world.judged(Replica("a", state, crc), Replica("b", state, crc)),)
 
@@ -83,7 +83,7 @@ def test_what_is_not_known_is_not_called_lost(tmp_path: Path) -> None:
 
 
 class _Stop(threading.Event):
-    """Waits for nothing."""
+    """Does not wait."""
 
     def wait(self, timeout: float | None = None) -> bool:
         return self.is_set()
@@ -125,7 +125,7 @@ def test_a_coordinator_that_never_makes_a_version_of_rows_that_came_after_its_st
     prometheus.expect("CoordinatorBehind", before={30: (), 34: ()})
 
 
-def test_a_coordinator_that_stands_by_knows_of_no_rows_that_wait(tmp_path: Path) -> None:
+def test_a_standby_coordinator_reports_no_waiting_rows(tmp_path: Path) -> None:
     clock = FakeClock()
     monitoring = Monitoring(catalogue.COORDINATOR, clock)
     prometheus = Prometheus(clock, tmp_path, coordinator=monitoring)

@@ -47,7 +47,7 @@ def test_a_real_time_is_where_it_was_in_the_day() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0.5, 200)), max_size=8), st.floats(0, 1))
-def test_the_day_never_goes_back(stretches: list[tuple[float, float]], part: float) -> None:
+def test_the_date_never_goes_back(stretches: list[tuple[float, float]], part: float) -> None:
     day, real = made(1)
     seen = [(real.now(), day.now_s)]
     for seconds, rate in stretches:

@@ -36,7 +36,7 @@ def test_processes_import_the_release_that_they_are_started_from(tmp_path: Path)
     assert this_release().version != later_release(tmp_path / "again").version
 
 
-def test_a_process_is_scraped_and_one_that_is_not_there_too() -> None:
+def test_a_running_and_a_missing_process_are_scraped() -> None:
     names = frozenset({catalogue.PROCESS_INFO.name})
     with MonitoringServer("127.0.0.1", 0, Monitoring(catalogue.WATCH)) as server:
         urls = {"a": f"http://127.0.0.1:{server.port}/metrics", "b": "http://127.0.0.1:9/metrics"}

@@ -1,4 +1,4 @@
-"""How a page is cut into blocks, and what all pages keep to."""
+"""How a page is split into blocks, and rules that all pages follow."""
 
 from __future__ import annotations
 

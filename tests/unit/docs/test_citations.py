@@ -15,7 +15,7 @@ _ABOUT_THE_PAGE = "How to cite a figure"
 
 
 def sections() -> dict[str, str]:
-    """The text of each section of the second level, those below it included, by title."""
+    """The text of each second-level section, including its subsections, by title."""
     _, *parts = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -25,7 +25,7 @@ def programs() -> set[str]:
     folder = ROOT / "benchmarks"
     modules = {path.stem for path in folder.glob("*.py") if "\ndef main(" in path.read_text(encoding="utf-8")}
     packages = {path.parent.name for path in folder.glob("*/__main__.py")}
-    # Programs are started by other benchmarks.
+    # Other benchmarks start these programs.
     return {name for name in modules | packages if not name.endswith("_program")}
 
 

@@ -1,4 +1,4 @@
-"""When what was printed is what a page shows."""
+"""When printed output matches what a page shows."""
 
 from __future__ import annotations
 

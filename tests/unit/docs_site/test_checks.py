@@ -1,4 +1,4 @@
-"""Faults of the site that MkDocs does not find by itself."""
+"""Faults of the site that MkDocs itself does not find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a page's text on its way to the site."""
+"""The changes to a page's text for the site."""
 
 from __future__ import annotations
 

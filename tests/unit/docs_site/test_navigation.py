@@ -5,7 +5,7 @@ from __future__ import annotations
 from scripts.docs_site.navigation import expand
 
 
-def test_braces_keep_their_order_and_leave_out_what_is_not_there() -> None:
+def test_braces_keep_their_order_and_omit_what_is_missing() -> None:
     pages = ["tutorials/a.md", "tutorials/b.md", "tutorials/c.md", "other.md"]
     assert expand(["tutorials/{c,x,a}.md"], pages) == ["tutorials/c.md", "tutorials/a.md"]
 

@@ -21,7 +21,7 @@ def test_its_smallest_text_is_legible_on_a_narrow_screen() -> None:
     assert min(sizes) * _NARROW_PX / WIDTH >= _LEAST_FONT_PX
 
 
-def test_each_colour_is_there_in_both_themes_in_the_file_and_on_the_site() -> None:
+def test_each_color_exists_in_both_themes_in_the_file_and_on_the_site() -> None:
     used = set(re.findall(r"var\((--[\w-]+)\)", SVG))
     rules = re.findall(r"\.parts \{([^}]*)\}", SVG) + re.findall(r"\] svg\.parts \{([^}]*)\}", STYLE)
     assert len(rules) == 4

@@ -57,7 +57,7 @@ def test_each_object_is_on_one_page_and_its_other_names_link_there(repository: P
     ]
 
 
-def test_a_listed_module_that_is_gone_is_an_error(repository: Path) -> None:
+def test_a_listed_but_missing_module_is_an_error(repository: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"gone\.py"):
         reference_pages(repository, ["one"], ["one.gone"])
 

@@ -1,4 +1,4 @@
-"""Small sites, built with the project's own configuration: what is an error, and what a good site has."""
+"""Small sites, built with the project's own configuration: what is an error, and what a valid site has."""
 
 from __future__ import annotations
 

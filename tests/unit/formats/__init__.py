@@ -1,1 +1,1 @@
-"""What this release writes outside of its processes, held against what it wrote before."""
+"""What this release writes outside of its processes, compared with what it wrote before."""

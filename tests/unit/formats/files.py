@@ -1,4 +1,4 @@
-"""The records in files and messages, and those that others keep for this project."""
+"""The records in files and messages, and those that other systems keep for this project."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _custom() -> dict[str, str]:
 
 
 def _next_digit(data: bytes) -> bytes:
-    """The next version of a record that begins with three letters and its version."""
+    """Return the next version of a record that starts with three letters and its version."""
     return data[:3] + str(int(data[3:4]) + 1).encode() + data[4:]
 
 

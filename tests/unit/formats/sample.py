@@ -1,4 +1,4 @@
-"""A record, how it is written and read, and how the same record of a later format looks."""
+"""A record, how it is written and read, and the same record in a later format."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Sample:
         format: Its format.
         write: Writes it, given an empty folder; returns its bytes.
         read: Reads it from bytes, given an empty folder.
-        value: What reading it gives.
-        newer: Makes of its bytes those of a record of the next version.
-        is_skipped: Whether a newer one is logged and counts as none, and does not raise.
+        value: The result of reading it.
+        newer: Converts its bytes to those of a record of the next version.
+        is_skipped: Whether a newer record is logged and ignored instead of raising.
     """
 
     file: str
@@ -64,7 +64,7 @@ def znode(
     *,
     is_skipped: bool = False,
 ) -> Sample:
-    """A sample in ZooKeeper; the fixture is its JSON, also where it is written compressed."""
+    """A sample in ZooKeeper; the fixture is its JSON, even if it is written compressed."""
 
     def written(_folder: Path) -> bytes:
         store = live_store()
@@ -94,7 +94,7 @@ def file(
     value: object,
     newer: Callable[[bytes], bytes] | None = None,
 ) -> Sample:
-    """A sample in a file of a folder; its fixture has the file's name, after that of the sample."""
+    """A sample in a file in a folder; the fixture's name is that of the sample, then that of the file."""
 
     def written(folder: Path) -> bytes:
         write(folder)
@@ -114,7 +114,7 @@ def document(
     read: Callable[[Any], object],
     value: object,
 ) -> Sample:
-    """A sample that somebody else keeps as a JSON document."""
+    """A sample that another system keeps as a JSON document."""
 
     def written(_folder: Path) -> bytes:
         return json.dumps(write(), indent=2).encode() + b"\n"
@@ -133,12 +133,12 @@ def message(
     value: object,
     newer: Callable[[bytes], bytes],
 ) -> Sample:
-    """A sample that is bytes."""
+    """A sample that consists of bytes."""
     return Sample(name, record_format, lambda _: data(), lambda found, _: read(found), value, newer)
 
 
 def next_json(record_format: Format) -> Callable[[bytes], bytes]:
-    """Make a JSON document one of the next version, in a number or in text as it is now."""
+    """Convert a JSON document to the next version, with the number or text form that it has."""
 
     def newer(data: bytes) -> bytes:
         found = json.loads(data)

@@ -1,7 +1,7 @@
-"""Every record that is written outside of a process: this release's own are fixtures, later ones are refused.
+"""Every record written outside of a process: this release's records are fixtures, later ones are refused.
 
-Who changes a format sees it here. A new field is a new fixture; what a reader has to understand is a new
-version, whose reader keeps the fixture of the version before.
+A change of a format fails here. A new field is a new fixture; what a reader has to understand is a new
+version, whose reader keeps the fixture of the previous version.
 """
 
 from __future__ import annotations

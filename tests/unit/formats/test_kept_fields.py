@@ -1,4 +1,4 @@
-"""A record that a process of a later release has written fields into, within its version, keeps them."""
+"""Fields that a later release has added to a record, within its version, are kept."""
 
 from __future__ import annotations
 

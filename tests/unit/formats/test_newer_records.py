@@ -1,4 +1,4 @@
-"""Loops that meet a record of a later release log it, leave that item alone, and go on with the others."""
+"""Loops that find a record of a later release log it, leave that item alone, and continue with the others."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_run_discards_no_session_of_a_later_release() -> None:
 
 
 def _run_over_a_later_session(world: World) -> None:
-    """Make the last session one of a later release, and put it back."""
+    """Replace the last session by one of a later release, and restore it afterwards."""
     path = f"{ROOT}/{world.sessions.ids()[-1]}"
     data, version = world.store.nodes[path]
     record = ZNRecord.from_bytes(data)
@@ -156,7 +156,7 @@ def test_a_request_of_a_later_release_is_logged_once(caplog: pytest.LogCaptureFi
 
 
 class _Stop(threading.Event):
-    """Waits for nothing, and counts how often it was to wait."""
+    """Does not wait, and counts the requested waits."""
 
     waits = 0
 
@@ -182,7 +182,7 @@ class _Standby(LocalCoordinator):
         return True
 
 
-def test_a_coordinator_goes_on_standing_by() -> None:
+def test_a_coordinator_stays_a_standby() -> None:
     store, zookeeper = memory_store()
     zookeeper.create(f"{PLUGINS}/upsert/{REALTIME}/generation", newer(FIXTURES / "upsert-generation.json"))
     notes: list[str] = []
@@ -194,7 +194,7 @@ def test_a_coordinator_goes_on_standing_by() -> None:
 
 
 class _Topic:
-    """A topic of one partition, which is read to its end."""
+    """A topic with one partition, which has been read to its end."""
 
     def __init__(self, messages: list[Message]) -> None:
         self.messages = messages
@@ -203,14 +203,14 @@ class _Topic:
         return {0}
 
     def assign(self, offsets: Mapping[int, int]) -> None:
-        """It is read from its begin."""
+        """It is read from its start."""
 
     def poll(self, _timeout_s: float) -> dict[int, list[Message]]:
         found, self.messages = self.messages, []
         return {0: found} if found else {}
 
     def close(self) -> None:
-        """Nothing is open."""
+        """There is nothing to close."""
 
 
 @contextmanager
@@ -271,7 +271,7 @@ class _KafkaMessage:
 
 
 class _Consumer:
-    """Has all messages of the partitions that it is given, in turns."""
+    """Returns all messages of the given partitions, in turn."""
 
     def __init__(self, _settings: object) -> None:
         self.messages: list[_KafkaMessage] = []
@@ -326,7 +326,7 @@ def test_a_partition_is_read_up_to_the_first_message_of_a_later_release(
 
 
 class _Hook(UpsertHook):
-    """Its tables are those of a store; of one this release cannot read what is kept here."""
+    """A server whose tables are those of a store; this release cannot read the local data of one of them."""
 
     def __init__(self, store: PropertyStore, folder: Path) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""Processes of this release beside later ones: who refuses has changed nothing, who is newer fits in."""
+"""Processes of this release next to later ones: a refusal changes nothing, and newer processes adapt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.minion_tasks.samples import make_session, make_store
 
 
 def _ignored(_line: str) -> None:
-    """A recipe's steps are not looked at."""
+    """Ignores the steps of a recipe."""
 
 
 COMMANDS: dict[str, Callable[[World], object]] = {

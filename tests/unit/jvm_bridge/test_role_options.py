@@ -54,7 +54,7 @@ def test_the_log_goes_where_the_option_says(tmp_path: Path) -> None:
     assert java_options({**home, "JAVA_OPTS": old}, "info") == [old]
 
 
-def test_otherwise_the_log_goes_as_the_distribution_configures_or_to_stderr(tmp_path: Path) -> None:
+def test_otherwise_the_log_follows_the_distributions_configuration_or_goes_to_stderr(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     file = tmp_path / "conf" / "log4j2.xml"
     env = {"PINOT_HOME": str(tmp_path)}

@@ -12,7 +12,7 @@ from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from jvm_bridge.zookeeper_client import java_properties
 
 
-def test_an_open_zookeeper_needs_none(tmp_path: Path) -> None:
+def test_an_open_zookeeper_needs_no_credentials(tmp_path: Path) -> None:
     assert java_properties(ZooKeeperAccess(), tmp_path) == {}
     assert list(tmp_path.iterdir()) == []
 

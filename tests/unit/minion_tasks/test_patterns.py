@@ -97,7 +97,7 @@ def test_a_pattern_that_no_path_can_match_is_refused_with_the_right_form(
         "glob:" + "{a,b,c,d}" * 9 + "**",
     ],
 )
-def test_a_pattern_that_some_path_matches_is_taken(pattern: str) -> None:
+def test_a_pattern_that_some_path_matches_is_accepted(pattern: str) -> None:
     PathMatcher(pattern).check_reaches(FOLDERS)
 
 
@@ -131,7 +131,7 @@ def test_what_matches_is_never_refused(pieces: list[str], name: str) -> None:
 
 
 @given(pieces=st.lists(_PIECES, min_size=1, max_size=3))
-def test_what_is_taken_can_be_matched(pieces: list[str]) -> None:
+def test_an_accepted_pattern_can_match(pieces: list[str]) -> None:
     matcher = PathMatcher("glob:" + "".join(pieces))
     if matcher.can_match_below("file:///data/in"):
         # Whatever three pieces can ask for behind the folder is among these.

@@ -123,7 +123,7 @@ def test_a_session_of_a_dropped_table_is_discarded() -> None:
 
 
 @pytest.mark.parametrize("state", list(SessionState))
-def test_clearing_comes_before_all(state: SessionState) -> None:
+def test_clearing_happens_first(state: SessionState) -> None:
     clearing = params(clearConsistentPushState="true")
     found = decided(replace(SESSION, state=state), clearing)
     assert found.action is Action.CLEAR

@@ -1,4 +1,4 @@
-"""What a session's page says is to be done, for each end that a session can come to."""
+"""The next steps on a session's page, for each way in which a session can end."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def ask(client: http.client.HTTPConnection, method: str, path: str) -> tuple[int
     return reply.status, reply.read()
 
 
-def test_what_no_rule_is_for_is_forwarded_as_it_is(
+def test_requests_without_a_rule_are_forwarded_unchanged(
     proxy: FaultyS3, client: http.client.HTTPConnection
 ) -> None:
     for _ in range(3):
@@ -148,7 +148,9 @@ def test_a_lost_reply_is_of_a_request_that_was_applied(
     assert _Upstream.objects["/b/applied"] == b"x"
 
 
-def test_what_is_held_goes_on_when_it_is_lifted(proxy: FaultyS3, client: http.client.HTTPConnection) -> None:
+def test_held_requests_continue_when_the_rule_is_lifted(
+    proxy: FaultyS3, client: http.client.HTTPConnection
+) -> None:
     before, after = proxy.hold("PUT", "b/held"), proxy.hold_reply("GET", "b/held")
     client.request("PUT", "/b/held", body=b"x")
     before.wait_hit()

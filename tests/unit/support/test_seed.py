@@ -44,5 +44,5 @@ def test_all_processes_have_the_seed_that_was_drawn(tmp_path: Path) -> None:
     assert len(set(found)) == 1
 
 
-def test_a_seed_that_was_asked_for_is_taken(tmp_path: Path) -> None:
+def test_a_requested_seed_is_used(tmp_path: Path) -> None:
     assert "test_is_drawn[7]" in _output(tmp_path, "-n", "2", "--full", "--seed", "7")

@@ -83,7 +83,7 @@ def test_a_versions_rows_are_replaced_and_others_stay_in_order() -> None:
     assert written(again, run_of("1.5.1", {"c": 3}, passed=4400)) == again
 
 
-def test_what_else_stands_on_the_page_stays() -> None:
+def test_the_rest_of_the_page_stays() -> None:
     page = written("", run_of("1.5.1", {"a": 1})).replace("# Complete", "# All") + "\nA last word.\n"
     again = written(page, run_of("1.5.1", {}))
     assert again.startswith("# All")

@@ -1,4 +1,4 @@
-"""Show what was changed in the cluster since the folder was applied, by hand or by other tools."""
+"""Show what was changed in the cluster since the folder was applied, manually or by other tools."""
 
 from __future__ import annotations
 

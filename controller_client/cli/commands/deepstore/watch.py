@@ -81,8 +81,8 @@ def watch(
     """Audit and repair at an interval, until stopped.
 
     Tables that are created later are included, unless tables are named. Of several watches of the same
-    tables, one works; the others stand by, and one of them takes over when it ends. Watches with --audit-only
-    do not stand by for those that repair, nor the other way round.
+    tables, one is active; the others stand by, and one of them takes over when it ends. Watches with
+    --audit-only do not stand by for those that repair, nor vice versa.
     """
     stop = stop_on_signals(signal.SIGTERM, signal.SIGINT)
     monitoring = Monitoring(WATCH, cli.client().clock)

@@ -22,7 +22,7 @@ def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
 
 @pytest.fixture(scope="module")
 def make_table(pinot: PinotCluster, kafka: Kafka, store: PropertyStore) -> Iterator[MakeTable]:
-    """Makes tables that are not registered yet, dropped with their topics after the tests."""
+    """Creates tables that are not registered yet; drops them and their topics after the tests."""
     with ExitStack() as at_end:
         client = at_end.enter_context(pinot.client())
 
@@ -36,6 +36,6 @@ def make_table(pinot: PinotCluster, kafka: Kafka, store: PropertyStore) -> Itera
 
 @pytest.fixture(scope="module")
 def servers(pinot: PinotCluster, store: PropertyStore) -> list[str]:
-    """Helix' names of the stock servers, which the tables are on."""
+    """Helix names of the stock servers that have the tables."""
     stock = tuple(f"Server_{address}_" for address, _ in SERVER_ADDRESSES.values())
     return [name for name in store.live_instances() if name.startswith(stock)]

@@ -1,4 +1,4 @@
-"""Queries of all kinds that Pinot's single-stage engine has; ``{t}`` stands for the table."""
+"""Queries of all kinds that Pinot's single-stage engine supports; ``{t}`` is the table."""
 
 QUERIES = (
     "select count(*), sum(v), min(ts), max(ts) from {t}",

@@ -67,7 +67,7 @@ def test_status_watermark_and_query(
     code, out, text = run(*watermark, "--wait-version", "4", "--timeout", "0")
     assert code != 0
     assert "its mark is 3" in text
-    # Version 3 has one row of each partition, version 4 all.
+    # Version 3 has one row of each partition, version 4 has all rows.
     table.end(3, FIRST_TS, upto=1)
     code, out, text = run(*watermark, "--wait-produced", "--timeout", "0")
     assert code != 0

@@ -47,7 +47,7 @@ def test_create(pinot: PinotCluster, make_table: MakeTable, tmp_path: Path) -> N
         code, text = run("--dry-run")
         assert (code, table.name in client.schemas.list()) == (0, False), text
         assert f"Would register schema {table.name} and table {table.table}." in text
-        # The session's servers are stock ones.
+        # The session's servers are stock servers.
         assert "never reported that they are hosted in Python" in text
 
         code, text = run()
@@ -88,7 +88,7 @@ def test_nothing_is_written_before_all_is_checked(
 ) -> None:
     table = make_table(1)
     schema, config = tmp_path / "schema.json", tmp_path / "config.json"
-    # In the form of the original design.
+    # The original design's form of the files.
     schema.write_text(json.dumps({**table.schema(), "updateSemantic": "upsert", "primaryKey": "k"}))
 
     def run(document: dict[str, Any]) -> tuple[int, str]:
@@ -98,7 +98,7 @@ def test_nothing_is_written_before_all_is_checked(
         return done.exit_code, f"{done.output}{done.exception or ''}"
 
     with pinot.client() as client:
-        # Pinot refuses an index of a column that is not there; Kafka has no such topic.
+        # Pinot rejects an index of a nonexistent column; Kafka has no such topic.
         wrong = table.config()
         wrong["tableIndexConfig"]["invertedIndexColumns"] = ["nope"]
         code, text = run(wrong)
@@ -125,7 +125,7 @@ def test_a_key_coordinator_refuses_a_table_that_was_changed_later(
     state = tmp_path / "state"
     with pinot.client() as client:
         table.create(client)
-        # Pinot takes it.
+        # Pinot accepts it.
         changed = {**client.tables.get(table.table).to_json(), **_KEY_FROM_A_TRANSFORM}
         client.tables.update(TableConfig.from_json(changed))
         words = ["--controller", pinot.controller_url, "upsert", "coordinate", table.name]
@@ -177,7 +177,7 @@ def test_drop(pinot: PinotCluster, make_table: MakeTable, store: PropertyStore) 
         code, text = run()
         assert (code, "pass --yes" in text) == (2, True), text
 
-        # It is killed when the table has gone: the next one knows what is left.
+        # The drop is killed after the table is deleted: the next one finds what remains.
         def killed(what: str) -> None:
             raise InterruptedError(what)
 
@@ -194,7 +194,7 @@ def test_drop(pinot: PinotCluster, make_table: MakeTable, store: PropertyStore) 
         code, text = run("--yes")
         assert (code, "does not exist" in text) == (1, True), text
 
-        # The schema stays where it is asked for.
+        # The schema is kept on request.
         table.create(client)
         code, text = run("--yes", "--keep-schema")
         assert (code, table.name in client.schemas.list()) == (0, True), text

@@ -1,7 +1,7 @@
-"""A broker hosted in Python: the same answers as through the client, and what it refuses.
+"""A broker hosted in Python: it answers as the client does, and rejects what it cannot answer.
 
-On Pinot 0.11 it puts a condition into the query, so that stock servers do here; what it does on later ones is
-in ``test_queries_by_option``.
+On Pinot 0.11 it adds a condition to the query, so stock servers suffice here. For later versions see
+``test_queries_by_option``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def hosted(pinot: PinotCluster) -> Iterator[BrokerClient]:
 
 @pytest.fixture(scope="module")
 def table(hosted: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> VersionedTable:
-    """Rows of several versions, on two partitions."""
+    """Rows of several versions in two partitions."""
     table = make_table(2)
     with pinot.client() as client:
         table.create(client)
@@ -48,7 +48,7 @@ def table(hosted: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> V
 
 
 def wait_version(hosted: BrokerClient, table: VersionedTable, rows: int) -> None:
-    """Wait until the broker answers at a version that has so many rows."""
+    """Wait until the broker answers at a version that has this number of rows."""
     wait_for(
         lambda: hosted.query(f"select count(*) from {table.name}").scalar() == rows,
         f"{rows} rows",
@@ -65,13 +65,13 @@ def test_it_answers_at_the_mark(
     hosted: BrokerClient, table: VersionedTable, servers: list[str], pinot: PinotCluster, store: PropertyStore
 ) -> None:
     count = f"select count(*) from {table.name}"
-    # Nobody has told a mark: no answer would be right.
+    # No server has reported a mark: no answer would be correct.
     with pytest.raises(QueryError, match="has not reported its progress"):
         hosted.query(count)
     for mark in range(6):
         table.tell(dict.fromkeys(servers, mark))
         wait_version(hosted, table, visible(mark))
-    # Step by step the mark is the least of the servers'.
+    # At each step the mark is the lowest of the servers' marks.
     table.tell({servers[0]: 2, servers[1]: 4})
     wait_version(hosted, table, visible(2))
     everything = f"select count(*) from {table.name} "
@@ -79,7 +79,7 @@ def test_it_answers_at_the_mark(
         assert hosted.query(sql).scalar() == 120
     assert hosted.query(everything, options={"skipUpsert": True}).scalar() == 120
 
-    # The mark does not name rows that the broker would not query.
+    # The mark never includes rows that the broker would not query.
     table.tell(dict.fromkeys(servers, 5), segment="u__0__99__x")
     assert hosted.query(count).scalar() == visible(2)
     table.tell(dict.fromkeys(servers, 4))
@@ -101,7 +101,7 @@ def test_it_answers_at_the_mark(
         for sql in QUERIES:
             text = sql.format(t=table.name).replace("{t}", table.name)
             assert hosted.query(text).rows == queries.query(text).result.rows, text
-    # What the client has rewritten is not rewritten again, although the two may know of different marks.
+    # A query that the client has rewritten is not rewritten again, even if the two see different marks.
     with UpsertQueries(hosted, store, mark_ttl_s=0) as queries:
         assert queries.query(count, as_of_version=2).result.scalar() == visible(2)
 
@@ -147,4 +147,4 @@ def test_other_tables_pass(hosted: BrokerClient, pinot: PinotCluster, make_table
             return False
         return bool(found.rows) and found.scalar() == 1
 
-    wait_for(seen, "the row of a table that is none", timeout_s=300)
+    wait_for(seen, "the row of a table without upsert", timeout_s=300)

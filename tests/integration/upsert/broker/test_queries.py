@@ -1,4 +1,4 @@
-"""Queries at a table's mark: rewritten by the client for a stock broker."""
+"""Queries at a table's mark, rewritten by the client for a stock broker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.cluster import PinotCluster
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 Ask = Callable[..., tuple[tuple[Any, ...], ...]]
-"""Asks a query, with its options, and returns rows."""
+"""Runs a query with options and returns its rows."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def client_asks(broker: BrokerClient, store: PropertyStore) -> Iterator[Ask]:
 
 @pytest.fixture(scope="module")
 def versions(pinot: PinotCluster, broker: BrokerClient, make_table: MakeTable) -> VersionedTable:
-    """The document's rows: two partitions, the second of which has the later row of a key."""
+    """The rows of the documented example: two partitions; the second has the later row of a key."""
     table = make_table(2)
     with pinot.client() as client:
         table.create(client)
@@ -61,7 +61,7 @@ def versions(pinot: PinotCluster, broker: BrokerClient, make_table: MakeTable) -
 
 def test_the_documents_examples(versions: VersionedTable, servers: list[str], client_asks: Ask) -> None:
     name, ask = versions.name, client_asks
-    # Example 1: a server is at 1200, and one at 800.
+    # Example 1: one server is at 1200, the other at 800.
     versions.tell({servers[0]: 1200, servers[1]: 800})
     one = f"select k, v from {name} where k = 'a-1'"
     assert ask(one) == (("a-1", 1),)
@@ -70,7 +70,7 @@ def test_the_documents_examples(versions: VersionedTable, servers: list[str], cl
     assert ask(one) == (("a-1", 2),)
     assert ask(f"select count(*) from {name}") == ((1,),)
 
-    # A row that was inserted and deleted after the mark: the document's expression lets it through.
+    # A row inserted and deleted after the mark: the documented expression would let it pass.
     theirs = "($validFrom < 1200 and $validUntil = -1 or $validUntil > 1200)"
     everything = {"skipUpsert": "true"}
     found = ask(f"select k from {name} where {theirs} and v > 2 and $validFrom <> -1", **everything)
@@ -92,11 +92,11 @@ def test_a_server_without_a_record_and_earlier_versions(
     for version in (500, 900, 1000, 1300, 1400):
         versions.end(version, FIRST_TS + version)
     with UpsertQueries(broker, store, mark_ttl_s=0) as queries:
-        # Another session's record is none: the mark stays where it was ...
+        # A record of another session does not count: the mark stays where it was ...
         other = ServerRecord(servers[1], "another session", 2000, 0, created=versions.created())
         write_server(store, versions.table, other)
         with UpsertQueries(broker, store) as fresh, pytest.raises(NoMarkError, match=servers[1]):
-            fresh.query(sql)  # ... and is unknown to who did not know it.
+            fresh.query(sql)  # ... and is unknown to a client that had not read it before.
         assert live_session(store, servers[1]) != "another session"
         versions.tell({servers[0]: 1400, servers[1]: 1400})
 
@@ -119,7 +119,7 @@ def test_a_server_without_a_record_and_earlier_versions(
         ):
             with pytest.raises(PinotPluginError, match=text):
                 at(**asked)
-        # What retention has taken from the topic is not known any more.
+        # Versions that retention has removed from the topic are no longer known.
         versions.updates.drop_before({0: 2})
         with pytest.raises(PinotPluginError, match="no longer contains it"):
             at(as_of_version=900)
@@ -133,12 +133,12 @@ def test_the_mark_waits_for_the_broker(
     count = f"select count(*) from {versions.name}"
     with UpsertQueries(broker, store, mark_ttl_s=0) as queries:
         assert queries.query(count).versions == {versions.table: 1400}
-        # A mark that names rows of a segment which the broker does not query is not taken.
+        # A mark that includes rows of a segment that the broker does not query is not used.
         versions.tell({servers[0]: 1500, servers[1]: 1500}, segment="u__0__99__x")
         assert queries.query(count).versions == {versions.table: 1400}
         with UpsertQueries(broker, store) as fresh, pytest.raises(NoMarkError, match="u__0__99__x"):
             fresh.query(count)
-        # A lower one is: it is as right, and the servers are where they say.
+        # A lower mark is used: it is just as correct, and the servers are where they report to be.
         versions.tell({servers[0]: 1300, servers[1]: 1500})
         assert queries.query(count).versions == {versions.table: 1300}
 
@@ -146,7 +146,7 @@ def test_the_mark_waits_for_the_broker(
 def test_the_three_steps(
     pinot: PinotCluster, make_table: MakeTable, broker: BrokerClient, servers: list[str], client_asks: Ask
 ) -> None:
-    """The document's first example: what a balance and the average are, with upsert and without."""
+    """The first documented example: a balance and the average, with upsert and without."""
     table = make_table(1)
     with pinot.client() as client:
         table.create(client)
@@ -196,7 +196,7 @@ def test_a_query_that_each_server_answers_for_its_own_rows(
     condition = f"in_partitioned_subquery(v, '{inner}')"
     seen = client_asks(f"select k, v from {name} where {condition} = 1 order by k")
     assert seen == (("a-1", 2), ("later", 4))
-    # Of the rows that the inner query does not see, the outer one sees none either.
+    # The outer query sees none of the rows that the inner query does not see.
     assert client_asks(f"select count(*) from {name} where {condition} = 0") == ((0,),)
 
 

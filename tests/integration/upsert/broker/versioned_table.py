@@ -1,4 +1,4 @@
-"""An upsert table whose rows come with their versions: the messages carry `$validFrom` and so on."""
+"""An upsert table whose messages already contain the versions (`$validFrom` and so on)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ FIRST_TS = 1_700_000_000_000
 
 
 class VersionedTable:
-    """A table with the key ``k`` and the columns ``v`` and ``ts``, on a topic of several partitions.
+    """A table with the key ``k`` and the columns ``v`` and ``ts``, on a topic with several partitions.
 
     Attributes:
         name: Raw name.
         table: Name with type.
-        topic: What it reads.
+        topic: Its input topic.
     """
 
     def __init__(self, pinot: PinotCluster, kafka: Kafka, store: PropertyStore, partitions: int) -> None:
@@ -69,7 +69,7 @@ class VersionedTable:
         create_upsert_table(client, self.planned(**options))
 
     def produce(self, rows: Mapping[int, Iterable[tuple[str, int, int, int]]]) -> None:
-        """Write rows of key, value, version from and version until, by partition."""
+        """Write rows (key, value, version from, version until) by partition."""
         written: dict[int, list[dict[str, object]]] = {}
         for partition, values in rows.items():
             for key, value, begin, end in values:
@@ -79,7 +79,7 @@ class VersionedTable:
         self.topic.produce(written)
 
     def wait_rows(self, broker: BrokerClient) -> None:
-        """Wait until a broker sees all rows, whatever their versions."""
+        """Wait until a broker sees all rows of all versions."""
 
         def seen() -> bool:
             try:
@@ -91,7 +91,7 @@ class VersionedTable:
         wait_for(seen, f"{self.produced} rows of {self.name}", timeout_s=300)
 
     def tell(self, marks: Mapping[str, int], **segments: str) -> None:
-        """Have servers tell their marks, in their present sessions; in place of the hook in them."""
+        """Report marks for servers, in their current sessions, instead of their hooks."""
         for instance, mark in marks.items():
             session = live_session(self.store, instance)
             assert session
@@ -107,13 +107,13 @@ class VersionedTable:
             )
 
     def created(self) -> int:
-        """Which table it is, as servers report it."""
+        """The incarnation of the table, as servers report it."""
         created = self.store.creation_order(table_config_path(self.table))
         assert created is not None
         return created
 
     def end(self, version: int, at_ms: int, upto: int = 0) -> None:
-        """Write a version's end, at an offset, into the updates topic; in place of the key coordinator."""
+        """Write a version's end at an offset to the updates topic, instead of the key coordinator."""
         message = encode_end(VersionEnd(version, 0, upto, at_ms))
         producer = Producer({"bootstrap.servers": self.kafka.bootstrap, "acks": "all"})
         for partition in range(self.partitions):

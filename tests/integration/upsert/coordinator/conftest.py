@@ -1,4 +1,4 @@
-"""Upsert tables whose key coordinator is run as ``pinotctl upsert coordinate``, a process of its own."""
+"""Upsert tables whose key coordinator runs as a separate process, ``pinotctl upsert coordinate``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MakeTable = Callable[..., "CoordinatedTable"]
 
 @dataclass
 class CoordinatedTable:
-    """A table, its topics, and the coordinator's process."""
+    """A table, its topics and the processes of its coordinators."""
 
     name: str
     pinot: PinotCluster
@@ -56,11 +56,11 @@ class CoordinatedTable:
         return TableName(f"{self.name}_REALTIME")
 
     def command(self, *arguments: str) -> list[str]:
-        """``pinotctl`` of this checkout, for this cluster."""
+        """The command ``pinotctl`` of this checkout, for this cluster."""
         return pinotctl(*arguments, controller=self.pinot.controller_url)
 
     def start(self, *options: str, folder: str = "") -> subprocess.Popen[bytes]:
-        """Start a coordinator, with a folder of its own below the table's; what all say is in one log."""
+        """Start a coordinator with its own folder below the table's; all coordinators write to one log."""
         spark = LOCAL_SPARK if self.engine == "spark" else None
         process = start_coordinator(
             self.name,
@@ -74,25 +74,25 @@ class CoordinatedTable:
         return process
 
     def has_state(self, folder: str) -> bool:
-        """Whether a coordinator of the engine local keeps a state there."""
+        """Whether the folder contains the state of a coordinator with the engine local."""
         return any((self.folder / folder).glob("*/*/manifest.json"))
 
     def end(self, process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal; returns what the process ended with."""
+        """Send a signal; return the exit code of the process."""
         process.send_signal(number)
         return process.wait(_END_TIMEOUT_S)
 
     def once(self, *options: str) -> None:
-        """Run a coordinator until it has done all that is there."""
+        """Run a coordinator until it has processed everything."""
         process = self.start("--once", *options)
         assert process.wait(_END_TIMEOUT_S * 2) == 0, self.log()
 
     def record(self) -> CoordinatorRecord:
-        """What the coordinator tells of itself."""
+        """The coordinator's own record."""
         return read_coordinator(self.store, self.full_name) or CoordinatorRecord(0, 0)
 
     def wait_lock(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait until a process is the table's coordinator."""
+        """Wait until a process has become the table's coordinator."""
         lock = TableLock(self.store, self.full_name, LOCK, owner="looks")
 
         def held() -> bool:
@@ -103,7 +103,7 @@ class CoordinatedTable:
         wait_for(held, f"the lock of {self.name}", _END_TIMEOUT_S)
 
     def wait_version(self, version: int, process: subprocess.Popen[bytes]) -> None:
-        """Wait until the end of a version is sent."""
+        """Wait until the end of a version has been sent."""
 
         def there() -> bool:
             assert process.poll() is None, self.log()
@@ -112,7 +112,7 @@ class CoordinatedTable:
         wait_for(there, f"version {version} of {self.name}\n{self.log()}", _END_TIMEOUT_S)
 
     def wait_passed(self, offsets: Mapping[int, int], process: subprocess.Popen[bytes]) -> None:
-        """Wait until an ended version has passed some offsets of the input."""
+        """Wait until a complete version has passed these offsets of the input."""
 
         def passed() -> bool:
             assert process.poll() is None, self.log()
@@ -132,19 +132,19 @@ class CoordinatedTable:
         return {partition: found.latest for partition, found in open_offsets(stream).read().items()}
 
     def input(self) -> list[Message]:
-        """What the input topic has."""
+        """The content of the input topic."""
         return read_topic(self.kafka.bootstrap, self.name)
 
     def replay(self) -> Replay:
-        """What the updates topic says."""
+        """The content of the updates topic."""
         return Replay.of(read_topic(self.kafka.bootstrap, f"{self.full_name}.updates"))
 
     def log(self) -> str:
-        """The end of what the coordinators said."""
+        """The end of the coordinators' log."""
         return (self.folder / "coordinator.log").read_text(errors="replace")[-12000:] if self._runs else ""
 
     def close(self) -> None:
-        """End what runs, and delete the table and its topics."""
+        """Stop all coordinators, and delete the table and its topics."""
         for process in self._runs:
             if process.poll() is None:
                 process.kill()
@@ -159,7 +159,7 @@ class CoordinatedTable:
 
 @pytest.fixture
 def make_table(pinot: PinotCluster, kafka: Kafka, tmp_path: Path) -> Iterator[MakeTable]:
-    """Make a table: ``make_table(columns, key, partitions, stream settings..., order=...)``."""
+    """Create a table: ``make_table(columns, key, partitions, stream settings..., order=...)``."""
     made: list[CoordinatedTable] = []
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     with (

@@ -1,4 +1,4 @@
-"""A function that ranks records, as a user would write one."""
+"""A function that ranks records, as a user would write it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def by_priority(records: pd.DataFrame) -> NDArray[np.int64]:
-    """The priority first, then the time; a tombstone has no priority, and is of the highest."""
+    """Rank by priority, then by time; a tombstone has no priority column and gets the highest priority."""
     priority = pd.to_numeric(records["priority"]).fillna(9).to_numpy(np.int64)
     ranks: NDArray[np.int64] = pd.to_numeric(records["ts"]).to_numpy(np.int64) + priority * 10**13
     return ranks

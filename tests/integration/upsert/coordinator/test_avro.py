@@ -1,4 +1,4 @@
-"""Avro messages, a user's ranking, and a checkpoint that is lost."""
+"""Avro messages, a custom ranking, and a lost checkpoint."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LOGIN = "reader:secret"
 
 @pytest.fixture
 def registry() -> Iterator[SchemaRegistry]:
-    """A registry that wants a password."""
+    """A schema registry that requires a password."""
     with schema_registry(_LOGIN) as running:
         yield running
 
@@ -81,7 +81,7 @@ def _understand(header: bytes) -> Callable[[Message], Record | None]:
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=FULL)])
 @pytest.mark.parametrize("confluent", [False, True], ids=["plain", "confluent"])
-def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
+def test_the_users_rank_decides_and_a_lost_checkpoint_is_rebuilt(
     make_table: MakeTable, registry: SchemaRegistry, confluent: bool, engine: str
 ) -> None:
     number = registry.register("rows", json.dumps(_SCHEMA))
@@ -111,7 +111,7 @@ def test_the_users_rank_decides_and_a_lost_checkpoint_is_made_up_for(
     _feed(table, header, 300, seed=2)
     table.once("--max-rows-per-version=300")
     after = table.record()
-    # With the engine local the input is read again up to what was sent: nothing has to be sent again.
+    # The engine local reads the input again up to what was sent, so it sends nothing again.
     assert after.generation == before.generation + (engine == "spark")
     assert (after.base > before.version) == (engine == "spark")
     assert check_versions(table.replay(), records_of(table.input(), _understand(header))) >= 4

@@ -1,4 +1,4 @@
-"""The key coordinator on real Kafka, with each engine; every version that it ended is checked by a model."""
+"""The key coordinator on real Kafka, with each engine; a model checks every complete version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIRST_MS = 1_700_000_000_000
 
 
 class Feed:
-    """Writes records with the key (user, account): any key in any partition, times in any order."""
+    """Writes records with the key (user, account): any key in any partition, with times in any order."""
 
     def __init__(self, table: CoordinatedTable, seed: int) -> None:
         self._random = random.Random(seed)
@@ -34,7 +34,7 @@ class Feed:
         self._bootstrap = table.kafka.bootstrap
 
     def write(self, count: int, partitions: int) -> None:
-        """Write records; one in a hundred is broken, some are tombstones."""
+        """Write records; one in a hundred is invalid, some are tombstones."""
         producer = Producer({"bootstrap.servers": self._bootstrap, "acks": "all", "linger.ms": 5})
 
         def known() -> bool:
@@ -47,7 +47,7 @@ class Feed:
         assert producer.flush(_TIMEOUT_S) == 0
 
     def write_transactions(self, count: int, partitions: int) -> None:
-        """Write records in transactions of 50, of which every third is aborted."""
+        """Write records in transactions of 50; every third transaction is aborted."""
         settings = {"bootstrap.servers": self._bootstrap, "transactional.id": uuid.uuid4().hex}
         producer = Producer(settings)
         producer.init_transactions(_TIMEOUT_S)
@@ -78,12 +78,12 @@ class Feed:
             producer.produce(self._topic, self._random.choice(broken), partition=partition)
             return
         if kind < 0.06:
-            # Kafka's own time ranks a tombstone: in the midst of the records' times.
+            # A tombstone is ranked by Kafka's timestamp, which is in the middle of the records' times.
             key = json.dumps({"account": account, "user": user})
             producer.produce(self._topic, None, key=key, partition=partition, timestamp=time_ms)
             return
         if kind < 0.3:
-            document["account"] = str(account) if kind < 0.2 else float(account)  # one value in Pinot
+            document["account"] = str(account) if kind < 0.2 else float(account)  # the same value for Pinot
         producer.produce(self._topic, json.dumps(document).encode(), partition=partition)
         producer.poll(0)
 
@@ -113,9 +113,9 @@ def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
     options = ("--partitions=2", f"--max-rows-per-version={rows}", "--version-interval=0")
     process = table.start(*options)
     kills = random.Random(17)
-    # With Spark, in each run, the oracle's coordinator is the one that is killed.
+    # With Spark, the oracle test kills its coordinator in every run.
     for number in range((4 if full else 2) if engine == "local" or full else 0):
-        # At a random moment of a version: of the events that it sends, between its ends, before its commit.
+        # At a random moment of a version: while it sends events, between its ends, or before its commit.
         table.wait_version(2 + 4 * number, process)
         if engine == "local":
             feed.write(2_000, 4)
@@ -159,14 +159,14 @@ def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
     assert after.keys == len({record.key for record in records})
     assert int(after.details["unread"]) == len(messages) - len(records) > 20
     if engine == "spark":
-        # The rebuild sent no end before it had passed where the former generation was.
+        # The rebuild sent no end before it had passed the position of the previous generation.
         first = min(version for version in replay.ends if version >= after.base)
         former = replay.offsets(before.version)
         assert all(replay.offsets(first)[partition] >= offset for partition, offset in former.items())
 
 
 def _passes(seconds: float) -> None:
-    """Let a part of a second pass, by waiting for a moment."""
+    """Wait for a fraction of a second."""
     import time
 
     until = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""What only the engine local has: a standby, and a rebuild beside the versions."""
+"""Features of the engine local only: a standby, and a rebuild while versions continue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check(table: CoordinatedTable) -> int:
 
 
 def said(table: CoordinatedTable, text: str) -> None:
-    wait_for(lambda: text in table.log(), f"{text!r} to be said:\n{table.log()}", _TIMEOUT_S)
+    wait_for(lambda: text in table.log(), f"{text!r} in the log:\n{table.log()}", _TIMEOUT_S)
 
 
 def test_a_standby_takes_over_and_the_next_one_too(make_table: MakeTable) -> None:
@@ -48,11 +48,11 @@ def test_a_standby_takes_over_and_the_next_one_too(make_table: MakeTable) -> Non
         table.wait_passed(table.ends_of_input(), standby)
         leader = standby
     assert table.end(leader) == 0
-    assert table.record().generation == 1, "the standby's state is that of the generation"
+    assert table.record().generation == 1, "the standby's state belongs to the generation"
     assert check(table) > 20
 
 
-def test_versions_go_on_while_a_new_state_is_made(make_table: MakeTable) -> None:
+def test_versions_continue_while_a_new_state_is_built(make_table: MakeTable) -> None:
     table = make_table(_COLUMNS, _KEY, 2)
     feed = Feed(table, seed=22)
     feed.write(120_000, 2)
@@ -75,7 +75,7 @@ def test_versions_go_on_while_a_new_state_is_made(make_table: MakeTable) -> None
 
 
 def _versions_with_old_and_new_rows(table: CoordinatedTable, after: int) -> int:
-    """Versions of the first generation that send again what the rebuild read, and end with new rows."""
+    """Versions of the first generation that resend what the rebuild has read, and end with new rows."""
     sent: dict[int, set[int]] = {}
     new: dict[int, bool] = {}
     first_generation = set()

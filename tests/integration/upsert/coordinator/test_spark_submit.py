@@ -1,4 +1,4 @@
-"""The engine spark on a standalone cluster of two workers, started by spark-submit; and the move to local."""
+"""The engine spark on a standalone cluster of two workers, started by spark-submit; then a move to local."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka, FULL]
 _TIMEOUT_S = 600.0
 
 
-def test_two_workers_coordinate_and_one_process_goes_on(make_table: MakeTable, tmp_path: Path) -> None:
+def test_two_workers_coordinate_and_one_process_continues(make_table: MakeTable, tmp_path: Path) -> None:
     table = make_table({"user": "STRING", "account": "LONG", "text": "STRING"}, ["user", "account"], 3)
     feed = Feed(table, seed=31)
     feed.write(3_000, 3)
@@ -32,7 +32,7 @@ def test_two_workers_coordinate_and_one_process_goes_on(make_table: MakeTable, t
         "spark.executorEnv.PYTHONPATH": "./deps",
         "spark.cores.max": "2",
         "spark.executor.memory": "512m",
-        # Both workers are to get work, also where one is quick.
+        # Both workers must get work, even if one is fast.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
         "spark.driver.host": "127.0.0.1",
@@ -40,7 +40,7 @@ def test_two_workers_coordinate_and_one_process_goes_on(make_table: MakeTable, t
         "spark.ui.enabled": "false",
         "spark.executor.extraJavaOptions": QUICK_START,
     }
-    program = tmp_path / "pinotctl.py"  # spark-submit takes a program for Python's by its name alone
+    program = tmp_path / "pinotctl.py"  # spark-submit recognizes a Python program only by its name
     program.write_text("from controller_client.cli import main\n\nmain()\n")
     coordinate = ["upsert", "coordinate", table.name, "--engine", "spark", "--once", "--buckets", "4"]
     coordinate += ["--checkpoint", str(table.folder / "checkpoint"), "--max-rows-per-version", "700"]
@@ -60,7 +60,7 @@ def test_two_workers_coordinate_and_one_process_goes_on(make_table: MakeTable, t
         )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         workers = [len(list((tmp_path / f"worker{number}").glob("app-*"))) for number in (0, 1)]
-    assert workers == [1, 1], "an executor on each worker"
+    assert workers == [1, 1], "one executor on each worker"
     by_spark = table.record()
     assert (by_spark.generation, by_spark.details["engine"]) == (1, "spark")
 

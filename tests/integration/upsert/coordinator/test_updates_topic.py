@@ -1,4 +1,4 @@
-"""The updates topic, made, extended and written on real Kafka."""
+"""The updates topic on real Kafka: created, extended and written."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _TIMEOUT_S = 300.0
 _RETENTION_MS = 3_600_000
 
 
-def test_it_is_made_extended_and_read_back(kafka: Kafka) -> None:
+def test_it_is_created_extended_and_read_back(kafka: Kafka) -> None:
     name = f"updates_{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
     many = np.arange(120_000)
     with UpdatesTopic(stream, name) as topic, SentVersions(stream, name) as sent:
         assert sent.newest() == NIL
-        # Written at once after each change: messages for a partition that is new are taken.
+        # Written immediately after each change: messages for a new partition are accepted.
         for version, partitions in enumerate((2, 3, 7)):
             assert topic.ensure(partitions, retention_ms=_RETENTION_MS, replication=1) == partitions
             everywhere = {each: Events(version, many, many % 3 == 0) for each in range(partitions)}
@@ -74,7 +74,7 @@ def test_a_compacted_topic_and_strange_messages_are_refused(kafka: Kafka) -> Non
         gone.result(_TIMEOUT_S)
 
 
-def test_a_version_is_there_as_a_whole_or_not_at_all(kafka: Kafka) -> None:
+def test_a_version_is_visible_completely_or_not_at_all(kafka: Kafka) -> None:
     name = f"updates_{uuid.uuid4().hex[:8]}"
     stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
 
@@ -112,6 +112,6 @@ def test_a_version_is_there_as_a_whole_or_not_at_all(kafka: Kafka) -> None:
             2,
             4,
         ]
-        assert ends._consumer.assignment() == [], "it fetches nothing between two looks"
+        assert ends._consumer.assignment() == [], "it fetches nothing between two reads"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     admin.delete_topics([name])[name].result(_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""What a table's input topic has, what its updates topic says of it, and a model of what it should say."""
+"""A table's input topic, its updates topic, and a model of what the updates topic should contain."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Message:
 
 @dataclass(frozen=True)
 class Record:
-    """A message that is understood.
+    """A valid message.
 
     Attributes:
-        key: Whatever tells keys apart.
-        rank: Of two records of a key, that with the greater rank stays.
+        key: Any value that distinguishes keys.
+        rank: Of two records with the same key, the one with the greater rank is kept.
         tombstone: Whether it deletes its key.
     """
 
@@ -61,13 +61,13 @@ def read_topic(bootstrap: str, topic: str) -> list[Message]:
 
 @dataclass
 class Replay:
-    """What a server and the brokers make of an updates topic.
+    """The state that servers and brokers derive from an updates topic.
 
     Attributes:
-        valid_from: By row: the version that inserted it.
-        valid_until: Likewise, that deleted it.
-        ends: By version, then by partition.
-        partitions: Of the topic.
+        valid_from: By row, the version that inserted it.
+        valid_until: By row, the version that deleted it.
+        ends: Ends of versions, by version, then by partition.
+        partitions: The number of partitions of the topic.
     """
 
     valid_from: dict[Place, int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Replay:
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> Replay:
-        """Apply messages in their order; of an event that is there again, the first counts."""
+        """Apply messages in order; if an event is repeated, the first one counts."""
         replay = cls()
         ended: dict[int, int] = {}
         for message in messages:
@@ -100,7 +100,7 @@ class Replay:
         return replay
 
     def whole_versions(self) -> list[int]:
-        """Versions whose end is in all partitions that the topic had then."""
+        """Versions whose end is in all partitions that the topic had at the time."""
         found, had = [], 0
         for version in sorted(self.ends):
             there = len(self.ends[version])
@@ -110,7 +110,7 @@ class Replay:
         return found
 
     def visible(self, version: int) -> set[Place]:
-        """What a query at a version sees."""
+        """The rows that a query at a version sees."""
         return {
             place
             for place, begin in self.valid_from.items()
@@ -118,12 +118,12 @@ class Replay:
         }
 
     def offsets(self, version: int) -> dict[int, int]:
-        """Where the input's batches up to a version end, by partition."""
+        """The offsets where the input of a version ends, by partition."""
         return {partition: end.end for partition, end in self.ends[version].items()}
 
 
 def check_versions(replay: Replay, records: Iterable[Record]) -> int:
-    """Compare what is seen at each whole version with a model; returns how many versions there are."""
+    """Compare the visible rows of each complete version with a model; return the number of versions."""
     by_place = sorted(records, key=lambda record: record.place)
     versions = replay.whole_versions()
     for version in versions:
@@ -150,5 +150,5 @@ def _rows(
 
 
 def records_of(messages: Iterable[Message], understand: Callable[[Message], Record | None]) -> list[Record]:
-    """Return the records of those messages that are understood."""
+    """Return the records of the valid messages."""
     return [record for message in messages if (record := understand(message)) is not None]

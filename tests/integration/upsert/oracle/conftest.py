@@ -1,4 +1,4 @@
-"""Upsert tables with a coordinator and a reader of their own."""
+"""Upsert tables, each with its own coordinator and reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MakePlace = Callable[[int, str], Place]
 
 @pytest.fixture
 def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path, random_seed: int) -> Iterator[MakePlace]:
-    """Make the table, and start coordinator and reader; all is ended and dropped after the test."""
+    """Create the table and start coordinator and reader; everything is removed after the test."""
     pinot.start_hosted_servers()
     made: list[Place] = []
     with (

@@ -1,4 +1,4 @@
-"""Writes the oracle's records: keys in any partition, equal and late times, tombstones, keys that return."""
+"""Writes the oracle's records: any key in any partition, equal and late times, tombstones, reused keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.upsert.oracle.keys import key_of
 _TIMEOUT_S = 300.0
 _FIRST_MS = 1_700_000_000_000
 _TRANSACTION = 500
-# A write's times are few, so that many of a key's are equal, and overlap with those of the write before.
+# A write has few distinct times: many of a key are equal, and they overlap with those of the previous write.
 _WINDOW_MS = 8
 _STEP_MS = 6
 _LATE = 0.1
@@ -26,13 +26,13 @@ Numbers = NDArray[np.int64]
 
 
 class Feed:
-    """Records ``{"holder": .., "account": .., "value": .., "ts": ..}`` of a topic, and tombstones.
+    """Writes records ``{"holder": .., "account": .., "value": .., "ts": ..}`` and tombstones to a topic.
 
     Args:
         bootstrap: Kafka's address.
         topic: The topic.
-        partitions: How many it has.
-        seed: Of what is random.
+        partitions: The number of its partitions.
+        seed: Seed of the random choices.
     """
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, seed: int) -> None:
@@ -44,14 +44,14 @@ class Feed:
         self._first_ms = _FIRST_MS
 
     def insert(self, keys: int) -> None:
-        """Write one record of each key; none is a tombstone."""
+        """Write one record for each key; none is a tombstone."""
         everywhere = self._random.integers(0, self._partitions, keys)
         self._write(self._plain, self._random.permutation(keys), everywhere, tombstones=0.0)
 
     def update(self, keys: int, count: int, *, broken: float = 0.0) -> None:
-        """Write records of random keys; a part of them cannot be understood, another part is tombstones.
+        """Write records with random keys; some are invalid, some are tombstones.
 
-        The last ones of them are equal but for their partition, and their value.
+        The last ones differ only in partition and value.
         """
         self._first_ms += _STEP_MS
         ties = int(count * _TIES) // self._partitions
@@ -59,7 +59,7 @@ class Feed:
         self._write_ties(keys, ties)
 
     def update_in_transactions(self, keys: int, count: int) -> None:
-        """Write records in transactions, each of its producer's; every fourth one is aborted."""
+        """Write records in transactions, each with its own producer; every fourth one is aborted."""
         self._first_ms += _STEP_MS
         settings = {"bootstrap.servers": self._bootstrap, "transactional.id": uuid.uuid4().hex}
         producer = Producer(settings)
@@ -77,7 +77,7 @@ class Feed:
         self._write(producer, self._random.integers(0, keys, count), everywhere, broken=broken)
 
     def _write_ties(self, keys: int, count: int) -> None:
-        """Write a record of a key into each partition, all with one time and at one offset; so many times."""
+        """For a number of keys, write a record to each partition, all with the same time and offset."""
         missing = self._missing()
         filled = np.repeat(np.arange(self._partitions), missing)
         self._write(self._plain, self._random.integers(0, keys, len(filled)), filled)
@@ -87,7 +87,7 @@ class Feed:
         self._write(self._plain, tied, partitions, times, tombstones=0.25)
 
     def _missing(self) -> list[int]:
-        """How many messages each partition has less than the longest one."""
+        """How many fewer messages each partition has than the longest one."""
         consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "reads-alone"})
         try:
             places = [TopicPartition(self._topic, partition) for partition in range(self._partitions)]
@@ -138,4 +138,4 @@ class Feed:
                     producer.poll(0.1)
             producer.poll(0)
         left = producer.flush(_TIMEOUT_S)
-        assert not left, f"{left} records were not taken by Kafka"
+        assert not left, f"{left} records were not accepted by Kafka"

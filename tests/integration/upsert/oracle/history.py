@@ -1,4 +1,4 @@
-"""What a table's topics hold: its records, and the versions that its coordinator ended."""
+"""The content of a table's topics: its records, and the versions that its coordinator completed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tests.support.kafka_topics import read_committed
 __all__ = ["Ends", "Input", "Row", "read_ends"]
 
 Ends = Sequence[int]
-"""An offset of each partition; the records before them count."""
+"""An offset in each partition; only records before it count."""
 
 Row = tuple[int, int, int, int, int, int]
-"""Offset, holder, account, time, value, and 1 for a tombstone or else 0."""
+"""Offset, holder, account, time, value, and 1 for a tombstone, else 0."""
 
 
 class Input:
-    """The topic of the records; each is read once.
+    """The topic of the records; each record is read once.
 
     Args:
         bootstrap: Kafka's address.
         topic: Its name.
-        partitions: How many it has.
+        partitions: The number of its partitions.
     """
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
@@ -38,7 +38,7 @@ class Input:
         self._ends = [0] * partitions
 
     def read_on(self) -> Ends:
-        """Read the records that are new; returns where the partitions end."""
+        """Read the new records; return the ends of the partitions."""
         for partition, first in enumerate(self._ends):
             rows: list[Row] = []
 
@@ -51,7 +51,7 @@ class Input:
         return tuple(self._ends)
 
     def rows(self, partition: int, first: int, end: int) -> Iterable[Row]:
-        """Return the committed records of a partition that can be understood, from an offset to another."""
+        """Return the committed, valid records of a partition between two offsets."""
         read = self._read[partition]
         begin, stop = np.searchsorted(read[:, 0], [first, end])
         rows: list[Row] = read[begin:stop].tolist()
@@ -59,7 +59,7 @@ class Input:
 
 
 def read_ends(bootstrap: str, topic: str, partitions: int) -> dict[int, Ends]:
-    """Return by version, of those that the topic of updates has whole, what of the records is in it."""
+    """Return, for each version that is complete in the updates topic, the offsets that it includes."""
     ends: list[dict[int, int]] = []
     for partition in range(partitions):
         here: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""The oracle's keys: a text and a number."""
+"""The oracle's keys: a string and a number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Key = tuple[int, int]
 KEY = {"holder": "STRING", "account": "LONG"}
 """The columns and their types."""
 
-# Both columns tell keys apart, and one after the other they do not: h1, 23 is not h12, 3.
+# Both columns together identify a key, but their concatenation does not: h1, 23 is not h12, 3.
 _ACCOUNTS = 30
 
 
 def key_of(number: int) -> dict[str, str | int]:
-    """Return the columns of a key, each number's another one."""
+    """Return the columns of a key; each number has a different key."""
     return {"holder": f"h{number // _ACCOUNTS}", "account": number % _ACCOUNTS}
 
 

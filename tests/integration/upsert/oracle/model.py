@@ -1,4 +1,4 @@
-"""What a table is to show at each version: one record after the other, as the documentation says it."""
+"""What a table must show at each version: records are applied one by one, by the documented rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Met", "Model", "Total"]
 
 @dataclass(frozen=True)
 class Total:
-    """What ``select count(*), sum(value), sum(account)`` is to answer."""
+    """The expected result of ``select count(*), sum(value), sum(account)``."""
 
     count: int
     values: int
@@ -21,15 +21,15 @@ class Total:
 
 @dataclass
 class Met:
-    """How often each thing that is to be tested was there.
+    """How often each case to be tested occurred.
 
     Attributes:
-        equal_times: A record had the time of its key's present one, and another offset.
-        equal_offsets: It had the same offset too, in another partition.
-        late: It was older than its key's present one.
+        equal_times: A record had the same time as the current one of its key, but another offset.
+        equal_offsets: It also had the same offset, in another partition.
+        late: It was older than the current one of its key.
         late_after_tombstone: It was older than the tombstone of its key.
-        deleted: A tombstone took a row away.
-        returned: A record's key had been deleted, and has a row again.
+        deleted: A tombstone deleted a row.
+        returned: The key of a record had been deleted and has a row again.
     """
 
     equal_times: int = 0
@@ -44,18 +44,18 @@ class Met:
         return ", ".join(counts)
 
     def missing(self) -> list[str]:
-        """What was not there."""
+        """The cases that did not occur."""
         return [each.name for each in fields(self) if not getattr(self, each.name)]
 
 
 class Model:
-    """The keys' records, and the rows that they make.
+    """The current records of the keys, and the rows that they result in.
 
-    Of the records of a key the one with the greatest time stays, then with the greatest offset, then with the
-    greatest partition. It is the key's row, but for a tombstone.
+    Of the records of a key, the one with the greatest time is kept; if times are equal, the one with the
+    greatest offset, then with the greatest partition. It is the key's row unless it is a tombstone.
 
     Args:
-        source: Where the records are.
+        source: The topic with the records.
     """
 
     def __init__(self, source: Input) -> None:
@@ -67,7 +67,7 @@ class Model:
         self.met = Met()
 
     def advance(self, ends: Ends) -> None:
-        """Take the records before these offsets; earlier offsets than the former ones change nothing."""
+        """Apply the records before these offsets; offsets before the previous ones change nothing."""
         for partition, end in enumerate(ends):
             first = self._taken[partition] if self._taken else 0
             for offset, holder, account, time_ms, value, tombstone in self._input.rows(partition, first, end):
@@ -75,7 +75,7 @@ class Model:
         self._taken = [max(pair) for pair in zip(ends, self._taken or ends, strict=True)]
 
     def total(self) -> Total:
-        """Return what is to be seen now."""
+        """Return what queries must see now."""
         return Total(len(self.rows), self._values, self._accounts)
 
     def _take(self, key: Key, rank: tuple[int, int, int], value: int | None) -> None:

@@ -1,4 +1,4 @@
-"""An upsert table with everything that it takes: hosted servers, key coordinator, feed and reader."""
+"""An upsert table with everything that it needs: hosted servers, key coordinator, feed and reader."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _TIMEOUT_S = 900.0
 
 
 class Place:
-    """One table, made and dropped by a test.
+    """One table, created and dropped by a test.
 
     Args:
-        pinot: The cluster; its hosted servers run.
+        pinot: The cluster, with running hosted servers.
         kafka: Its Kafka.
         client: Client of the controller.
         store: The property store.
         folder: For the coordinator's checkpoint and log.
-        rows_per_segment: A segment is sealed when it has so many.
-        engine: Of its coordinator.
-        seed: Of what is written.
+        rows_per_segment: The number of rows at which a segment is sealed.
+        engine: The engine of its coordinator.
+        seed: Seed of the records.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Place:
         add_describer(self._describe)
 
     def create(self, key: Sequence[str]) -> None:
-        """Make the table, or make it again after it was deleted."""
+        """Create the table, or create it again after it was deleted."""
         config = realtime_table(
             self.name,
             self.kafka,
@@ -90,25 +90,25 @@ class Place:
         create_upsert_table(self.client, planned_upsert(schema, config, key))
 
     def start_coordinator(self) -> None:
-        """Start it, or start it again where its checkpoint is."""
+        """Start the coordinator, or restart it with its checkpoint."""
         spark = self.engine == "spark"
         self._start(*(["--buckets=4"] if spark else []), spark=LOCAL_SPARK if spark else None)
 
     def start_standby(self, name: str) -> None:
-        """Start one with a state of its own, and wait until it has that; the coordinator is to be killed."""
+        """Start a standby and wait until it has its own state; the coordinator will be killed."""
         self._start("--standby", checkpoint=name)
         state = f"the state of {name}"
         wait_for(lambda: any((self.folder / name).glob("*/*/manifest.json")), state, _TIMEOUT_S)
 
     def kill_coordinator(self) -> None:
-        """End that which was started first of those that run, with SIGKILL."""
+        """Kill the running coordinator that was started first, with SIGKILL."""
         if self._coordinators:
             killed = self._coordinators.pop(0)
             killed.kill()
             killed.wait()
 
     def wait_lock(self) -> None:
-        """Wait until the only coordinator that runs is the table's."""
+        """Wait until the only running coordinator leads the table."""
         (process,) = self._coordinators
         lock = TableLock(self.store, self.full_name, LOCK, owner="looks")
 
@@ -119,9 +119,9 @@ class Place:
         wait_for(held, f"the lock of {self.name}", _TIMEOUT_S)
 
     def validate(self) -> None:
-        """Have Pinot make the consuming segments that are missing, as it does by itself every few minutes.
+        """Have Pinot create missing consuming segments, as it does on its own every few minutes.
 
-        When Kafka is away while a segment is committed, the controller cannot make the next one.
+        If Kafka is unavailable while a segment is committed, the controller cannot create the next one.
         """
         task = {"taskname": "RealtimeSegmentValidationManager", "tableName": self.name, "type": "REALTIME"}
         requests.get(
@@ -129,12 +129,12 @@ class Place:
         ).raise_for_status()
 
     def check_running(self) -> None:
-        """Fail where no coordinator runs, with what it wrote."""
+        """Fail if no coordinator is running, and show its log."""
         running = self._coordinators and self._coordinators[0].poll() is None
         assert running, (self.folder / "coordinator.log").read_text()[-3000:]
 
     def wait_answered(self, *, validating: bool = False) -> None:
-        """Wait until an answer is of all that was written."""
+        """Wait until an answer includes everything that was written."""
         self._newest.advance(self.input.read_on())
         expected = self._newest.total()
 
@@ -149,11 +149,11 @@ class Place:
         wait_for(seen, what, _TIMEOUT_S, interval_s=5.0 if validating else 0.1)
 
     def versions(self) -> Mapping[int, Ends]:
-        """What of the records is in each version."""
+        """The offsets that each version includes."""
         return read_ends(self.kafka.bootstrap, self.updates.name, PARTITIONS)
 
     def check(self) -> tuple[int, Met]:
-        """Compare all answers with the model; returns how many versions were answered, and what was met."""
+        """Compare all answers with the model; return the number of versions answered, and the cases met."""
         model, totals = Model(self.input), dict[int, Total]()
         self.input.read_on()
         for version, ends in self.versions().items():
@@ -168,7 +168,7 @@ class Place:
         return len({version for version, _ in answers}), model.met
 
     def close(self) -> None:
-        """End what runs and drop what was made."""
+        """Stop all processes and drop the table and its topics."""
         remove_describer(self._describe)
         self.reader.stop()
         while self._coordinators:
@@ -178,7 +178,7 @@ class Place:
         self.updates.delete()
 
     def _describe(self) -> str:
-        """What the table's answers and its coordinator were last, for a wait that fails."""
+        """The last answers and the coordinator's last state, for a wait that fails."""
         log = self.folder / "coordinator.log"
         return "\n".join(
             [

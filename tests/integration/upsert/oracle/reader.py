@@ -1,4 +1,4 @@
-"""Asks a query all the time, and keeps what it was answered, at which versions of its tables."""
+"""Repeats a query continuously, and keeps the answers with the versions of the tables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Answer:
     """One answer.
 
     Attributes:
-        versions: Those that it was asked at, by table with type.
-        numbers: Its one row; empty: it had none.
+        versions: The versions at which it was answered, by table with type.
+        numbers: Its only row; empty if there is none.
     """
 
     versions: Mapping[str, int]
@@ -29,12 +29,12 @@ class Answer:
 
 
 class Reader:
-    """A thread that asks until it is stopped; that it gets no answer for a while is no fault.
+    """A thread that queries until it is stopped; getting no answer for a while is not an error.
 
     Args:
         pinot: The cluster.
         sql: The query; its answer is a row of numbers.
-        options: Its options.
+        options: Query options.
     """
 
     def __init__(self, pinot: PinotCluster, sql: str, **options: bool) -> None:
@@ -47,11 +47,11 @@ class Reader:
         self.refused: list[str] = []
 
     def start(self) -> None:
-        """Begin."""
+        """Start."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End."""
+        """Stop."""
         self._stopping.set()
         self._thread.join()
 

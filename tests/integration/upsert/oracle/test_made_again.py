@@ -1,4 +1,4 @@
-"""A table that is deleted and made again under its name, over the same topics, is another one."""
+"""A table that is deleted and created again with the same name and topics is a different table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEYS = 300
 _TIMEOUT_S = 300.0
 
 
-def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_place: MakePlace) -> None:
+def test_a_table_recreated_with_another_key_shows_no_rows_of_the_old_one(make_place: MakePlace) -> None:
     place = make_place(50_000, "local")
     place.feed.insert(_KEYS)
     place.feed.update(_KEYS, 2_000)
@@ -45,7 +45,7 @@ def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_pl
     assert former is not None
     assert generation is not None
     assert generation.since > former.base
-    # A query that was under way when the former one went is of that; until the new one's first version there
+    # A query in progress during the deletion sees the old table; until the new one's first version there
     # is no answer.
     place.reader.stop()
     right = {
@@ -59,9 +59,9 @@ def test_a_table_made_again_with_another_key_shows_nothing_of_the_former(make_pl
 
 
 def _numbers(place: Place, ends: Ends) -> tuple[int, int, int]:
-    """What a query is to show of the records before some offsets.
+    """What a query must show of the records before these offsets.
 
-    All but tombstones have a key of their own; a tombstone's has no value, so that it names none of them.
+    Each record other than a tombstone has its own key; a tombstone's key has no value and matches no record.
     """
     triples = {
         (holder, account, value)

@@ -1,4 +1,4 @@
-"""The oracle: a reader asks all the time; every answer is the model's at the version it was answered at."""
+"""The oracle: a reader queries continuously; every answer equals the model's at the answer's version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HOSTED_2 = HOSTED_ADDRESSES["hosted_2"][0]
 
 @dataclass(frozen=True)
 class Size:
-    """How much is written: so many keys, and so many updates in each fault, and before it or not."""
+    """How much is written: the number of keys, of updates during each fault, and whether also before it."""
 
     keys: int
     chunk: int
@@ -36,11 +36,11 @@ class Size:
     before_too: bool
 
 
-# Flush rows are for all partitions of a server: segments are sealed at a fourth of them.
+# Flush rows count for all partitions of a server: segments are sealed at a fourth of them.
 _REDUCED = Size(keys=5_000, chunk=5_000, rows_per_segment=12_000, before_too=False)
 _FULL = Size(keys=500_000, chunk=500_000, rows_per_segment=400_000, before_too=True)
 _SMALL = os.environ.get("PINOT_TEST_ORACLE_REDUCED") == "1"
-"""Whether a run with ``--full`` has the reduced size, for all engines."""
+"""Whether a run with ``--full`` uses the reduced size, for all engines."""
 
 _lines: list[str] = []
 
@@ -117,7 +117,7 @@ def test_every_answer_is_of_one_version(
     make_place: MakePlace, engine: str, pytestconfig: pytest.Config
 ) -> None:
     size = _size_of(pytestconfig)
-    # Only the engine local has standbys; in each run test_local_engine.py has them take over, unqueried.
+    # Only the engine local has standbys; test_local_engine.py tests their takeover, without queries.
     standbys = engine == "local" and pytestconfig.getoption("--full")
     faults = (*_FAULTS, _standby_takes_over_twice) if standbys else _FAULTS
     place = make_place(size.rows_per_segment, engine)
@@ -181,7 +181,7 @@ def test_every_join_is_of_one_version_of_each_table(
 
 
 def _wait_joined(reader: Reader, places: Sequence[Place]) -> None:
-    """Wait until a join is of versions that the tables' readers have seen: each fault has an answer."""
+    """Wait until a join has versions that the tables' readers have seen, so each fault has an answer."""
     seen = [place.reader.newest() for place in places]
     versions = {name: version for answer in seen if answer for name, version in answer.versions.items()}
 
@@ -195,7 +195,7 @@ def _wait_joined(reader: Reader, places: Sequence[Place]) -> None:
 
 
 def _joins(a: Place, b: Place, pairs: set[tuple[int, int]]) -> Mapping[tuple[int, int], tuple[int, ...]]:
-    """What is to be answered at pairs of versions: a reader sees neither table go back."""
+    """The expected answers at pairs of versions: a reader sees neither table go back."""
     models = Model(a.input), Model(b.input)
     ends = a.versions(), b.versions()
     found = {}

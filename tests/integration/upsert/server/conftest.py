@@ -17,7 +17,7 @@ MakeUpsertTable = Callable[..., UpsertTable]
 
 @pytest.fixture
 def make_upsert_table(pinot: PinotCluster, kafka: Kafka) -> Iterator[MakeUpsertTable]:
-    """Make an upsert table; options as of :class:`UpsertTable`."""
+    """Create an upsert table; options as for :class:`UpsertTable`."""
     pinot.start_hosted_servers()
     made: list[UpsertTable] = []
     with (

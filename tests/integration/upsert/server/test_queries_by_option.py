@@ -1,6 +1,6 @@
-"""Pinot 1.3 and later: the version of a query is an option of it, so that all kinds of queries have one.
+"""Pinot 1.3 and later: a query option selects the version, so every kind of query can have one.
 
-What is right SQLite says, which is asked for the rows that the model has at that version.
+The expected results come from SQLite, which queries the rows that the model has at that version.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MULTISTAGE = (
     "select count(*) from (select key from {a} union all select key from {b}) as both_of_them",
     "select part, count(*), min(value), max(value) from {a} group by part having count(*) > 1 order by part",
 )
-"""Of Pinot's multi-stage engine, as SQLite understands them too."""
+"""Queries for Pinot's multi-stage engine that SQLite understands too."""
 
 SINGLE_STAGE = (
     "select count(*), sum(value), min(ts), max(ts) from {a}",
@@ -50,17 +50,17 @@ SUB_QUERIES = (
     ("in_subquery(key, 'select idset(key) from {b} where value > 40') = 1", "{b} where value > 40"),
     ("in_partitioned_subquery(key, 'select idset(key) from {a} where part = 1') = 1", "{a} where part = 1"),
 )
-"""Conditions of the single-stage engine that hold a query, and whose keys those are."""
+"""Conditions of the single-stage engine that contain a query, and the keys that they match."""
 
 
 class Place:
-    """Two tables with the same columns, partly with the same keys, and what knows their rows."""
+    """Two tables with the same columns and some common keys, and the models of their rows."""
 
     def __init__(self, a: UpsertTable, b: UpsertTable) -> None:
         self.tables = {"a": a, "b": b}
 
     def change(self, step: int) -> None:
-        """Make a version of each, some rows of which replace others."""
+        """Make a version of each table; some of its rows replace others."""
         for number, table in enumerate(self.tables.values()):
             for part in (0, 1):
                 keys = [f"k{(7 * step + 3 * part + n) % 25 + 5 * number}" for n in range(12)]
@@ -72,7 +72,7 @@ class Place:
         return sql.format(**{letter: table.name for letter, table in self.tables.items()})
 
     def right(self, sql: str, versions: dict[str, int]) -> list[tuple[Any, ...]]:
-        """What SQLite answers about the rows of some versions."""
+        """The answers of SQLite for the rows of these versions."""
         with sqlite3.connect(":memory:") as model:
             for letter, table in self.tables.items():
                 model.execute(f"create table {table.name} (key text, part int, value int, ts int)")
@@ -114,7 +114,7 @@ def test_one_version_of_all_tables_in_all_kinds_of_queries(
         for sql in MULTISTAGE:
             text, right = place.text(sql), place.right(sql, newest)
             assert right
-            # In this order: the engine's first query loads it, and takes longer than Pinot's own 10 s may be.
+            # In this order: the engine's first query loads it, which may take longer than Pinot's own 10 s.
             for options in (
                 {"useMultistageEngine": True, "timeoutMs": 60_000},
                 {"useMultistageEngine": True},
@@ -138,7 +138,7 @@ def test_one_version_of_all_tables_in_all_kinds_of_queries(
             everything = hosted.query(f"SET skipUpsert = true; {text}").rows
             assert len(everything) > len(place.right(asks, newest))
 
-        # An earlier version; of two tables together there is none by number.
+        # An earlier version; two tables together have no common version number.
         older = {**newest, "a": newest["a"] - 2}
         count = "select count(*), sum(value) from {a}"
         right = place.right(count, older)
@@ -167,7 +167,7 @@ def _check_refused(place: Place, hosted: BrokerClient) -> None:
 
 
 def _check_without_version(place: Place) -> None:
-    """A stock broker names no version: a server gives no rows then, rather than those of all versions."""
+    """A stock broker passes no version: servers then return no rows, instead of those of all versions."""
     a = place.tables["a"]
     for engine in ({}, {"useMultistageEngine": True}):
         for sql in ("select count(*) from {a}", "select key from {a} limit 1", "select max(ts) from {a}"):
@@ -206,5 +206,5 @@ def _answers_at(hosted: BrokerClient, place: Place, versions: dict[str, int]) ->
 
 
 def _alike(found: Sequence[Sequence[Any]], right: Sequence[Sequence[Any]]) -> bool:
-    """Whether rows are the same, numbers by their value: Pinot's sums may be floating."""
+    """Whether rows are equal, with numbers compared by value: Pinot's sums may be floating-point."""
     return [tuple(row) for row in found] == [tuple(row) for row in right]

@@ -1,4 +1,4 @@
-"""Pinot's retention deletes old segments of an upsert table while queries go on: their answers stay right."""
+"""Pinot's retention deletes old segments of an upsert table during queries: answers stay correct."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
 _SEED = 31
-# From the time of the table's first row to one that is beyond its retention, and after 1971.
+# From the time of the table's first row to a time beyond its retention, and after 1971.
 _BACK_MS = 1_000_000_000_000
 _PARTITIONS = (0, 1)
 
@@ -20,10 +20,10 @@ Row = tuple[int, int]
 
 
 class _Watched:
-    """Asks at the table's mark, and compares with what may be seen while segments go.
+    """Queries at the table's mark, and compares with what may be visible while segments are deleted.
 
-    It asks as clients do, with the check that the broker queries all segments: one that is new it does not
-    query at once.
+    It queries as clients do, with the check that the broker queries all segments, because a broker does not
+    query a new segment at once.
     """
 
     def __init__(self, table: UpsertTable, old: dict[int, int]) -> None:
@@ -38,11 +38,11 @@ class _Watched:
         return row[1] >= self._old[row[0]]
 
     def ask(self) -> None:
-        """A query sees all new rows of the version, and of the old ones none that is not in it."""
+        """A query sees all new rows of the version, and no old row that is not in the version."""
         try:
             answer = self._queries.query(self._sql)
         except (QueryError, NotAppliedError):
-            return  # the broker asked for a segment that has gone: an error, and no wrong answer
+            return  # the broker requested a segment that was deleted: an error, not a wrong answer
         seen = [(int(partition), int(offset)) for partition, offset in answer.result.rows]
         model = self.table.model.visible[answer.versions[self.table.full_name]]
         assert len(set(seen)) == len(seen)
@@ -59,7 +59,7 @@ def test_retention_deletes_old_segments_under_queries(make_upsert_table: MakeUps
         _change(table, chance)
     old = {partition: len(table.readable(partition)) for partition in _PARTITIONS}
     _jump(table, _BACK_MS)
-    # Fewer keys: some have their row in old segments alone, and rows of old segments are replaced meanwhile.
+    # Fewer keys: some have their row only in old segments, and rows of old segments are replaced meanwhile.
     for _ in range(6):
         _change(table, chance, keys=40)
     table.wait_checked(table.model.coordinate())
@@ -85,13 +85,13 @@ def test_retention_deletes_old_segments_under_queries(make_upsert_table: MakeUps
     table.wait_served()
     _wait_asked(watched, 5)
 
-    # Today's version, and the one of before, which has rows in what is deleted.
+    # The current version, and the previous one, which has rows in the deleted segments.
     for version in (before_version, table.mark()):
         lost = before_rows - _wait_whole(watched, version)
         assert lost & table.model.visible[before_version]
         assert not any(watched.is_new(row) for row in lost)
 
-    # Keys of which the row is deleted come again, and make no row twice.
+    # Keys whose row was deleted return, without duplicate rows.
     table.produce(0, [f"k{number}" for number in range(60)])
     version = table.model.coordinate()
     table.wait_mark(version)
@@ -99,7 +99,7 @@ def test_retention_deletes_old_segments_under_queries(make_upsert_table: MakeUps
 
 
 def _jump(table: UpsertTable, step_ms: int) -> None:
-    """Go to another time with the rows that follow, without a row of a key that others have."""
+    """Write a row with a new key that moves the times of the following rows."""
     table.produce(0, [f"jump{step_ms}"], ts_step=step_ms)
 
 
@@ -110,7 +110,7 @@ def _change(table: UpsertTable, chance: random.Random, *, keys: int = 60, rows: 
 
 
 def _wait_asked(watched: _Watched, more: int) -> None:
-    """Ask until so many queries more were answered."""
+    """Query until this number of further queries has been answered."""
     wanted = watched.answers + more
 
     def asked() -> bool:
@@ -121,9 +121,9 @@ def _wait_asked(watched: _Watched, more: int) -> None:
 
 
 def _wait_whole(watched: _Watched, version: int) -> set[Row]:
-    """Wait until a version shows just those of its rows that are there; returns all rows that are.
+    """Wait until a version shows exactly those of its rows that exist; return all existing rows.
 
-    All rows younger than the retention have to be: a broker does not query a new segment at once.
+    All rows younger than the retention must exist: a broker does not query a new segment at once.
     """
     table = watched.table
     model = table.model.visible[version]

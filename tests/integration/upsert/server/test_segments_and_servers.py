@@ -1,4 +1,4 @@
-"""Segments that are sealed, reloaded and moved, and servers that die: queries see what they saw before."""
+"""Segments are sealed, reloaded and moved, and servers die: queries still see the same rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEED = 20
 
 
 def _change(table: UpsertTable, chance: random.Random, rows: int = 15) -> int:
-    """Replace some keys in both partitions, now and then with rows that are too old; returns the version."""
+    """Replace some keys in both partitions, sometimes with rows that are too old; return the version."""
     for partition in (0, 1):
         keys = [f"k{chance.randrange(60)}" for _ in range(rows)]
         table.produce(partition, keys, ts_step=chance.choice([1, 1, 1, -7]))
@@ -30,7 +30,7 @@ def _consuming(table: UpsertTable) -> list[str]:
 
 
 def _complete(table: UpsertTable) -> int:
-    """A version with its ends, so that there is one to wait for."""
+    """Make a version with its ends, to have one to wait for."""
     return table.model.coordinate()
 
 
@@ -43,12 +43,12 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
     table.wait_sealed(6)
     version = _complete(table)
     table.check(version)
-    # Also beside other conditions, and what there was before.
+    # Also with other conditions, and at earlier versions.
     for each in (version, version // 2):
         rows = sorted(row for row in table.model.visible[each] if row[0] == 1)
         assert table.visible(each, "part = 1", "value > 0") == rows
 
-    # Other files of the same segments: what was written into the old ones is in the new ones.
+    # New files of the same segments contain what was written into the old ones.
     table.ask_controller("POST", f"segments/{table.full_name}/reload")
     for _ in range(3):
         _change(table, chance)
@@ -56,7 +56,7 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
     table.wait_served()
     table.check(_complete(table))
 
-    # Without a consuming segment, and with sealed ones that have no row.
+    # Without a consuming segment, and with sealed segments that have no visible row.
     for count in (5, 0):
         _change(table, chance, count)
         table.wait_checked(_complete(table))
@@ -66,10 +66,10 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
         table.wait_checked(_complete(table))
         table.ask_controller("POST", f"tables/{table.full_name}/resumeConsumption")
         wait_for(lambda: len(_consuming(table)) == 2, "segments to consume", _TIMEOUT_S)
-        # Pinot loses a pause that comes before a server consumes.
+        # Pinot loses a pause that is requested before a server consumes.
         table.wait_served()
 
-    # Each server gets the segments that only the other had.
+    # Each server gets the segments that only the other one had.
     table.rebalance(replicas=2)
     wait_for(
         lambda: all(len(states) == 2 for states in table.segments().values()),
@@ -88,7 +88,7 @@ def test_segments_of_a_pauseless_table_are_sealed_while_versions_come(
 ) -> None:
     chance = random.Random(_SEED)
     table = make_upsert_table(rows_per_segment=50, pauseless=True)
-    for _ in range(14):  # each version is seen while a segment is built, or beside one that is
+    for _ in range(14):  # each version is visible while a segment is built, or next to a built one
         _change(table, chance)
         table.wait_checked(_complete(table))
     table.wait_sealed(6)
@@ -119,7 +119,7 @@ def test_servers_die_and_lose_what_they_have_written(make_upsert_table: MakeUpse
     table.wait_checked(_complete(table))
     table.check(_complete(table))
 
-    # Its log is torn.
+    # Its log is truncated.
     table.pinot.kill("hosted_1")
     _cut_logs(table, "hosted_1", chance)
     _change(table, chance)
@@ -159,7 +159,7 @@ def _open_logs(table: UpsertTable, role: str) -> Iterator[Path]:
 
 
 def _lose_session(table: UpsertTable, role: str) -> None:
-    """Freeze a server until ZooKeeper forgets it; it goes on and has another session."""
+    """Freeze a server until its ZooKeeper session expires; it then continues with a new session."""
     instance = next(name for name in table.pinot.start_hosted_servers() if ".23_" in name)
     before = live_session(table.store, instance)
     table.pinot.pause(role)

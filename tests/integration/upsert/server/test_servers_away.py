@@ -1,4 +1,4 @@
-"""While servers are away that alone have segments, queries are answered whole or not at all."""
+"""While the only servers of some segments are down, queries are answered completely or not at all."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_answers_are_whole_or_errors(make_upsert_table: MakeUpsertTable, pinot: 
         if has(Need.PLUG_IN_POINTS):
             answer = hosted.query(sql, options={"useMultistageEngine": True})
             assert (answer.scalar(), answer.versions) == (_KEYS, {table.full_name: table.mark()})
-        # Each server answers the inner query for its own rows, at the same version.
+        # Each server answers the inner query for its own rows at the same version.
         inner = f"select idset(value) from {table.name} where value > 0"
         partitioned = f"{sql} where in_partitioned_subquery(value, '{inner}') = 1"
         assert queries.query(partitioned).result.scalar() == _KEYS
-        # First one, then all.
+        # First one server, then all.
         for role, server in zip(("hosted_1", "hosted_2"), pinot.start_hosted_servers(), strict=True):
             pinot.kill(role)
             _until_gone(table, server, asks)
@@ -62,7 +62,7 @@ def test_answers_are_whole_or_errors(make_upsert_table: MakeUpsertTable, pinot: 
 
 
 def _until_gone(table: UpsertTable, server: str, asks: dict[str, Ask]) -> None:
-    """Ask until a broker that begins then knows nothing of a server's segments, and a little longer."""
+    """Query until the external view no longer contains the server, and a little longer."""
 
     def gone() -> bool:
         _check(asks)
@@ -83,7 +83,7 @@ def _check(asks: dict[str, Ask]) -> list[int | None]:
 
 
 def _count(ask: Callable[[], int]) -> int | None:
-    """What is answered; None for an error."""
+    """The answer; None for an error."""
     try:
         return ask()
     except PinotPluginError:

@@ -1,4 +1,4 @@
-"""The updates topic as a server reads it from real Kafka: transactions, and messages that are gone."""
+"""The updates topic as a server reads it from real Kafka: transactions and deleted messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TIMEOUT_S = 60.0
 
 
 class Place:
-    """A topic of one partition, which has a version in each transaction."""
+    """A topic with one partition and a version in each transaction."""
 
     def __init__(self, kafka: Kafka) -> None:
         self.topic = Topic(kafka.bootstrap, f"updates_{uuid.uuid4().hex[:8]}", 1)
@@ -33,7 +33,7 @@ class Place:
         self._producer.init_transactions(_TIMEOUT_S)
 
     def send(self, version: int, *, commit: bool = True) -> None:
-        """Send a version's events and its end; with the mark of the transaction's end that is 3 offsets."""
+        """Send a version's events and its end: 3 offsets, including the transaction marker."""
         events = Events(version, np.array([version], np.int64), np.zeros(1, np.bool_))
         self._producer.begin_transaction()
         for value in (*encode_events(events), encode_end(VersionEnd(version, version, version + 1, 1))):
@@ -45,7 +45,7 @@ class Place:
             self._producer.abort_transaction(_TIMEOUT_S)
 
     def reader(self, since: int) -> UpdatesTopic:
-        """One that has read up to an offset."""
+        """A reader that has read up to an offset."""
         made = UpdatesTopic(StreamConfig({"stream.kafka.broker.list": self.topic.bootstrap}), self.topic.name)
         assert made.partitions() == {0}
         made.assign({0: since})
@@ -90,14 +90,14 @@ def test_transactions_are_read_when_they_are_committed(
     place.send(3)
     assert _offsets(reader, 4) == [6, 7, 9, 10]
     reader.close()
-    # From the mark of a transaction's end, as a log that ends with that transaction goes on.
+    # From a transaction marker on, as a log that ends with that transaction would continue.
     again = place.reader(8)
     assert _offsets(again, 2) == [9, 10]
     again.close()
     assert not _errors(caplog)
 
 
-def test_messages_that_are_gone_are_told_of(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_deleted_messages_are_reported(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     for version in range(4):
         place.send(version)
     place.topic.drop_before({0: 6})
@@ -114,7 +114,7 @@ def test_messages_that_are_gone_are_told_of(place: Place, caplog: pytest.LogCapt
     )
 
 
-def test_a_topic_that_was_made_again_is_told_of(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recreated_topic_is_reported(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     place.send(0)
     ahead = place.reader(1_000)
     wait_for(lambda: not ahead.poll(1.0) and bool(_errors(caplog)), "the reader to complain", _TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""What queries see of upsert tables on hosted servers: at each version the rows of the model."""
+"""Queries of upsert tables on hosted servers see the rows of the model at each version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.wait import wait_for
 
 def test_rows_know_their_offsets_and_versions_replace_them(make_upsert_table: MakeUpsertTable) -> None:
     table = make_upsert_table()
-    # Rows, messages that Pinot cannot read, tombstones, and transactions of which one is aborted.
+    # Rows, messages that Pinot cannot read, tombstones, and transactions, one of them aborted.
     table.produce(0, [f"k{n}" for n in range(20)])
     table.produce_raw(0, b"{not json")
     table.produce_transaction(0, ["k1", "k2"], commit=True)
@@ -34,17 +34,17 @@ def test_rows_know_their_offsets_and_versions_replace_them(make_upsert_table: Ma
     table.wait_checked(first)
     expected = table.readable(0)
     assert len(expected) == 24
-    assert expected[-1] > 24  # what cannot be read, was aborted or ends a transaction takes an offset
+    assert expected[-1] > 24  # invalid messages, aborted ones and transaction markers take an offset
     assert table.all_rows("part = 0") == [(0, offset) for offset in expected]
 
     table.produce_raw(1, None, key="k7")
     table.produce(0, ["k8", "new"])
     second = table.model.coordinate()
     table.wait_checked(second)
-    # The version before is still there, whole.
+    # The previous version is still complete.
     assert table.visible(first) == sorted(table.model.visible[first])
     assert table.visible(second) != table.visible(first)
-    # Said again, and later: the first time counts.
+    # Sent again with a later version: the first one counts.
     table.model.repeat(second, {0: [0, 1, 21], 1: [0, 1]})
     third = table.model.coordinate()
     table.wait_mark(third)
@@ -54,9 +54,9 @@ def test_rows_know_their_offsets_and_versions_replace_them(make_upsert_table: Ma
 def test_a_server_refuses_a_version_that_is_not_complete_there(
     make_upsert_table: MakeUpsertTable,
 ) -> None:
-    """As a broker asks that took the version while the server was away."""
+    """Query as a broker does that chose the version while the server was down."""
     table = make_upsert_table()
-    # Pinot leaves out segments that have no row, and those whose values exclude a condition, before all else.
+    # First of all, Pinot prunes segments without rows, and those whose values cannot match a condition.
     refused = f"complete up to version {NIL} of {table.full_name}"
     wait_for(lambda: refused in _answer(table, 0), "the broker to ask servers")
     table.produce(0, ["k1", "k2", "k1"])
@@ -66,13 +66,13 @@ def test_a_server_refuses_a_version_that_is_not_complete_there(
         table.visible(first + 1)
     table.produce(0, ["k2"])
     second = table.model.coordinate()
-    # Asked at once: the first answer that comes is right.
+    # Queried at once: the first answer is correct.
     found = wait_for(lambda: table.visible(second), f"an answer at version {second}")
     assert found == sorted(table.model.visible[second])
 
 
 def test_what_a_stock_broker_gets_without_a_version(make_upsert_table: MakeUpsertTable) -> None:
-    """Nothing by mistake; all rows where it says so, of consuming segments and of sealed ones."""
+    """No rows by mistake; all rows on request, of consuming and of sealed segments."""
     table = make_upsert_table(rows_per_segment=40, replicas=1)
     for _ in range(3):
         table.produce(0, [f"k{n}" for n in range(30)])
@@ -87,7 +87,7 @@ def test_what_a_stock_broker_gets_without_a_version(make_upsert_table: MakeUpser
     def asked(sql: str) -> tuple[tuple[object, ...], ...]:
         return table.broker.query(sql.format(table.name), options={"skipUpsert": True}).rows
 
-    # What Pinot noted of the columns when it made a segment is -1 for all of them.
+    # The column statistics that Pinot recorded when it built a segment are -1 for all rows.
     rows = asked('select "$validFrom", "$validUntil" from {0} limit 1000')
     froms, untils = ([int(str(row[number])) for row in rows] for number in (0, 1))
     assert len(rows) == 3 * 45
@@ -104,18 +104,18 @@ def test_what_a_stock_broker_gets_without_a_version(make_upsert_table: MakeUpser
         assert greatest == (max(values),)
 
 
-def test_a_query_that_waits_has_taken_nothing_yet(make_upsert_table: MakeUpsertTable) -> None:
-    """Else it would have counted its segments' rows before, and would not see if one was exchanged."""
+def test_a_waiting_query_has_not_acquired_segments_yet(make_upsert_table: MakeUpsertTable) -> None:
+    """Otherwise it would have counted the rows before, and would miss that a segment was replaced."""
     table = make_upsert_table(replicas=1)
     table.produce(0, ["k1", "k2"])
     first = table.model.coordinate()
     table.wait_checked(first)
-    # Brokers leave out a segment that no server serves yet, and this query does not name those that it needs.
+    # Brokers omit a segment that no server serves yet, and this query does not name the segments it needs.
     table.wait_served()
     asks = _counting(table, first + 1)
     with ThreadPoolExecutor(1) as pool, BrokerClient(table.broker.config.urls) as another:
         asked = pool.submit(asks, table.broker, timeoutMs=120_000)
-        # The time in which a second one gives up is more than the first one takes to come to the server.
+        # By the time the second query times out, the first one has reached the server.
         with pytest.raises(PinotPluginError):
             asks(another, timeoutMs=500)
         table.produce(0, ["k3", "k4", "k5"])
@@ -127,7 +127,7 @@ def test_a_query_that_waits_has_taken_nothing_yet(make_upsert_table: MakeUpsertT
 
 
 def _counting(table: UpsertTable, version: int) -> Callable[..., int]:
-    """Return what asks a broker at a version how many rows the segments have, whatever their versions."""
+    """Return a function that queries a broker at a version for the number of rows in the segments."""
     options: dict[str, str] = {}
     sql = f"SELECT count(*) FROM {table.name}"
     if read_mark(table.store, table.full_name).cut_by_option:
@@ -142,7 +142,7 @@ def _counting(table: UpsertTable, version: int) -> Callable[..., int]:
 
 
 def _answer(table: UpsertTable, version: int) -> str:
-    """What a query of a version sees, or why it is refused; nothing before the broker knows the segments."""
+    """The rows of a query at a version, or why it is refused; empty until the broker has the segments."""
     try:
         return str(table.visible(version))
     except PinotPluginError as error:

@@ -1,4 +1,4 @@
-"""An upsert table on the two servers that are hosted in Python, and what its queries see."""
+"""An upsert table on the two servers hosted in Python, and what its queries see."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TIMEOUT_S = 120.0
 
 
 class UpsertTable:
-    """A table with the columns ``key``, ``part``, ``value`` and ``ts``; each row has a value of its own.
+    """A table with the columns ``key``, ``part``, ``value`` and ``ts``; each row has a unique value.
 
     Args:
         pinot: The cluster.
@@ -42,9 +42,9 @@ class UpsertTable:
         client: Client of the controller.
         store: The cluster's property store.
         broker: Client of the broker.
-        partitions: Of the input topic.
-        rows_per_segment: A segment is sealed when it has so many.
-        replicas: On how many servers.
+        partitions: The number of partitions of the input topic.
+        rows_per_segment: The number of rows at which a segment is sealed.
+        replicas: The number of replicas.
         pauseless: Whether the next segment consumes while one is built (Pinot 1.4 and later).
     """
 
@@ -86,7 +86,7 @@ class UpsertTable:
         create_upsert_table(client, planned_upsert(schema, config, ["key"]))
 
     def produce(self, partition: int, keys: Sequence[str], *, ts_step: int = 1) -> None:
-        """Write a row for each of some keys; a negative step makes rows that are older than those before."""
+        """Write a row for each of these keys; a negative step makes rows older than the previous ones."""
         for key in keys:
             self._ts += ts_step
             self._values += 1
@@ -104,7 +104,7 @@ class UpsertTable:
             self._producer.flush(TIMEOUT_S)
 
     def produce_transaction(self, partition: int, keys: Sequence[str], *, commit: bool) -> None:
-        """Write rows in a transaction of their own; its marker takes an offset."""
+        """Write rows in a separate transaction; its marker takes an offset."""
         producer = Producer({"bootstrap.servers": self._bootstrap, "transactional.id": uuid.uuid4().hex})
         producer.init_transactions(TIMEOUT_S)
         producer.begin_transaction()
@@ -120,9 +120,9 @@ class UpsertTable:
             producer.abort_transaction(TIMEOUT_S)
 
     def readable(self, partition: int) -> list[int]:
-        """Offsets of the committed messages of the input topic that are rows, as Kafka tells them.
+        """Offsets of the rows among the committed messages of the input topic, as Kafka returns them.
 
-        What ends a transaction may come after what was produced later.
+        The marker of a transaction may follow messages that were produced later.
         """
         found: list[int] = []
 
@@ -135,37 +135,37 @@ class UpsertTable:
         return found
 
     def mark(self) -> int:
-        """The table's low-water mark, as brokers find it."""
+        """The table's low-water mark, as brokers read it."""
         return read_mark(self.store, self.full_name).version
 
     def rows(self, *conditions: str, **options: str | bool) -> list[tuple[int, int]]:
-        """Partition and offset of rows under conditions, sorted."""
+        """Partitions and offsets of the rows that match the conditions, sorted."""
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         sql = f'SELECT part, "$kafkaOffset" FROM {self.name} {where} LIMIT 1000000'
         answer = self.broker.query(sql, options=options)
         return sorted((int(partition), int(offset)) for partition, offset in answer.rows)
 
     def all_rows(self, *conditions: str) -> list[tuple[int, int]]:
-        """As :meth:`rows`, whatever their versions."""
+        """As :meth:`rows`, for all versions."""
         return self.rows(*conditions, skipUpsert=True)
 
     def visible(self, version: int, *conditions: str) -> list[tuple[int, int]]:
-        """As :meth:`rows`, those that a query sees at a version: a stock broker asked as our client does."""
+        """As :meth:`rows`, as seen at a version: through a stock broker, as our client queries it."""
         if read_mark(self.store, self.full_name).cut_by_option:
             return self.rows(*conditions, **{VERSIONS: option_text({self.full_name: version}, "")})
         return self.rows(*conditions, visible_at(version))
 
     def wait_mark(self, version: int) -> None:
-        """Wait until the table's mark is there."""
+        """Wait until the table has reached this mark."""
         wait_for(lambda: self.mark() >= version, f"version {version} of {self.name}", TIMEOUT_S)
 
     def wait_checked(self, version: int) -> None:
-        """Wait until queries see at the table's mark, which is at least this version, what the model says."""
+        """Wait until the mark is at least this version, and queries see what the model expects."""
         self.wait_mark(version)
         wait_for(self._matches, f"the rows of {self.name} at version {version}", TIMEOUT_S)
 
     def check(self, version: int) -> None:
-        """As :meth:`wait_checked`, at once, and as often as brokers take to ask each replica."""
+        """As :meth:`wait_checked`, but at once, and often enough for brokers to query each replica."""
         self.wait_mark(version)
         for _ in range(6):
             assert self._matches()
@@ -175,7 +175,7 @@ class UpsertTable:
         try:
             return self.visible(mark) == sorted(self.model.visible[mark])
         except QueryError:
-            return False  # a broker that still asks a server that has gone
+            return False  # a broker that still queries a stopped server
 
     def segments(self) -> Mapping[str, Mapping[str, str]]:
         """Segments of the ideal state, with their states by server."""
@@ -190,12 +190,12 @@ class UpsertTable:
         )
 
     def wait_sealed(self, count: int) -> None:
-        """Wait until so many segments are sealed, and all are served as the ideal state says."""
+        """Wait until this number of segments is sealed, and all are served according to the ideal state."""
         wait_for(lambda: len(self.sealed()) >= count, f"{count} sealed segments of {self.name}", TIMEOUT_S)
         self.wait_served()
 
     def wait_served(self) -> None:
-        """Wait until the servers have all segments as they should."""
+        """Wait until the servers have all segments in the states of the ideal state."""
         tables = self.client.tables
         wait_for(
             lambda: tables.external_view(self.full_name) == tables.ideal_state(self.full_name),
@@ -204,7 +204,7 @@ class UpsertTable:
         )
 
     def rebalance(self, replicas: int) -> None:
-        """Change on how many servers the table is."""
+        """Change the number of replicas."""
         config = self.client.tables.get(self.full_name).to_json()
         config["segmentsConfig"].update(
             replication=str(replicas), replicasPerPartition=str(replicas), peerSegmentDownloadScheme="http"
@@ -215,13 +215,13 @@ class UpsertTable:
         )
 
     def ask_controller(self, method: str, path: str, **parameters: str) -> None:
-        """Make a call of the controller's that the client has no method for."""
+        """Make a controller call for which the client has no method."""
         url = f"{self.pinot.controller_url}/{path}"
         requests.request(method, url, params=parameters, timeout=300).raise_for_status()
 
     def delete(self) -> None:
         """Delete table and topics; nothing can be produced after that."""
-        # Else their threads go on, and complain when Kafka ends.
+        # Otherwise their threads continue, and log errors when Kafka stops.
         self.__dict__.pop("_producer", None)
         self.model.close()
         delete_realtime(self.client, self.full_name)

@@ -79,7 +79,7 @@ def test_credentials_echoed_by_a_broker_appear_in_no_error() -> None:
         ),
     ],
 )
-def test_a_refusal_in_plain_words(code: int, text: str, message: str) -> None:
+def test_a_refusal_as_text(code: int, text: str, message: str) -> None:
     refusal = document(exceptions=[{"errorCode": code, "message": text}])
     with (
         ScriptedServer(answer(200, refusal)) as server,

@@ -132,7 +132,7 @@ def readings(*lags: dict[int, int], paused: tuple[int, ...] = ()) -> list[Readin
     return [Reading(1000 * number, number in paused, each) for number, each in enumerate(lags)]
 
 
-def test_a_curve_goes_from_the_first_reading_to_the_last() -> None:
+def test_a_curve_spans_the_first_to_the_last_reading() -> None:
     chart = lag_chart(readings({0: 0}, {0: 50}, {0: 100}))
     assert chart is not None
     (curve,) = chart.curves

@@ -52,7 +52,7 @@ def test_people_see_partitions_and_who_paused(capsys: pytest.CaptureFixture[str]
         "t_REALTIME: pausing",
         "  paused by me at 2023-11-14T22:13:20Z (why: more)",
         "  Pinot reports: ADMINISTRATIVE, a word",
-        "  it had already been paused by someone who left no name",
+        "  it had already been paused, and who did it is not recorded",
         "  half of the offsets are unknown",
     ]
 

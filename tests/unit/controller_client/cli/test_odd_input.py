@@ -185,7 +185,7 @@ def test_each_value_of_each_setting(option: str, values: tuple[str, ...], nobody
 
 @pytest.mark.parametrize("content", ["", "garbage", None])
 @pytest.mark.parametrize("name", ["ca.pem", "a/b.pem", "\u2603.pem"])
-def test_a_ca_file_that_is_not_one(
+def test_an_invalid_ca_file(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str | None
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -202,7 +202,7 @@ def test_a_ca_file_that_is_not_one(
     "content",
     [b"\xff", b"a = " + b"[" * 10_000, b"a = " + b"9" * 5_000, b"default = 1", b"[default]\nuser = 1"],
 )
-def test_a_profiles_file_that_is_not_one(run: Run, config_file: Path, content: bytes) -> None:
+def test_an_invalid_profiles_file(run: Run, config_file: Path, content: bytes) -> None:
     config_file.write_bytes(content)
     result = run("config", "show", "--output", "table")
     assert result.exit_code == 2 or content.startswith(b"a = 9")

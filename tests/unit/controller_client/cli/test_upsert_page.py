@@ -1,4 +1,4 @@
-"""The page of ``pinotctl upsert status``, and what it says is to be done."""
+"""The page of ``pinotctl upsert status``, and its next steps."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_names_do_nothing() -> None:
     assert r"&lt;b&gt;&#34;&#39;\x1b" in page
 
 
-def test_without_servers_it_is_said() -> None:
+def test_without_servers_that_is_reported() -> None:
     page = upsert_page(status({}, None, runs=False), Console())
     assert "No live server has a segment of the table." in page
     assert "No server has reported a partition." in page

@@ -1,4 +1,4 @@
-"""Links into Pinot's console hold any name, and no credentials."""
+"""Links to Pinot's console can contain any name, and contain no credentials."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def test_any_name_is_one_part_of_the_path(table: str, segment: str) -> None:
     assert (unquote(first), unquote(second)) == (table, segment)
 
 
-def test_a_name_that_is_no_utf_8_is_no_error() -> None:
+def test_a_non_utf_8_name_is_not_an_error() -> None:
     assert Console("http://host").table("a\udcff") == "http://host/#/tenants/table/a%ED%B3%BF"

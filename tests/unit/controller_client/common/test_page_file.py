@@ -1,4 +1,4 @@
-"""A page is written whole or not at all."""
+"""A page is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_link_leads_to_the_page(tmp_path: Path) -> None:
     assert (tmp_path / "a.html").read_text() == "new"
 
 
-def test_what_is_no_file_is_written_as_it_is(tmp_path: Path) -> None:
+def test_what_is_not_a_regular_file_is_written_directly(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []

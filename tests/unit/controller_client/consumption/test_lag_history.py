@@ -1,4 +1,4 @@
-"""What a watch keeps is bounded, reaches back to its begin, and loses no peak."""
+"""The history of a watch is bounded, reaches back to its start, and loses no peak."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_pause_is_known_from_its_begin_to_its_end() -> None:
     assert [reading.is_paused for reading in history.readings(TABLE)] == [False, True, True, False, True]
 
 
-def test_pauses_of_which_nobody_left_a_name() -> None:
+def test_pauses_without_a_recorded_name() -> None:
     history = LagHistory()
     history.add([status(1, state=TableState.PAUSED)], 1)
     (nameless,) = history.pauses()

@@ -1,4 +1,4 @@
-"""Each state of a table that wants something done has a step, with commands that exist."""
+"""Each state of a table that needs an action has a step, with existing commands."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def commands(status: TableStatus) -> Iterator[str]:
         yield from step.commands
 
 
-def test_a_table_that_consumes_wants_nothing() -> None:
+def test_a_consuming_table_needs_no_action() -> None:
     assert next_steps(CONSUMING) == []
 
 

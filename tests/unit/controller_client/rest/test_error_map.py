@@ -330,7 +330,7 @@ IN_PLAIN_WORDS: list[tuple[str, str, int, str, type[PinotPluginError], str]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "status", "text", "expected", "message"), IN_PLAIN_WORDS)
-def test_messages_in_plain_words(
+def test_messages_as_text(
     method: str, path: str, status: int, text: str, expected: type[PinotPluginError], message: str
 ) -> None:
     verdict = classify(method, path, status, text, read_only=method == "GET")

@@ -73,7 +73,7 @@ def test_the_first_holds_and_the_next_waits_and_names_the_holder() -> None:
         second.lease.guard()
 
 
-def test_a_release_passes_the_lease_on_at_once_and_for_good() -> None:
+def test_a_release_passes_the_lease_on_at_once_and_permanently() -> None:
     world = World(2)
     first, second = world.members
     first.step()
@@ -190,7 +190,7 @@ def test_a_long_disconnection_loses_the_lease_before_the_next_gets_it() -> None:
     assert world.holders() == [first]
 
 
-def test_deleting_the_znode_by_hand_ends_the_term_at_once() -> None:
+def test_deleting_the_znode_manually_ends_the_term_at_once() -> None:
     world = World(1)
     (only,) = world.members
     only.step()

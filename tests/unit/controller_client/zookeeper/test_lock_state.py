@@ -30,7 +30,7 @@ def test_a_short_disconnection_loses_nothing(lock: TableLock, clock: FakeClock) 
     assert not lock.lost
 
 
-def test_a_disconnection_that_may_have_cost_the_lock_loses_it_for_good(
+def test_a_disconnection_that_may_have_cost_the_lock_loses_it_permanently(
     lock: TableLock, clock: FakeClock
 ) -> None:
     lock._on_state(KazooState.SUSPENDED)

@@ -24,11 +24,11 @@ class WireServer:
     """Serves each connection in its own thread.
 
     Attributes:
-        granted_ms: For how long it keeps a session, whatever a client asks for.
-        accepts: Whether it believes who a client is.
-        refuses: What it answers to each request about znodes.
-        cuts_at: At the next request of this kind it cuts the connection.
-        dies_at: At the next request of this kind it cuts it, and listens no more.
+        granted_ms: The session timeout that it grants, whatever a client requests.
+        accepts: Whether it accepts a client's authentication.
+        refuses: The error with which it answers each request about znodes.
+        cuts_at: The kind of request at which it closes the connection once.
+        dies_at: The kind of request at which it closes the connection and stops listening.
     """
 
     def __init__(self) -> None:

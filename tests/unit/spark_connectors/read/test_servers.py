@@ -68,7 +68,7 @@ def test_rows_of_a_bad_answer_are_never_returned(
     assert "do-not-tell" not in str(caught.value)
 
 
-def test_a_server_that_is_not_there() -> None:
+def test_a_missing_server() -> None:
     with line("gone") as gone:
         pass
     with line("good", numbers(1, 2), numbers(3), WHOLE) as second:

@@ -102,7 +102,7 @@ def test_unused_columns_are_not_read(tmp_path: Path) -> None:
         max_size=20,
     )
 )
-def test_all_rows_come_in_their_order(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
+def test_all_rows_are_returned_in_order(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
     kinds = {"n": pa.int64(), "s": pa.string(), "b": pa.bool_(), "l": pa.list_(pa.int64())}
     columns = {
         name: pa.array([row[at] for row in rows], kind) for at, (name, kind) in enumerate(kinds.items())
