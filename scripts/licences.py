@@ -33,7 +33,18 @@ CORE = "always"
 
 ALLOWED = frozenset(
     {
-        *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"),
+        *(
+            "0BSD",
+            "Apache-2.0",
+            "BSD",
+            "BSD-2-Clause",
+            "BSD-3-Clause",
+            "CC0-1.0",
+            "ISC",
+            "MIT",
+            "MIT-0",
+            "MIT-CMU",
+        ),
         *("MPL-2.0", "PSF-2.0", "Unlicense", "Zlib"),
     }
 )

@@ -70,7 +70,7 @@ new_environment full "$wheel[$(extra --users)]"
 "$work/full/bin/python" scripts/licences.py --check
 "$work/full/bin/python" scripts/licences.py --output "$dist/pinot_plugins-$version.licences.md"
 # pip is in the environment, and not a part of what the wheel brings.
-"$work/full/bin/python" -m pip uninstall --quiet --yes pip setuptools
+"$work/full/bin/python" -m pip uninstall --quiet --yes pip
 # The version is in the SBOM only if pyproject.toml has it.
 sed "s/^dynamic = \[\"version\"\]\$/version = \"$version\"/" pyproject.toml >"$work/pyproject.toml"
 "$work/tools/bin/cyclonedx-py" environment "$work/full/bin/python" --pyproject "$work/pyproject.toml" --mc-type library \
