@@ -27,8 +27,8 @@ class MemoryZooKeeper(ZooKeeperConnection):
     """A connection that keeps znodes in a dictionary and connects to nothing.
 
     Args:
-        before_write: Called with the path before each create, set and delete, including the deletes of a deleted
-            znode's children; a test can let a process die there.
+        before_write: Called with the path before each create, set and delete, including the deletes of a
+            deleted znode's children; a test can let a process die there.
 
     Attributes:
         znodes: Content and version by absolute path.
