@@ -146,7 +146,7 @@ class PinotResumeOperator(PinotOperator):
                 raise AirflowFailException(str(error)) from error
         return {
             "table": str(control.table),
-            "held": end.held,
+            "was_paused": end.was_paused,
             "resumed": end.resumed,
-            "still_held_by": list(end.still_held_by),
+            "still_paused_by": list(end.still_paused_by),
         }

@@ -82,7 +82,7 @@ def _pauses(status: TableStatus) -> Iterator[Step]:
             "whether rows would be missing, then resume."
         )
         yield Step(text, (f"{resume} --dry-run", resume))
-    if single := status.in_state(PartitionState.HELD, PartitionState.HOLDING):
+    if single := status.in_state(PartitionState.PARTITION_PAUSED, PartitionState.PARTITION_PAUSING):
         options = " ".join(f"--partition {each.partition}" for each in single)
         text = f"{table}: only {_numbers(single)} {_is(single)} paused. Resume when ready."
         yield Step(text, (f"{resume} {options}",))

@@ -18,14 +18,14 @@ class PauseEnd:
     """The result of ending a pause.
 
     Attributes:
-        held: Whether the holder had the table paused until now.
+        was_paused: Whether the holder had the table paused until now.
         resumed: Whether the table was resumed.
-        still_held_by: Others who still want it paused.
+        still_paused_by: Others who still want it paused.
     """
 
-    held: bool
+    was_paused: bool
     resumed: bool
-    still_held_by: tuple[str, ...] = ()
+    still_paused_by: tuple[str, ...] = ()
 
 
 def end_pause(
@@ -50,15 +50,15 @@ def end_pause(
     matches = holder if callable(holder) else holder.__eq__
     record, ideal = read_record(control.store, control.table), control.ideal()
     if record is None:
-        return PauseEnd(held=False, resumed=False)
-    held = any(map(matches, record.holders))
+        return PauseEnd(was_paused=False, resumed=False)
+    was_paused = any(map(matches, record.holders))
     if not record.explains(ideal):
-        if not held:
-            return PauseEnd(held=False, resumed=False)
+        if not was_paused:
+            return PauseEnd(was_paused=False, resumed=False)
         leave_pause(control, matches)
         if record.sequences is None and not ideal.flags.table_paused:
             # The pause was killed before it set the flag.
-            return PauseEnd(held=False, resumed=False)
+            return PauseEnd(was_paused=False, resumed=False)
         raise ConflictError(
             f"somebody else resumed {control.table} while it should have stayed paused",
             where=control.table,
@@ -68,8 +68,8 @@ def end_pause(
     # The table is paused but the record has no holder: a call like this one was killed before it resumed.
     if leave_pause(control, matches) or not (record.holders or record.foreign):
         resume(control, wait=wait, timeout_s=timeout_s)
-        return PauseEnd(held, resumed=True)
-    return PauseEnd(held, resumed=False, still_held_by=others)
+        return PauseEnd(was_paused, resumed=True)
+    return PauseEnd(was_paused, resumed=False, still_paused_by=others)
 
 
 def leave_pause(control: TableControl, matches: Callable[[str], bool]) -> bool:

@@ -31,9 +31,9 @@ class PartitionState(StrEnum):
     """Its segment is not yet sealed or built, and no other follows: the table is paused, or the commit is in
     progress."""
     PAUSED = "paused"
-    HELD = "held"
+    PARTITION_PAUSED = "partition_paused"
     """Only the partition is paused: every server of it keeps its consuming segment empty."""
-    HOLDING = "holding"
+    PARTITION_PAUSING = "partition_pausing"
     """Only the partition is being paused, and a server still consumes it."""
     FAILED = "failed"
     """It should consume, but it has failed on all of its servers."""
@@ -202,11 +202,11 @@ def _topic_name(streams: Sequence[StreamConfig], index: int) -> str:
 def _table_state(ideal: IdealState, partitions: tuple[PartitionStatus, ...]) -> TableState:
     if not ideal.enabled:
         return TableState.DISABLED
+    still = (PartitionState.PAUSED, PartitionState.PARTITION_PAUSED, PartitionState.GONE)
     if ideal.flags.table_paused:
-        still = (PartitionState.PAUSED, PartitionState.HELD, PartitionState.GONE)
         return TableState.PAUSED if all(each.state in still for each in partitions) else TableState.PAUSING
     # In a table that is not paused, a paused partition belongs to a topic that is paused separately.
-    fine = (PartitionState.CONSUMING, PartitionState.PAUSED, PartitionState.HELD, PartitionState.GONE)
+    fine = (*still, PartitionState.CONSUMING)
     return TableState.CONSUMING if all(each.state in fine for each in partitions) else TableState.INCOMPLETE
 
 
@@ -264,11 +264,11 @@ def _partition_state(
         return PartitionState.COMMITTING
     listed = number in seen.ideal.flags.paused_partitions
     if listed and number not in seen.still_consuming:
-        return PartitionState.HELD
+        return PartitionState.PARTITION_PAUSED
     if paused:
         return PartitionState.COMMITTING
     if listed:
-        return PartitionState.HOLDING
+        return PartitionState.PARTITION_PAUSING
     return PartitionState.CONSUMING if "CONSUMING" in view.values() else PartitionState.STARTING
 
 

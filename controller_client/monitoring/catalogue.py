@@ -196,10 +196,10 @@ HOOK_RUNS = _gauge(
     "hook",
 )
 
-HELD_PARTITIONS = _gauge(
-    "pause_held_partitions", "partitions", "Partitions that are paused on this server.", (SERVER,), "table"
+PAUSED_PARTITIONS = _gauge(
+    "paused_partitions", "partitions", "Partitions that are paused on this server.", (SERVER,), "table"
 )
-HELD_SINCE = _gauge(
+PAUSED_SINCE = _gauge(
     "pause_since_timestamp_seconds",
     _EPOCH,
     "When the longest current pause of a partition on this server began.",

@@ -172,9 +172,7 @@ REALTIME = Dashboard(
     "pinot-plugins-realtime",
     "pinot-plugins: pauses, deep store, upsert",
     (
-        Panel(
-            "Paused partitions by server", "short", [(_p("pause_held_partitions"), "{{instance}} {{table}}")]
-        ),
+        Panel("Paused partitions by server", "short", [(_p("paused_partitions"), "{{instance}} {{table}}")]),
         Panel(
             "Age of pauses",
             "s",

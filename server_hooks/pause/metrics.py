@@ -45,8 +45,8 @@ class PauseMetrics:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._partitions = monitoring.gauge(catalogue.HELD_PARTITIONS)
-        self._since = monitoring.gauge(catalogue.HELD_SINCE)
+        self._partitions = monitoring.gauge(catalogue.PAUSED_PARTITIONS)
+        self._since = monitoring.gauge(catalogue.PAUSED_SINCE)
         self._paused: dict[str, dict[int, str]] = {}
         """Paused partitions whose records were read."""
         self._since_s: dict[str, float] = {}

@@ -33,9 +33,9 @@ def test_a_table_is_resumed_whatever_the_result_of_the_tasks_in_between(
     assert "a task of the block fails" in runs[0].logs("quiet.work")
     assert runs[0].returned("quiet.resume") == {
         "table": failing.table,
-        "held": True,
+        "was_paused": True,
         "resumed": True,
-        "still_held_by": [],
+        "still_paused_by": [],
     }
     assert runs[1].states() == {
         "quiet.begin": "success",

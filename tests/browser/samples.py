@@ -178,7 +178,7 @@ def _status(table: TableName, reading: int, *, partitions: int = 12, is_paused: 
         found.append(
             PartitionStatus(
                 number,
-                PartitionState.HELD if number == 3 and not is_paused else state,
+                PartitionState.PARTITION_PAUSED if number == 3 and not is_paused else state,
                 f"{table.raw}__{number}__{41 + number}__20261126T1540Z",
                 () if is_paused else (f"Server_pinot-server-{number % 4}.pinot.svc.cluster.local_8098",),
                 offset=str(9_007_199_254_000 + 1000 * reading),

@@ -22,6 +22,8 @@ _ROLES = "localhost|controller|broker|zookeeper|kafka|host"
 _ANY_HOST = re.compile(rf"\b({_ROLES})(?=:(9000|8099|2123|2181|9092)\b)")
 S3_PORT, _S3_OFFSET = 9400, 40
 """Port of an S3 server in the pages, and its offset from the first port of this cluster."""
+_SERVERS = 2
+"""The most that a page has."""
 _START_TIMEOUT_S = 900
 """Long enough for a cluster that starts while other tests keep the machine busy."""
 _HOME, _SHARE = "/home/me", "/home/me/.local/share"
@@ -46,7 +48,7 @@ class Place:
         self.base = free_base()
         for name in ("data", "var/lib", "share", "config", "pages"):
             (folder / name).mkdir(parents=True)
-        usual, real = ClusterPorts.usual(), ClusterPorts.from_base(self.base)
+        usual, real = ClusterPorts.usual(_SERVERS), ClusterPorts.from_base(self.base, _SERVERS)
         usual_kafka, kafka = KafkaPorts.usual(), KafkaPorts.from_base(self.base)
         pairs = zip(usual.named().values(), real.named().values(), strict=True)
         self._ports = dict(pairs) | {usual_kafka.client: kafka.client, 2181: real.zookeeper}

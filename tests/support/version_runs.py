@@ -1,4 +1,4 @@
-"""The page of complete runs by Pinot version, to which a run adds its counts (``--write-versions``)."""
+"""The page of complete test runs by Pinot version; a run writes its counts to it (``--write-versions``)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _PAGE = Path(__file__).parents[2] / "docs" / "versions.md"
 
 _RUNS = "| Pinot | date | command | run as | machine | passed | failed | errors | skipped | seconds |"
 _SKIPPED = "| Pinot | tests skipped | why |"
-_TEMPLATE = f"""# Whole runs by Pinot version
+_TEMPLATE = f"""# Complete test runs by Pinot version
 
-`./test.sh {_OPTION}` writes its row here when it ends, and what it skipped; the rows of other versions stay.
-`PINOT_HOME` or `PINOT_IMAGE` names the Pinot ([CONTRIBUTING.md](../CONTRIBUTING.md)).
-A version without a row has had no whole run.
+When `./test.sh {_OPTION}` ends, it replaces the rows of its version here, including the skipped tests. Rows
+of other versions stay unchanged. `PINOT_HOME` or `PINOT_IMAGE` selects the version
+([CONTRIBUTING.md](../CONTRIBUTING.md)). A version without a row has had no complete run.
 
 {_RUNS}
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 
-Each skipped test says why: mostly, what it needs and the version lacks.
+Each skipped test gives a reason. In most cases, the version lacks something that the test needs.
 
 {_SKIPPED}
 | --- | --- | --- |
@@ -187,7 +187,7 @@ def plugin_of(config: pytest.Config) -> VersionRunsPlugin | None:
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not chosen
     if page.resolve() == _PAGE and not whole:
         raise pytest.UsageError(
-            f"{_OPTION} {asked} is for whole runs: name another file for some of the tests"
+            f"{_OPTION} {asked} is for complete runs: name another file for some of the tests"
         )
     return VersionRunsPlugin(page, shlex.join(["./test.sh", *words]))
 

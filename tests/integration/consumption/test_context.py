@@ -58,16 +58,16 @@ def test_a_block_resumes_only_what_it_paused(make_stream_table: MakeTable) -> No
 def test_end_pause_ends_only_the_pause_of_its_holder_and_only_once(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=1)
     control = table.control(by="me")
-    never_there = PauseEnd(held=False, resumed=False)
+    never_there = PauseEnd(was_paused=False, resumed=False)
     assert end_pause(control, "first") == never_there
     for holder in ("first", "second"):
         pause(control, holder=holder, timeout_s=300)
-    assert end_pause(control, "first") == PauseEnd(held=True, resumed=False, still_held_by=("me",))
-    assert end_pause(control, "first") == PauseEnd(held=False, resumed=False, still_held_by=("me",))
+    assert end_pause(control, "first") == PauseEnd(was_paused=True, resumed=False, still_paused_by=("me",))
+    assert end_pause(control, "first") == PauseEnd(was_paused=False, resumed=False, still_paused_by=("me",))
     assert control.status().state is TableState.PAUSED
     # If it is killed between its two steps, the next call finishes.
     assert leave_pause(control, "second".__eq__)
-    assert end_pause(control, "second") == PauseEnd(held=False, resumed=True)
+    assert end_pause(control, "second") == PauseEnd(was_paused=False, resumed=True)
     assert control.status().state is TableState.CONSUMING
     assert end_pause(control, "second") == never_there
 

@@ -57,7 +57,7 @@ def test_rows_that_arrive_during_a_pause_are_read_after_it(make_stream_table: Ma
     assert read_flags(table.store, table.table).paused_partitions == {1}
     table.wait_consuming()
     states = [each.state for each in control.status().partitions]
-    assert states == [PartitionState.CONSUMING, PartitionState.HOLDING, PartitionState.CONSUMING]
+    assert states == [PartitionState.CONSUMING, PartitionState.PARTITION_PAUSING, PartitionState.CONSUMING]
     set_paused_partitions(table.store, table.table, lambda partitions: partitions - {1})
     table.produce(50)
     table.wait_rows()

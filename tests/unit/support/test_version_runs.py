@@ -1,4 +1,4 @@
-"""The page of whole runs: a run's row takes the place of its version's, and nothing else changes."""
+"""The page of complete runs: a run's rows replace those of its version, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rows_of(page: str) -> list[str]:
 
 def test_the_first_run_makes_the_page() -> None:
     page = written("", run_of("1.5.1", {"no Go": 2, "this Pinot (1.5.1) lacks: x": 55}))
-    assert page.startswith("# Whole runs by Pinot version\n")
+    assert page.startswith("# Complete test runs by Pinot version\n")
     assert rows_of(page) == [
         f"| 1.5.1 | 2026-11-23 | `./test.sh --full` | containers | {MACHINE} | 4,364 | 5 | 1 | 57 | 7,354 |",
         "| 1.5.1 | 55 | this Pinot (1.5.1) lacks: x |",
@@ -84,7 +84,7 @@ def test_a_versions_rows_are_replaced_and_others_stay_in_order() -> None:
 
 
 def test_the_rest_of_the_page_stays() -> None:
-    page = written("", run_of("1.5.1", {"a": 1})).replace("# Whole", "# All") + "\nA last word.\n"
+    page = written("", run_of("1.5.1", {"a": 1})).replace("# Complete", "# All") + "\nA last word.\n"
     again = written(page, run_of("1.5.1", {}))
     assert again.startswith("# All")
     assert again.endswith("\nA last word.\n")
@@ -135,12 +135,12 @@ def test_a_run_that_is_stopped_writes_nothing(pytester: pytest.Pytester, page: P
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("-k", "passes", "--write-versions"), "*versions.md is for whole runs*"),
-        (("test_some.py", "--write-versions"), "*versions.md is for whole runs*"),
+        (("-k", "passes", "--write-versions"), "*versions.md is for complete runs*"),
+        (("test_some.py", "--write-versions"), "*versions.md is for complete runs*"),
         (("--write-versions", "."), "*is a folder*"),
     ],
 )
-def test_some_of_the_tests_are_no_whole_run(
+def test_a_run_of_some_tests_is_not_a_complete_run(
     pytester: pytest.Pytester, words: tuple[str, ...], message: str
 ) -> None:
     pytester.makepyfile(test_some=_TESTS)

@@ -73,7 +73,7 @@ def test_pauses_without_a_recorded_name() -> None:
 
 
 def test_a_paused_partition_has_its_own_row() -> None:
-    held = PartitionStatus(3, PartitionState.HELD, paused_by=Holder("me", 5, "disk"))
+    held = PartitionStatus(3, PartitionState.PARTITION_PAUSED, paused_by=Holder("me", 5, "disk"))
     history = LagHistory()
     history.add([replace(status(), partitions=(held,))], 1)
     assert [(each.what, each.by) for each in history.pauses()] == [("partition 3", "me")]

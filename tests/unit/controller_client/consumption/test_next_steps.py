@@ -55,7 +55,13 @@ CASES = {
         "pinotctl consumption status 'a b_REALTIME' --watch",
     ),
     "partitions": (
-        replace(CONSUMING, partitions=(in_state(PartitionState.HELD), in_state(PartitionState.HOLDING, 4))),
+        replace(
+            CONSUMING,
+            partitions=(
+                in_state(PartitionState.PARTITION_PAUSED),
+                in_state(PartitionState.PARTITION_PAUSING, 4),
+            ),
+        ),
         "pinotctl consumption resume 'a b_REALTIME' --partition 1 --partition 4",
     ),
     "lost": (

@@ -196,9 +196,9 @@ def test_a_record_is_valid_for_the_pause_that_it_observed() -> None:
 @pytest.mark.parametrize(
     ("paused", "still_consuming", "expected", "table"),
     [
-        (False, {}, PartitionState.HELD, TableState.CONSUMING),
-        (False, {0: ("s1",)}, PartitionState.HOLDING, TableState.INCOMPLETE),
-        (True, {}, PartitionState.HELD, TableState.PAUSED),
+        (False, {}, PartitionState.PARTITION_PAUSED, TableState.CONSUMING),
+        (False, {0: ("s1",)}, PartitionState.PARTITION_PAUSING, TableState.INCOMPLETE),
+        (True, {}, PartitionState.PARTITION_PAUSED, TableState.PAUSED),
         (True, {0: ("s1",)}, PartitionState.COMMITTING, TableState.PAUSING),
     ],
 )

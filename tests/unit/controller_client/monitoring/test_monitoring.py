@@ -22,14 +22,14 @@ def test_all_pages_are_served_over_http() -> None:
     clock = FakeClock()
     monitoring = make(clock)
     loop, need = monitoring.loop("a", 10), monitoring.need("the role is starting")
-    monitoring.gauge(catalogue.HELD_PARTITIONS).labels('a "quoted"\nname').set(7)
+    monitoring.gauge(catalogue.PAUSED_PARTITIONS).labels('a "quoted"\nname').set(7)
     with MonitoringServer("127.0.0.1", 0, monitoring) as server:
 
         def get(page: str) -> requests.Response:
             return requests.get(f"http://127.0.0.1:{server.port}{page}", timeout=10)
 
         metrics = get("/metrics")
-        assert 'pinot_plugins_pause_held_partitions{table="a \\"quoted\\"\\nname"} 7.0\n' in metrics.text
+        assert 'pinot_plugins_paused_partitions{table="a \\"quoted\\"\\nname"} 7.0\n' in metrics.text
         assert metrics.headers["Content-Type"].startswith("text/plain; version=")
         assert "\nprocess_resident_memory_bytes " in metrics.text
         assert "_created" not in metrics.text
@@ -102,14 +102,14 @@ def test_readiness_is_computed_at_each_scrape() -> None:
 
 def test_values_are_dropped_along_with_their_tables() -> None:
     monitoring = make()
-    held, runs = monitoring.gauge(catalogue.HELD_PARTITIONS), monitoring.counter(catalogue.RUNS)
-    replace_values(held, {("a",): 1, ("b",): 2})
-    replace_values(held, {("b",): 3, ("c",): 4})
-    assert 'held_partitions{table="a"}' not in monitoring.text()
-    assert 'held_partitions{table="b"} 3.0\n' in monitoring.text()
+    paused, runs = monitoring.gauge(catalogue.PAUSED_PARTITIONS), monitoring.counter(catalogue.RUNS)
+    replace_values(paused, {("a",): 1, ("b",): 2})
+    replace_values(paused, {("b",): 3, ("c",): 4})
+    assert 'paused_partitions{table="a"}' not in monitoring.text()
+    assert 'paused_partitions{table="b"} 3.0\n' in monitoring.text()
     for table in "bcd":
         runs.labels(table, "failed").inc()
-    forget_tables((held, runs), {"b", "d"})
+    forget_tables((paused, runs), {"b", "d"})
     assert 'table="c"' not in monitoring.text()
     assert 'pinot_plugins_ingestion_runs_total{outcome="failed",table="d"} 1.0\n' in monitoring.text()
 
