@@ -21,6 +21,7 @@ from tests.docs.compare import difference
         ("paused by root@vm:21908 at", "paused by me@host-1.local:7 at"),
         ("staging_s   19.38", "staging_s  2.1"),
         ("bytes_read  42933", "bytes_read  9"),
+        ("Plan 56f0803fd62236a3 for", "Plan cf3c6d7b84464469 for"),
         ("----------", "----"),
         ("\na\n", "a"),
     ],
