@@ -1,4 +1,8 @@
-"""One browser for all tests of this folder."""
+"""One browser for all tests of this folder.
+
+It ends with the folder's last test: while playwright is open, an event loop runs in this thread, and tests elsewhere
+cannot start one of their own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     reason = missing()
     if reason is not None:

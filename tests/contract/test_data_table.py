@@ -51,5 +51,5 @@ def test_exceptions_and_metadata(written: Path, version: int) -> None:
 def test_a_table_that_is_cut_short_is_an_error(written: Path, version: int) -> None:
     payload = (written / f"rows-{version}").read_bytes()
     for length in range(0, len(payload), 7):
-        with pytest.raises(PinotPluginError, match="cannot be read"):
+        with pytest.raises(PinotPluginError, match="cannot be decoded"):
             decode(payload[:length])

@@ -262,7 +262,7 @@ def test_clearing_reverts_a_switch_in_progress(
     assert pinotctl.json("plan", name)["next_trigger"] == expected
     assert [row["state"] for row in pinotctl.json("session", "history", name)] == ["damaged"]
     (cleared,) = pinotctl.json("session", "clear", name, "--yes")
-    assert (cleared["state"], cleared["effect"].partition(":")[0]) == ("damaged", "its switch is reverted")
+    assert (cleared["state"], cleared["effect"].partition(",")[0]) == ("damaged", "its switch is reverted")
     states = {each.entry_id: each.state for each in failed.client.lineage.list(failed.with_type)}
     assert states[entry_id] is LineageState.REVERTED
     assert sessions.ids() == []

@@ -82,7 +82,7 @@ def test_the_shell(environment: Mapping[str, str], kinds: str) -> None:
         terminal.press(f"select id from {kinds}x;\r")
         terminal.wait_for(f"did you mean .*{kinds}")
         terminal.press("\\x\r")
-        terminal.wait_for("the form vertical")
+        terminal.wait_for("The output format is vertical")
         terminal.press(f"select id, text from {kinds} where id = :id limit 1; select nope from {kinds};\r")
         terminal.wait_for("text . plain")
         terminal.wait_for("Error: .*nope")

@@ -198,7 +198,7 @@ def test_partitions_that_cannot_be_paused_are_refused_and_nothing_changes(
 ) -> None:
     stock = make_topic_table(partitions=1, tenant="DefaultTenant")
     with pytest.raises(
-        UnsupportedError, match=r"Server_127\.0\.0\.21_\d+, Server_127\.0\.0\.22_\d+ would consume"
+        UnsupportedError, match=r"Server_127\.0\.0\.21_\d+, Server_127\.0\.0\.22_\d+ would keep consuming"
     ):
         _paused(stock, 0)
     limited = make_topic_table(partitions=1, **{"topic.consumption.rate.limit": "100"})

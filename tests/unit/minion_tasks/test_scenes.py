@@ -228,7 +228,7 @@ def test_an_engine_that_fails_to_start_creates_no_session_and_uses_no_retry(
     life: Life, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuses(_params: FileIngestionParams) -> int:
-        raise SetupError("Spark does not start")
+        raise SetupError("Spark failed to start")
 
     life.write(*FIT_1)
     with monkeypatch.context() as patch:

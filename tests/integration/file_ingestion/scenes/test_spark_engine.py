@@ -95,7 +95,7 @@ def test_a_spark_that_fails_to_start_is_reported(scene: Scene) -> None:
     scene.source.put("F1")
     ran = ended(scene.table.start("--spark-master", "nowhere"))
     assert ran.code == 1
-    assert "Spark does not start" in ran.err
+    assert "Spark failed to start" in ran.err
     assert "nowhere" in ran.err
     assert "Traceback" not in ran.err
     assert scene.sessions.ids() == []
