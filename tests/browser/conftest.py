@@ -1,7 +1,7 @@
 """One browser for all tests of this folder.
 
-It ends with the folder's last test: while playwright is open, an event loop runs in this thread, and tests elsewhere
-cannot start one of their own.
+It ends with the folder's last test: while playwright is open, an event loop runs in this thread, and
+other tests cannot start one of their own.
 """
 
 from __future__ import annotations
