@@ -143,7 +143,7 @@ class KazooSession:
 
     def _start(self, deadline: float) -> None:
         try:
-            if not _connected_once(self._kazoo, max(_LEAST_WAIT_S, self.left_s(deadline))):
+            if not _connect(self._kazoo, max(_LEAST_WAIT_S, self.left_s(deadline))):
                 raise self._unreachable_at_all()
             if self._access.auth is not None:
                 self._check_accepted(deadline)
@@ -164,7 +164,7 @@ class KazooSession:
                 raise self.not_accepted() from error
             # A cut, after which kazoo connects again.
         except KazooTimeoutError as error:
-            # kazoo forgets a request that comes at the moment of the refusal.
+            # kazoo drops a request that arrives at the moment of the refusal.
             if self._kazoo.client_state in _ENDED:
                 raise self.not_accepted() from error
             raise self.unreachable("did not answer") from error
@@ -213,18 +213,18 @@ class KazooSession:
         return ending
 
 
-def _connected_once(kazoo: Any, timeout_s: float) -> bool:
-    """Start a client, and return whether it has been connected, though it may be so no more.
+def _connect(kazoo: Any, timeout_s: float) -> bool:
+    """Start a client and return whether it has connected, even if it is no longer connected.
 
-    Not kazoo's start, which stops again in the end and then waits for a hanging server; nor its event alone,
-    which a refusal unsets, perhaps before anybody waits for it.
+    kazoo's own start stops the client on failure and then waits for a hanging server. Its event alone is not
+    enough either: a refusal clears it, possibly before anybody waits for it.
     """
     connected = threading.Event()
 
     def note(state: KazooState) -> bool:
         if state == KazooState.CONNECTED:
             connected.set()
-        return connected.is_set()  # heard no more after that
+        return connected.is_set()  # True removes the listener
 
     kazoo.add_listener(note)
     return kazoo.start_async().is_set() or connected.wait(timeout_s)
