@@ -141,7 +141,7 @@ class KazooSession:
 
     def _start(self, deadline: float) -> None:
         try:
-            if not _connected_once(self._kazoo, max(_LEAST_WAIT_S, self.left_s(deadline))):
+            if not _connect(self._kazoo, max(_LEAST_WAIT_S, self.left_s(deadline))):
                 raise self._unreachable_at_all()
             if self._access.auth is not None:
                 self._check_accepted(deadline)
@@ -211,7 +211,7 @@ class KazooSession:
         return ending
 
 
-def _connected_once(kazoo: Any, timeout_s: float) -> bool:
+def _connect(kazoo: Any, timeout_s: float) -> bool:
     """Start a client and return whether it has connected, even if it is no longer connected.
 
     kazoo's own start stops the client on failure and then waits for a hanging server. Its event alone is not
