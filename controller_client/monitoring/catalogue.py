@@ -223,8 +223,8 @@ LOST_ROWS = _gauge(
 UPLOADS = _counter(
     "upload_uploads",
     "uploads",
-    "Uploads of commits: ok, timed_out (the commit continued), late, failed (each attempt), or given_up (left"
-    " to the repair).",
+    "Uploads of commits: ok, timed_out (the commit continued), late, failed (each attempt), or discarded"
+    " (left to the repair).",
     (SERVER,),
     "outcome",
 )

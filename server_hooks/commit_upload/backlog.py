@@ -116,7 +116,7 @@ class Backlog:
         self._lock = threading.Lock()
         self._entries: dict[Path, BacklogEntry] = {}
         self._level = BacklogLevel.EMPTY
-        self._given_up = 0
+        self._discarded = 0
 
     @property
     def bytes(self) -> int:
@@ -207,13 +207,13 @@ class Backlog:
         """Keep the state of an entry and retry it later; arguments and result as for :meth:`change`."""
         return self._put(entry, entry.state, uri, crc, attempts=entry.attempts + 1, paused=True)
 
-    def give_up_excess(self) -> list[BacklogEntry]:
+    def discard_excess(self) -> list[BacklogEntry]:
         """Discard the oldest tars until the limits are met, except those that a thread is uploading.
 
         Returns:
             The discarded entries, unchanged.
         """
-        given_up = []
+        discarded = []
         free_bytes = self._free_bytes()
         with self._lock:
             size_bytes = self._bytes()
@@ -226,10 +226,10 @@ class Backlog:
                 del self._entries[each.tar.file]
                 size_bytes -= each.tar.size_bytes
                 free_bytes += each.tar.size_bytes
-                given_up.append(each)
-            if given_up:
-                self._give_up(given_up)
-        return given_up
+                discarded.append(each)
+            if discarded:
+                self._note_discarded(discarded)
+        return discarded
 
     def _put(
         self,
@@ -255,8 +255,8 @@ class Backlog:
             )
             if state in FINAL:
                 del self._entries[entry.tar.file]
-                if state is UploadState.GIVEN_UP:
-                    self._given_up += 1
+                if state is UploadState.DISCARDED:
+                    self._discarded += 1
             else:
                 self._entries[entry.tar.file] = changed
             self._settle_level()
@@ -269,8 +269,8 @@ class Backlog:
     def _bytes(self) -> int:
         return sum(each.tar.size_bytes for each in self._entries.values())
 
-    def _give_up(self, entries: Collection[BacklogEntry]) -> None:
-        self._given_up += len(entries)
+    def _note_discarded(self, entries: Collection[BacklogEntry]) -> None:
+        self._discarded += len(entries)
         if self._level is not BacklogLevel.OVERFLOWING:
             self._change_level(BacklogLevel.OVERFLOWING)
             logger.error(
@@ -292,9 +292,9 @@ class Backlog:
             )
         elif not self._entries and self._level is not BacklogLevel.EMPTY:
             self._change_level(BacklogLevel.EMPTY)
-            left = counted_text(self._given_up, "segment")
+            left = counted_text(self._discarded, "segment")
             logger.info("the backlog of uploads is empty; %s left to `pinotctl deepstore repair`", left)
-            self._given_up = 0
+            self._discarded = 0
 
     def _change_level(self, level: BacklogLevel) -> None:
         if level not in LEVEL_CHANGES[self._level]:

@@ -95,7 +95,7 @@ class KeptTars:
         finally:
             path.unlink(missing_ok=True)
 
-    def discard(self, tar: KeptTar) -> None:
+    def delete(self, tar: KeptTar) -> None:
         """Delete a tar."""
         tar.file.unlink(missing_ok=True)
 

@@ -35,7 +35,7 @@ _FINAL = {
     Registered.DONE: UploadState.REGISTERED,
     Registered.OTHER: UploadState.NOT_NEEDED,
     Registered.GONE: UploadState.NOT_NEEDED,
-    Registered.TAKEN: UploadState.GIVEN_UP,
+    Registered.TAKEN: UploadState.DISCARDED,
 }
 
 
@@ -83,14 +83,14 @@ class LateUploads:
         """Add the tars that an earlier process left; call it before the first step."""
         for tar in self._kept.leftovers():
             if not self._backlog.add(tar, UploadState.WAITING):
-                self._kept.discard(tar)
+                self._kept.delete(tar)
 
     def step(self) -> None:
         """Discard the tars that exceed the limits, and start due work; called repeatedly in one thread."""
-        for entry in self._backlog.give_up_excess():
-            self._counts.add(Outcome.GIVEN_UP)
+        for entry in self._backlog.discard_excess():
+            self._counts.add(Outcome.DISCARDED)
             is_in_store = entry.state is UploadState.UPLOADED and self._is_temporary(entry)
-            self._discard(entry, in_store=is_in_store)
+            self._remove(entry, in_store=is_in_store)
         # Tars that are already in the store come first: they need little work, and make room.
         for state, work in ((UploadState.UPLOADED, self._settle), (UploadState.WAITING, self._upload)):
             for entry in self._backlog.due(state):
@@ -129,7 +129,7 @@ class LateUploads:
             logger.warning(
                 "%s: unusable tar, left to `pinotctl deepstore repair`: %s", entry.tar.segment, error
             )
-            self._finish(entry, UploadState.GIVEN_UP, in_store=is_put)
+            self._finish(entry, UploadState.DISCARDED, in_store=is_put)
         except PinotPluginError as error:
             logger.warning(
                 "%s: cannot read the segment's record, retrying later: %s", entry.tar.segment, error
@@ -161,7 +161,7 @@ class LateUploads:
             logger.warning(
                 "%s: unusable tar, left to `pinotctl deepstore repair`: %s", entry.tar.segment, error
             )
-            self._finish(entry, UploadState.GIVEN_UP, in_store=self._is_temporary(entry))
+            self._finish(entry, UploadState.DISCARDED, in_store=self._is_temporary(entry))
         except OSError as error:
             # The store is unavailable again, or the controller has deleted the temporary object.
             logger.info("%s: cannot move the upload, uploading it again: %s", entry.tar.segment, error)
@@ -181,13 +181,13 @@ class LateUploads:
     def _finish(self, entry: BacklogEntry, state: UploadState, *, in_store: bool) -> None:
         if self._backlog.change(entry, state) is None:
             return
-        if state is UploadState.GIVEN_UP:
-            self._counts.add(Outcome.GIVEN_UP)
-        self._discard(entry, in_store=in_store)
+        if state is UploadState.DISCARDED:
+            self._counts.add(Outcome.DISCARDED)
+        self._remove(entry, in_store=in_store)
 
-    def _discard(self, entry: BacklogEntry, *, in_store: bool) -> None:
+    def _remove(self, entry: BacklogEntry, *, in_store: bool) -> None:
         """Delete a tar that no longer waits, and its temporary object in the store."""
-        self._kept.discard(entry.tar)
+        self._kept.delete(entry.tar)
         if in_store:
             self._pool.submit(self._delete, entry.uri)
 

@@ -20,7 +20,7 @@ class Outcome(StrEnum):
     """The commit continued without it; it may still finish."""
     LATE = "late"
     """It finished after the commit continued."""
-    GIVEN_UP = "given_up"
+    DISCARDED = "discarded"
     """Its tar was discarded; `pinotctl deepstore repair` makes the copy of the segment."""
 
 

@@ -21,21 +21,21 @@ class UploadState(StrEnum):
     """It is at its final URI, and its URL is in the segment's record."""
     NOT_NEEDED = "not_needed"
     """The segment no longer exists, already has a URL, or was committed with other content."""
-    GIVEN_UP = "given_up"
-    """It was discarded; `pinotctl deepstore repair` builds a tar from the segment on a server."""
+    DISCARDED = "discarded"
+    """It was deleted without a copy in the store; `pinotctl deepstore repair` makes one from a server."""
 
 
 UPLOAD_CHANGES: Mapping[UploadState, frozenset[UploadState]] = {
-    UploadState.WAITING: frozenset({UploadState.UPLOADING, UploadState.NOT_NEEDED, UploadState.GIVEN_UP}),
+    UploadState.WAITING: frozenset({UploadState.UPLOADING, UploadState.NOT_NEEDED, UploadState.DISCARDED}),
     UploadState.UPLOADING: frozenset(
-        {UploadState.UPLOADED, UploadState.WAITING, UploadState.NOT_NEEDED, UploadState.GIVEN_UP}
+        {UploadState.UPLOADED, UploadState.WAITING, UploadState.NOT_NEEDED, UploadState.DISCARDED}
     ),
     UploadState.UPLOADED: frozenset(
-        {UploadState.WAITING, UploadState.REGISTERED, UploadState.NOT_NEEDED, UploadState.GIVEN_UP}
+        {UploadState.WAITING, UploadState.REGISTERED, UploadState.NOT_NEEDED, UploadState.DISCARDED}
     ),
     UploadState.REGISTERED: frozenset(),
     UploadState.NOT_NEEDED: frozenset(),
-    UploadState.GIVEN_UP: frozenset(),
+    UploadState.DISCARDED: frozenset(),
 }
 """The states that each state may change to."""
 
@@ -50,7 +50,7 @@ class BacklogLevel(StrEnum):
     BEHIND = "behind"
     """Tars wait for the store."""
     OVERFLOWING = "overflowing"
-    """It has reached a limit since it was last empty, so some tars are left to the repair."""
+    """It has reached a limit since it was last empty, so some tars were discarded."""
 
 
 LEVEL_CHANGES: Mapping[BacklogLevel, frozenset[BacklogLevel]] = {

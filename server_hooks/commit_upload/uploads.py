@@ -113,7 +113,7 @@ class CommitUploads:
         self._counts.add(Outcome.OK)
         present = self._backlog.find(upload.tar)
         if present is None or present.tar.file != upload.tar.file:
-            self._kept.discard(upload.tar)
+            self._kept.delete(upload.tar)
         return True
 
     def close(self) -> None:
@@ -139,7 +139,7 @@ class CommitUploads:
             if last is not None and is_same and not last.done.done():
                 return last
             if last is not None and is_same and not _has_failed(last.done):
-                # The previous commit discarded its tar.
+                # The previous commit deleted its tar.
                 tar = self._kept.keep(file, raw_table, segment, last.tar.uri)
                 self._uploads[segment] = again = replace(last, tar=tar)
                 return again
@@ -171,7 +171,7 @@ class CommitUploads:
         if present is not None:
             if present.tar.file != tar.file:
                 done.cancel()
-                self._kept.discard(tar)
+                self._kept.delete(tar)
             return
         if done.cancel() or _has_failed(done):
             self._backlog.add(tar, UploadState.WAITING)

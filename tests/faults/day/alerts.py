@@ -76,7 +76,7 @@ EXPECTED = (
     Expected("PinotPluginsPausedRowsExpire", "the topics keep rows for days"),
     Expected("PinotPluginsPausedRowsLost", "the same"),
     Expected("PinotPluginsUploadsLarge", "a few small tars are far below ten GiB"),
-    Expected("PinotPluginsUploadsGivenUp", "an hour is far below a day, and each tar is still needed"),
+    Expected("PinotPluginsUploadsDiscarded", "an hour is far below a day, and each tar is still needed"),
     Expected("PinotPluginsSegmentsWithoutGoodCopy", "servers have the segments that the store lacks"),
     Expected("PinotPluginsSegmentsNotStored", "the backlog is uploaded minutes after the outage"),
     Expected("PinotPluginsTablesNotInspected", "no table's config or records are damaged"),

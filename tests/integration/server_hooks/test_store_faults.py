@@ -158,8 +158,8 @@ def test_a_peer_is_killed_while_it_serves(
         pinot.kill("hosted_1")
         starting.result(_TIMEOUT_S)
     view = table.client.tables.external_view
-    given_up = {hosted[1]: "ERROR"}
-    wait_for(lambda: view(table.full_name)[segment] == given_up, "the segment to be abandoned", _TIMEOUT_S)
+    abandoned = {hosted[1]: "ERROR"}
+    wait_for(lambda: view(table.full_name)[segment] == abandoned, "the segment to be abandoned", _TIMEOUT_S)
     assert "few_copies" in audit(table.full_name, "--min-copies", "1")
     pinot.start("hosted_1")
     wait_for(lambda: view(table.full_name)[segment].get(hosted[0]) == "ONLINE", "the peer", _TIMEOUT_S)

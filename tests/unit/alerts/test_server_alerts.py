@@ -249,13 +249,13 @@ def test_a_full_backlog(
     prometheus.pass_minutes(2)
     commit(backlog, clock, 2, 6 << 30)
     late.step()
-    assert 'pinot_plugins_upload_uploads_total{outcome="given_up"} 1.0\n' in monitoring.text()
+    assert 'pinot_plugins_upload_uploads_total{outcome="discarded"} 1.0\n' in monitoring.text()
     prometheus.pass_minutes(2)
-    prometheus.expect("UploadsGivenUp", before={4: ()})
+    prometheus.expect("UploadsDiscarded", before={4: ()})
     (left,) = backlog.due(UploadState.WAITING)
     assert backlog.change(left, UploadState.NOT_NEEDED)
     prometheus.pass_minutes(35)
-    prometheus.expect(before={10: ("UploadsGivenUp",)})
+    prometheus.expect(before={10: ("UploadsDiscarded",)})
 
 
 def version(number: int, lag: int = 0) -> VersionReport:

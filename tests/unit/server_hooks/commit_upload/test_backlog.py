@@ -57,9 +57,9 @@ def the_only(backlog: Backlog, state: UploadState) -> BacklogEntry:
 def test_every_state_is_in_the_table_and_ends() -> None:
     assert UPLOAD_CHANGES.keys() == set(UploadState)
     assert LEVEL_CHANGES.keys() == set(BacklogLevel)
-    assert {UploadState.REGISTERED, UploadState.NOT_NEEDED, UploadState.GIVEN_UP} == FINAL
+    assert {UploadState.REGISTERED, UploadState.NOT_NEEDED, UploadState.DISCARDED} == FINAL
     for state in set(UploadState) - FINAL:
-        assert {UploadState.NOT_NEEDED, UploadState.GIVEN_UP} <= UPLOAD_CHANGES[state]
+        assert {UploadState.NOT_NEEDED, UploadState.DISCARDED} <= UPLOAD_CHANGES[state]
 
 
 def test_the_reported_figures(backlog: Backlog, clock: FakeClock) -> None:
@@ -116,22 +116,22 @@ def test_the_oldest_are_abandoned_until_the_rest_fits_except_running_uploads(
     for number, state in enumerate(states):
         backlog.add(tar(number, clock, 40), state)
         clock.advance(1.0)
-    given_up = backlog.give_up_excess()
-    assert [(each.tar.segment, each.state) for each in given_up] == [
+    discarded = backlog.discard_excess()
+    assert [(each.tar.segment, each.state) for each in discarded] == [
         ("t__0__1__x", UploadState.WAITING),
         ("t__0__2__x", UploadState.UPLOADED),
     ]
     assert backlog.bytes == 80
-    assert backlog.give_up_excess() == []
+    assert backlog.discard_excess() == []
 
 
 def test_tars_that_are_too_old_are_abandoned(backlog: Backlog, clock: FakeClock) -> None:
     backlog.add(tar(1, clock), UploadState.WAITING)
     clock.advance(3599.0)
-    assert backlog.give_up_excess() == []
+    assert backlog.discard_excess() == []
     backlog.add(tar(2, clock), UploadState.WAITING)
     clock.advance(2.0)
-    assert [each.tar.segment for each in backlog.give_up_excess()] == ["t__0__1__x"]
+    assert [each.tar.segment for each in backlog.discard_excess()] == ["t__0__1__x"]
 
 
 def test_tars_make_room_before_the_disk_is_full(backlog: Backlog, clock: FakeClock, disk: Disk) -> None:
@@ -139,7 +139,7 @@ def test_tars_make_room_before_the_disk_is_full(backlog: Backlog, clock: FakeClo
         backlog.add(tar(number, clock), UploadState.WAITING)
         clock.advance(1.0)
     disk.free = 35
-    assert [each.tar.segment for each in backlog.give_up_excess()] == ["t__0__0__x", "t__0__1__x"]
+    assert [each.tar.segment for each in backlog.discard_excess()] == ["t__0__0__x", "t__0__1__x"]
 
 
 def test_each_change_of_level_is_logged_once(
@@ -148,7 +148,7 @@ def test_each_change_of_level_is_logged_once(
     caplog.set_level(logging.INFO)
     for number in range(30):
         backlog.add(tar(number, clock), UploadState.WAITING)
-        backlog.give_up_excess()
+        backlog.discard_excess()
         clock.advance(1.0)
     assert backlog.level is BacklogLevel.OVERFLOWING
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
@@ -206,8 +206,8 @@ class BacklogMachine(RuleBasedStateMachine):
 
     @rule()
     def bound(self) -> None:
-        given_up = self.backlog.give_up_excess()
-        for each in given_up:
+        discarded = self.backlog.discard_excess()
+        for each in discarded:
             assert each.state is not UploadState.UPLOADING
             assert self.model.pop(each.tar.file) == each
             self.disk.free += each.tar.size_bytes
@@ -234,6 +234,6 @@ def test_nothing_that_fits_is_abandoned(sizes: list[int]) -> None:
     for number, size in enumerate(sizes):
         backlog.add(tar(number, clock, size), UploadState.WAITING)
         clock.advance(1.0)
-    given_up = backlog.give_up_excess()
-    if given_up:
-        assert backlog.bytes + given_up[-1].tar.size_bytes > LIMITS.max_bytes
+    discarded = backlog.discard_excess()
+    if discarded:
+        assert backlog.bytes + discarded[-1].tar.size_bytes > LIMITS.max_bytes

@@ -166,7 +166,7 @@ def test_an_object_at_the_final_uri_stays_for_the_repair(
     server.leave(source, UploadState.WAITING)
     server.steps(10)
     assert server.store.taken == {HOME: b"of a repair"}
-    assert (url(records), server.counts.get(Outcome.GIVEN_UP), server.files()) == (None, 1, [])
+    assert (url(records), server.counts.get(Outcome.DISCARDED), server.files()) == (None, 1, [])
 
 
 def test_an_upload_that_the_controller_deleted_is_repeated(
@@ -207,7 +207,7 @@ def test_a_bound_abandons_the_tar_and_its_temporary_object(
     server.leave(source, UploadState.UPLOADED)
     server.steps(3605)
     assert (server.store.taken, server.files(), server.backlog.segments) == ({}, [], 0)
-    assert server.counts.get(Outcome.GIVEN_UP) == 1
+    assert server.counts.get(Outcome.DISCARDED) == 1
 
 
 def test_a_damaged_tar_is_left_to_the_repair(server: Server, records: PropertyStore, source: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_damaged_tar_is_left_to_the_repair(server: Server, records: PropertySt
     source.write_bytes(b"no tar")
     server.leave(source, UploadState.WAITING)
     server.steps(10)
-    assert (server.store.calls, server.files(), server.counts.get(Outcome.GIVEN_UP)) == ([], [], 1)
+    assert (server.store.calls, server.files(), server.counts.get(Outcome.DISCARDED)) == ([], [], 1)
 
 
 def test_a_tar_that_is_rebuilt_during_its_upload_is_not_registered(
@@ -234,7 +234,7 @@ def test_a_tar_that_is_rebuilt_during_its_upload_is_not_registered(
     monkeypatch.setattr(server.store, "put", put_half)
     server.steps(20)
     assert (url(records), server.store.taken, server.files()) == (None, {}, [])
-    assert server.counts.get(Outcome.GIVEN_UP) == 1
+    assert server.counts.get(Outcome.DISCARDED) == 1
 
 
 def test_during_an_outage_one_tar_at_a_time_is_tried_and_all_are_uploaded_after_it(
@@ -263,7 +263,7 @@ def test_a_deleted_tar_is_left_to_the_repair(
     (file,) = server.files()
     file.unlink()
     server.steps(10)
-    assert (server.backlog.segments, server.counts.get(Outcome.GIVEN_UP)) == (0, 1)
+    assert (server.backlog.segments, server.counts.get(Outcome.DISCARDED)) == (0, 1)
     assert list(server.store.taken) == ([] if state is UploadState.UPLOADED else [TEMPORARY])
 
 
@@ -294,7 +294,7 @@ def test_a_server_killed_after_the_move_registers_the_object_after_its_restart(
     assert url(records) == HOME
     assert server.store.taken == {HOME: source.read_bytes()}
     assert server.files() == []
-    assert server.counts.get(Outcome.GIVEN_UP) == 0
+    assert server.counts.get(Outcome.DISCARDED) == 0
 
 
 @pytest.mark.parametrize("there", [b"no tar at all", b""])
@@ -308,4 +308,4 @@ def test_an_object_that_is_not_the_segments_tar_is_left_to_the_repair(
     assert url(records) is None
     assert server.store.taken == {HOME: there}
     assert server.files() == []
-    assert server.counts.get(Outcome.GIVEN_UP) == 1
+    assert server.counts.get(Outcome.DISCARDED) == 1
