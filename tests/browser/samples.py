@@ -128,11 +128,11 @@ def _session_pages() -> Mapping[str, Callable[[], str]]:
 
     done = replace(base, state=SessionState.DONE, message=None, behind=(("Server_a-long-host-name_8098", 3),))
     empty = replace(base, state=SessionState.INIT, files=0, groups=0, attempts_ms=(), message=None)
-    retry = "reads 40 files that are not staged, and what has come since (retry 4 of 5)"
+    retry = "reads 40 files that are not staged, and files added since (retry 4 of 5)"
     return {
         "session-retried": shown(base, groups, [], retry),
         "session-done": shown(done, staged, old, "compares the source with the table"),
-        "session-empty": shown(empty, [], [], "starts over: its plan was not written to its end"),
+        "session-empty": shown(empty, [], [], "starts over: its plan was not finished"),
         "session-hostile": shown(hostile, groups[:1], [], f"fails: {HOSTILE}"),
     }
 
