@@ -18,6 +18,7 @@ reading the znode back and, if that is inconclusive, raises an :class:`OutcomeUn
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from kazoo.exceptions import (
@@ -49,6 +50,9 @@ from controller_client.zookeeper.transaction import Write, raise_refused
 from controller_client.zookeeper.znode import Children, Znode
 
 __all__ = ["Children", "Znode", "ZooKeeperConnection"]
+
+_DELETE_ATTEMPTS = 10
+"""Of a recursive deletion while other clients create znodes below it."""
 
 
 class ZooKeeperConnection(ZooKeeperReads):
@@ -136,29 +140,29 @@ class ZooKeeperConnection(ZooKeeperReads):
 
         Raises:
             NotFoundError: It does not exist.
-            ConflictError: It has children, or does not have the expected version.
+            ConflictError: It does not have the expected version. It has children; with ``recursive``, other
+                clients kept creating new ones.
             OutcomeUnknownError: The reply was lost, and ZooKeeper cannot be reached to check the outcome.
         """
         version = -1 if expected_version is None else expected_version
-        if recursive:
-            self._delete_below(path)
-        deadline = self._session.deadline()
-        while True:
-            try:
-                self._write(path, deadline, lambda kazoo: kazoo.delete_async(path, version=version))
-                return
-            except BadVersionError:
-                raise changed_meanwhile(self._where(path), version) from None
-            except NoNodeError:
-                raise missing(self._where(path)) from None
-            except NotEmptyError:
+        if not recursive:
+            if not self._delete_childless(path, version):
                 raise ConflictError(
                     "the znode has children", where=self._where(path), remedy="delete it with recursive=True"
-                ) from None
-            except LOST_REPLY as error:
-                if self._settle(path, error) is None:
-                    return
-                self._session.check_deadline(path, deadline, error)
+                )
+            return
+        for _ in range(_DELETE_ATTEMPTS):
+            for name in self.children(path) or ():
+                with suppress(NotFoundError):  # another client deleted it first
+                    self.delete(f"{path}/{name}", recursive=True)
+            # Another client may have created a child meanwhile, e.g. Helix the context of a running job.
+            if self._delete_childless(path, version):
+                return
+        raise ConflictError(
+            f"other clients created znodes below it during each of {_DELETE_ATTEMPTS} attempts to delete it",
+            where=self._where(path),
+            remedy="stop the process that writes there, then delete it again",
+        )
 
     def commit(self, writes: Sequence[Write]) -> None:
         """Apply writes in one transaction: all or none.
@@ -188,14 +192,23 @@ class ZooKeeperConnection(ZooKeeperReads):
         except KazooException as error:
             raise self.refusal(paths, error) from error
 
-    def _delete_below(self, path: str) -> None:
-        for name in self.children(path) or ():
-            child = f"{path}/{name}"
-            self._delete_below(child)
+    def _delete_childless(self, path: str, version: int) -> bool:
+        """Delete a znode, unless it has children; return whether it was deleted."""
+        deadline = self._session.deadline()
+        while True:
             try:
-                self.delete(child)
-            except NotFoundError:
-                continue  # another client deleted it first
+                self._write(path, deadline, lambda kazoo: kazoo.delete_async(path, version=version))
+                return True
+            except BadVersionError:
+                raise changed_meanwhile(self._where(path), version) from None
+            except NoNodeError:
+                raise missing(self._where(path)) from None
+            except NotEmptyError:
+                return False
+            except LOST_REPLY as error:
+                if self._settle(path, error) is None:
+                    return True
+                self._session.check_deadline(path, deadline, error)
 
     def _write(self, path: str, deadline: float, call: Callable[[Any], Any]) -> Any:
         """Make a write, sent at most once; the caller has to settle a lost reply."""

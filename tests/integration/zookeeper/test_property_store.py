@@ -157,6 +157,41 @@ def test_create_read_change_delete(folder: Folder) -> None:
         store.set(path, FIRST, expected_version=0)
 
 
+def create_after_listings(monkeypatch: pytest.MonkeyPatch, folder: Folder, times: int) -> None:
+    """Create a znode in the folder each time this client has listed it, as another client may."""
+    store = folder.store
+    root, children = store.absolute(folder.path), store.connection.children
+    left = list(range(times))
+
+    def listed(path: str) -> list[str] | None:
+        found = children(path)
+        if path == root and left:
+            store.create(f"{folder.path}/{left.pop()}", FIRST)
+        return found
+
+    monkeypatch.setattr(store.connection, "children", listed)
+
+
+def test_a_recursive_deletion_includes_what_others_create_meanwhile(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.store.create(f"{folder.path}/old", FIRST)
+    create_after_listings(monkeypatch, folder, times=3)
+    folder.store.delete(folder.path, recursive=True)
+    assert not folder.store.connection.exists(folder.store.absolute(folder.path))
+
+
+def test_a_recursive_deletion_ends_although_others_keep_creating_znodes(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.store.create(f"{folder.path}/old", FIRST)
+    with monkeypatch.context() as others:
+        create_after_listings(others, folder, times=1000)
+        with pytest.raises(ConflictError, match="other clients created znodes below it during each of 10"):
+            folder.store.delete(folder.path, recursive=True)
+    assert folder.store.children(folder.path) == ["990"]
+
+
 def test_a_recreated_record_is_newer_than_records_created_in_between(folder: Folder) -> None:
     store, first, second = folder.store, f"{folder.path}/a", f"{folder.path}/b"
     assert store.creation_order(first) is None
