@@ -90,7 +90,7 @@ class LateUploads:
         for entry in self._backlog.discard_excess():
             self._counts.add(Outcome.DISCARDED)
             is_in_store = entry.state is UploadState.UPLOADED and self._is_temporary(entry)
-            self._remove(entry, in_store=is_in_store)
+            self._delete_tar(entry, in_store=is_in_store)
         # Tars that are already in the store come first: they need little work, and make room.
         for state, work in ((UploadState.UPLOADED, self._settle), (UploadState.WAITING, self._upload)):
             for entry in self._backlog.due(state):
@@ -183,15 +183,15 @@ class LateUploads:
             return
         if state is UploadState.DISCARDED:
             self._counts.add(Outcome.DISCARDED)
-        self._remove(entry, in_store=in_store)
+        self._delete_tar(entry, in_store=in_store)
 
-    def _remove(self, entry: BacklogEntry, *, in_store: bool) -> None:
+    def _delete_tar(self, entry: BacklogEntry, *, in_store: bool) -> None:
         """Delete a tar that no longer waits, and its temporary object in the store."""
         self._kept.delete(entry.tar)
         if in_store:
-            self._pool.submit(self._delete, entry.uri)
+            self._pool.submit(self._delete_object, entry.uri)
 
-    def _delete(self, uri: str) -> None:
+    def _delete_object(self, uri: str) -> None:
         try:
             self._store.delete(uri)
         except Exception as error:  # noqa: BLE001  # the file system may raise anything

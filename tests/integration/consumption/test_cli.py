@@ -151,7 +151,7 @@ def test_operations_on_a_consuming_table(make_stream_table: MakeTable, pinot: Pi
     assert run("table", "size", table.name)["missing_segments"] == sorted(each["segment"] for each in found)
     reloaded = run("table", "reload", table.name)
     assert (reloaded["replicas"], reloaded["consuming_replicas"]) == (0, 2)
-    # Since Pinot 1.0 the reload has committed them, and new segments consume.
+    # Since Pinot 1.0 the reload commits these segments, and new ones consume.
     plan = run("table", "rebalance", table.name, "--include-consuming", "--dry-run")
     assert plan["moves"] == []
     assert plan["segments"] >= 2

@@ -109,7 +109,7 @@ def test_only_known_entries_change_and_only_as_the_transition_table_allows(
     assert backlog.segments == 0
 
 
-def test_the_oldest_are_abandoned_until_the_rest_fits_except_running_uploads(
+def test_the_oldest_are_discarded_until_the_rest_fits_except_running_uploads(
     backlog: Backlog, clock: FakeClock
 ) -> None:
     states = [UploadState.UPLOADING, UploadState.WAITING, UploadState.UPLOADED, UploadState.WAITING]
@@ -125,7 +125,7 @@ def test_the_oldest_are_abandoned_until_the_rest_fits_except_running_uploads(
     assert backlog.discard_excess() == []
 
 
-def test_tars_that_are_too_old_are_abandoned(backlog: Backlog, clock: FakeClock) -> None:
+def test_tars_that_are_too_old_are_discarded(backlog: Backlog, clock: FakeClock) -> None:
     backlog.add(tar(1, clock), UploadState.WAITING)
     clock.advance(3599.0)
     assert backlog.discard_excess() == []
@@ -228,7 +228,7 @@ TestBacklogMachine = BacklogMachine.TestCase
 
 
 @given(st.lists(st.integers(1, 200), max_size=20))
-def test_nothing_that_fits_is_abandoned(sizes: list[int]) -> None:
+def test_nothing_that_fits_is_discarded(sizes: list[int]) -> None:
     clock = FakeClock()
     backlog = Backlog(clock, LIMITS, lambda: 10_000)
     for number, size in enumerate(sizes):

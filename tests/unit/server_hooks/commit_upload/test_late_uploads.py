@@ -199,7 +199,7 @@ def test_a_failed_write_of_the_url_is_retried(
     assert server.files() == []
 
 
-def test_a_bound_abandons_the_tar_and_its_temporary_object(
+def test_a_limit_discards_the_tar_and_its_temporary_object(
     server: Server, records: PropertyStore, source: Path
 ) -> None:
     commit(records, **{"segment.realtime.status": "IN_PROGRESS"})
@@ -267,7 +267,7 @@ def test_a_deleted_tar_is_left_to_the_repair(
     assert list(server.store.taken) == ([] if state is UploadState.UPLOADED else [TEMPORARY])
 
 
-def test_without_zookeeper_nothing_is_uploaded_or_abandoned(
+def test_without_zookeeper_nothing_is_uploaded_or_discarded(
     server: Server, records: PropertyStore, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(records)

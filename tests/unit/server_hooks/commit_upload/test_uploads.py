@@ -197,7 +197,7 @@ def test_a_commit_retried_while_its_upload_hangs_waits_only_once(
     assert len(_kept(tmp_path)) == 1
 
 
-def test_queued_uploads_are_in_the_backlog_where_they_can_be_abandoned(
+def test_queued_uploads_are_in_the_backlog_where_they_can_be_discarded(
     store: FakeStore, backlog: Backlog, counts: OutcomeCounts, tmp_path: Path
 ) -> None:
     kept = KeptTars(tmp_path / "kept", "s3://b/c")
