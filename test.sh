@@ -1,41 +1,58 @@
 #!/usr/bin/env bash
-# Runs all tests from a fresh clone: needs only bash, Python 3.11 or newer and a JDK of version 17 or newer.
+# Runs the tests from a fresh clone; needs bash and Python 3.11 or newer, and for all but the unit tests a JDK of
+# version 17 or newer.
 #
-#   ./test.sh [PYTEST ARGUMENT...]     e.g. ./test.sh tests/unit, ./test.sh -k lineage
-#   ./test.sh -n 0 [...]               in one process; default: three, or two if memory is short
-#   ./test.sh --setup                  creates .venv and fetches the jars, runs no tests
+#   ./test.sh [PYTEST ARGUMENT...]     e.g. ./test.sh tests/unit, ./test.sh tests/contract, ./test.sh -k lineage
+#   ./test.sh -n 0 [...]               in one process; default: four, or two if memory is short
+#   ./test.sh --keep [...]             leaves the cluster running, and the next run finds it
+#   ./test.sh --stop                   ends what --keep has left running
+#   ./test.sh --setup [tests/unit]     only prepares
 #
-# Pinot, Kafka and S3 run as containers if a container engine answers, otherwise as processes;
-# PINOT_TEST_BACKEND=containers|processes overrides this. PYTHON and JAVA_HOME set other installations.
-# PINOT_HOME=<distribution> or PINOT_IMAGE=<image> sets the Pinot to test, instead of the pinned jars.
+# CONTRIBUTING.md has the rest: which tests there are, and which Python, Java, Pinot and machine run them.
 set -euo pipefail
 cd "$(dirname "$0")"
-
 . scripts/venv.sh
 
-require_java # a JDK, not a JRE: its jlink builds the base of the container images
-ensure_venv dev
-if [ -z "${PINOT_IMAGE:-}" ]; then # an image has its own jars
-    .venv/bin/pinotctl jars fetch --output json >/dev/null
-fi
+only_unit_tests() {
+    local argument result=1
+    for argument in "$@"; do
+        case $argument in
+        tests/unit | tests/unit/*) result=0 ;;
+        tests | tests/*) return 1 ;;
+        esac
+    done
+    return "$result"
+}
 
-if [ "${1:-}" = --setup ]; then
-    [ -n "${PINOT_HOME:-}" ] || .venv/bin/python -m tests.support.pinned_pinot
-    exit 0
-fi
 processes_of_tests() {
     local memory_kib=0
     if [ -r /proc/meminfo ]; then
         memory_kib=$(awk '$1 == "MemTotal:" {print $2}' /proc/meminfo)
     fi
-    if [ "$memory_kib" -ge "$((14 * 1024 * 1024))" ]; then echo 3; else echo 2; fi
+    if [ "$memory_kib" -ge "$((14 * 1024 * 1024))" ]; then echo 4; else echo 2; fi
 }
 
+if only_unit_tests "$@"; then
+    ensure_venv unit
+else
+    ensure_venv dev
+    # An image or a distribution has its own jars.
+    if [ -z "${PINOT_IMAGE:-}${PINOT_HOME:-}" ]; then
+        "${VENV:-.venv}/bin/pinotctl" jars fetch --output json >/dev/null
+    fi
+fi
+case "${1:-}" in
+--setup) exit 0 ;;
+--stop) exec "${VENV:-.venv}/bin/python" -m tests.support.shared_session ;;
+esac
+
+# Hundreds of processes import the same modules: each would compile them again.
+unset PYTHONDONTWRITEBYTECODE
 # The same order of sets in each run, as random tests have the same seed.
 export PYTHONHASHSEED=${PYTHONHASHSEED:-0}
-# Several processes, each with its own cluster, as the tests wait much of the time. Not for interactive runs.
-processes=(--numprocesses "$(processes_of_tests)" --dist loadfile)
+# Several processes, as the tests wait much of the time. Not for interactive runs.
+processes=(--numprocesses "$(processes_of_tests)" --dist loadscope)
 for argument in "$@"; do
     case $argument in -n* | --numprocesses* | --dist* | --pdb | -s | --capture*) processes=() ;; esac
 done
-exec .venv/bin/python -m pytest "${processes[@]}" "$@"
+exec "${VENV:-.venv}/bin/python" -m pytest "${processes[@]}" "$@"

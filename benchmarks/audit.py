@@ -19,7 +19,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 import uuid
 from collections import Counter
@@ -37,12 +36,12 @@ from controller_client.filestore import FileInfo
 from controller_client.filestore.s3 import S3Store
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
-from tests.integration.fixtures.numbers_table import load_numbers
 from tests.support.cluster import PinotCluster
+from tests.support.numbers_table import load_numbers
 from tests.support.offline_tables import offline_table
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.pinotctl import pinotctl
-from tests.support.session import Session
+from tests.support.session import own_session
 
 _SEGMENTS_A_LISTING = 1_000
 _PIPELINE = 1_000
@@ -262,22 +261,18 @@ def main() -> None:
     options = parser.parse_args()
     # The tars are written straight into the S3 server's folder, so no containers.
     os.environ["PINOT_TEST_BACKEND"] = "processes"
-    with tempfile.TemporaryDirectory() as name:
-        session = Session(Path(name), zookeeper_heap_mb=1024)
-        try:
-            os.environ.update(session.s3_environment())
-            pinot = session.pinot
-            with (
-                pinot.client() as client,
-                PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
-            ):
-                fill(pinot, client, store, Path(name), options)
-            commands = [by_command(pinot, options.rate) for _ in range(options.rounds)]
-            show(commands)
-            phases = by_phases(pinot, options.rate)
-            show(phases)
-        finally:
-            session.close()
+    with own_session(zookeeper_heap_mb=1024) as session:
+        os.environ.update(session.s3_environment())
+        pinot = session.pinot
+        with (
+            pinot.client() as client,
+            PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
+        ):
+            fill(pinot, client, store, session.folder, options)
+        commands = [by_command(pinot, options.rate) for _ in range(options.rounds)]
+        show(commands)
+        phases = by_phases(pinot, options.rate)
+        show(phases)
     save(options.json, {"commands": commands, "phases": phases})
 
 

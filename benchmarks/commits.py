@@ -18,7 +18,6 @@ age of the newest row that a query sees, before, while the store hangs, and afte
 from __future__ import annotations
 
 import argparse
-import tempfile
 import threading
 import time
 import uuid
@@ -43,7 +42,7 @@ from controller_client.zookeeper import PropertyStore
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.realtime_tables import realtime_schema, realtime_table
-from tests.support.session import Session
+from tests.support.session import Session, own_session
 
 _T = TypeVar("_T")
 
@@ -179,12 +178,8 @@ def main() -> None:
     parser.add_argument("--svg", type=Path, help="write a plot of the freshness to this file")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/commits.json"))
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        session = Session(Path(folder))
-        try:
-            commits, fresh = run(session, options.segments, options.rows, options.outage_s)
-        finally:
-            session.close()
+    with own_session() as session:
+        commits, fresh = run(session, options.segments, options.rows, options.outage_s)
     rows = [
         summary(way, [each for each in commits if each.way == way])
         for way in dict.fromkeys(c.way for c in commits)
@@ -203,8 +198,11 @@ def run(
     """Measure commits in turn, then freshness through an outage."""
     pinot = session.pinot
     pinot.start_hosted_servers()
-    store_front = pinot.hosted_store
-    with pinot.client() as client, PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+    with (
+        pinot.hosted_store() as store_front,
+        pinot.client() as client,
+        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
+    ):
         controller = next(
             process
             for process in psutil.Process().children(recursive=True)

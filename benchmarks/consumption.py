@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +41,7 @@ from controller_client.zookeeper import PropertyStore
 from tests.support.kafka import Kafka
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.realtime_tables import realtime_schema, realtime_table
-from tests.support.session import Session
+from tests.support.session import Session, own_session
 
 _POLL_S = 0.02
 _LATE_ROWS_S = 3.0
@@ -192,12 +191,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/results/consumption.json"))
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        session = Session(Path(folder))
-        try:
-            turns = run(session, options.partitions, options.rounds)
-        finally:
-            session.close()
+    with own_session() as session:
+        turns = run(session, options.partitions, options.rounds)
     rows = summary(turns)
     show(rows)
     save(options.json, {"rounds": options.rounds, "results": rows, "turns": [vars(turn) for turn in turns]})

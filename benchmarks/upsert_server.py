@@ -46,7 +46,7 @@ from jvm_bridge.jvm import logging_options
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
-from tests.support.session import Session
+from tests.support.session import own_session
 
 _NAME = "ours"
 _TABLE = TableName(f"{_NAME}_REALTIME")
@@ -242,9 +242,7 @@ def main() -> None:
 
 def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> dict[str, list[dict[str, object]]]:
     """Start everything and measure; the stack stops it."""
-    session = Session(folder)
-    at_end.callback(session.close)
-    kafka = session.kafka
+    kafka = at_end.enter_context(own_session()).kafka
     cluster = at_end.enter_context(open_cluster(folder, arguments.port_base))
     store = at_end.enter_context(PropertyStore(cluster.local.zookeeper_address, cluster.local.cluster_name))
     options = " ".join((arguments.java_opts, *logging_options(level="warn")))

@@ -1,4 +1,5 @@
-# Sourced by quickstart.sh and test.sh: creates .venv in the current folder, with this project and an extra.
+# Sourced by quickstart.sh, test.sh and others: creates a virtual environment with this project in the current
+# folder, .venv or what VENV names.
 
 fail() {
     printf '%s: %s\n' "${0##*/}" "$1" >&2
@@ -17,18 +18,23 @@ find_python() {
     fail "no Python 3.11 or newer was found; install it with its venv module, or set PYTHON to it"
 }
 
-# ensure_venv EXTRA: installs again only if pyproject.toml has changed.
+# ensure_venv NAME: makes it contain what requirements/NAME.txt lists, and nothing else; an environment for
+# development contains all that the others do.
 ensure_venv() {
-    local extra=$1 stamp python
-    stamp=$(cksum <pyproject.toml)
-    if [ "$(cat ".venv/installed-$extra" 2>/dev/null)" = "$stamp" ]; then
+    local name=$1 venv=${VENV:-.venv} stamp state python
+    stamp=$(cat pyproject.toml requirements/*.txt | cksum)
+    state=$(cat "$venv/installed" 2>/dev/null || true)
+    if [ "$state" = "$name $stamp" ] || [ "$state" = "dev $stamp" ]; then
         return
     fi
     python=$(find_python)
-    printf 'Installing pinot-plugins[%s] into .venv with %s ...\n' "$extra" "$("$python" --version)" >&2
-    [ -x .venv/bin/python ] || "$python" -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$extra]"
-    printf '%s\n' "$stamp" >".venv/installed-$extra"
+    printf 'Installing requirements/%s.txt into %s with %s ...\n' "$name" "$venv" "$("$python" --version)" >&2
+    [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+    rm -f "$venv/installed"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+    "$venv/bin/uv" pip sync --quiet --python "$venv/bin/python" --require-hashes "requirements/$name.txt"
+    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation --editable .
+    printf '%s\n' "$name $stamp" >"$venv/installed"
 }
 
 require_java() {

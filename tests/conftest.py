@@ -1,30 +1,53 @@
-"""Fixtures for all suites. The cluster, S3 and Kafka start once per session, when first requested."""
+"""Options and plugins of all suites; `tests.support.fixtures` has their fixtures."""
 
 from __future__ import annotations
 
 import os
 import signal
-import uuid
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import version_runs
-from tests.support.chosen_pinot import choose_pinot, described
-from tests.support.cluster import PinotCluster
-from tests.support.full import FullPlugin
+from tests.support.fixtures import (
+    hosted_broker,
+    hosted_servers,
+    hosted_store,
+    kafka,
+    pinot,
+    s3,
+    s3_bucket,
+    test_session,
+    unique_table,
+)
 from tests.support.java_options import QUICK_START_EVERYWHERE
-from tests.support.kafka import Kafka
-from tests.support.missing_tool import without
 from tests.support.needs import NeedsPlugin
-from tests.support.s3 import S3Access
-from tests.support.s3_program import S3UnavailableError
+from tests.support.recorded import RecordPlugin
 from tests.support.scheduling import SchedulingPlugin
 from tests.support.seed import SeedPlugin, choose_seed
-from tests.support.session import Session, chosen_backend
 from tests.support.summary import SummaryPlugin
+from tests.support.tiers import TiersPlugin
 from tests.support.timings import TimingPlugin
+
+if TYPE_CHECKING:
+    from tests.support.shared_session import SharedSession
+
+__all__ = [
+    "hosted_broker",
+    "hosted_servers",
+    "hosted_store",
+    "kafka",
+    "pinot",
+    "s3",
+    "s3_bucket",
+    "test_session",
+    "unique_table",
+]
+
+_UNIT = Path(__file__).parent / "unit"
+_SESSION: pytest.StashKey[SharedSession] = pytest.StashKey()
 
 # The developer's own cluster and credentials must not reach a test.
 _HIDDEN_VARIABLES = (
@@ -45,7 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--full",
         action="store_true",
         default=os.environ.get("PINOT_TEST_FULL") == "1",
-        help="test all rows of tables of which otherwise a part is tested (or PINOT_TEST_FULL=1)",
+        help="run all tests, also those that are otherwise left out (or PINOT_TEST_FULL=1)",
     )
     seed = os.environ.get("PINOT_TEST_SEED")
     parser.addoption(
@@ -55,7 +78,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="seed of the random tests (or PINOT_TEST_SEED=...); else they are the same each time, but"
         " with --full, which takes a new seed and prints it",
     )
-    version_runs.add_option(parser)
+    parser.addoption(
+        "--since",
+        metavar="REV",
+        help="run only the tests that the change since this revision of git can affect",
+    )
+    parser.addoption(
+        "--also-since",
+        metavar="REV",
+        help="of the folders that are otherwise left out, run what the change since this revision can affect",
+    )
+    parser.addoption(
+        "--keep",
+        action="store_true",
+        help="leave the cluster, Kafka and S3 running for the next run, until ./test.sh --stop",
+    )
     parser.addoption(
         "--correct-pages",
         action="store_true",
@@ -66,23 +103,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # Before hypothesis' own plugin, which reads its seed from there.
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    # The processes of pytest-xdist inherit the choice of the process that starts them.
-    if not hasattr(config, "workerinput"):
-        choose_pinot()
+    # A run in the background is started with Ctrl-C ignored, and programs under test would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.option.seed = choose_seed(config)
     settings.load_profile("repeatable" if config.option.seed is None else "exploring")
     if config.option.seed is not None:
         config.option.hypothesis_seed = config.option.seed
-    config.pluginmanager.register(FullPlugin())
-    config.pluginmanager.register(NeedsPlugin())
-    config.pluginmanager.register(SchedulingPlugin())
-    config.pluginmanager.register(SeedPlugin())
-    config.pluginmanager.register(SummaryPlugin())
-    config.pluginmanager.register(TimingPlugin())
-    if counting := version_runs.plugin_of(config):
-        config.pluginmanager.register(counting)
-    # A run in the background is started with Ctrl-C ignored, and programs under test would inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for plugin in (
+        TiersPlugin(config),
+        NeedsPlugin(),
+        SchedulingPlugin(config),
+        SeedPlugin(),
+        SummaryPlugin(),
+        TimingPlugin(),
+        RecordPlugin(),
+    ):
+        config.pluginmanager.register(plugin)
+    # The processes of pytest-xdist inherit both from the process that starts them.
+    if not hasattr(config, "workerinput") and not _only_unit_tests(config):
+        from tests.support.chosen_pinot import choose_pinot
+        from tests.support.shared_session import SharedSession
+
+        choose_pinot()
+        config.stash[_SESSION] = SharedSession(keep=config.option.keep)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    session = config.stash.get(_SESSION, None)
+    if session is not None:
+        session.close()
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -95,13 +144,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _about(config: pytest.Config) -> list[str]:
-    name, reason = chosen_backend()
     seed = config.option.seed
-    return [
-        f"Pinot: {described()}",
-        f"cluster backend: {name} ({reason})",
-        "random tests: the same each time" if seed is None else f"random tests: again with --seed {seed}",
+    lines = [
+        "random tests: the same each time" if seed is None else f"random tests: again with --seed {seed}"
     ]
+    if not _only_unit_tests(config):
+        from tests.support.chosen_pinot import described
+        from tests.support.session import chosen_backend
+
+        name, reason = chosen_backend()
+        lines += [f"Pinot: {described()}", f"cluster backend: {name} ({reason})"]
+    return lines
+
+
+def _only_unit_tests(config: pytest.Config) -> bool:
+    """Return whether the run is limited to tests that need neither a JDK nor services."""
+    paths = [Path(config.invocation_params.dir, argument.partition("::")[0]) for argument in config.args]
+    return all(path.resolve().is_relative_to(_UNIT) for path in paths)
 
 
 @pytest.fixture(scope="session")
@@ -124,66 +183,3 @@ def _environment() -> Iterator[None]:
         for name, value in QUICK_START_EVERYWHERE.items():
             patch.setenv(name, value)
         yield
-
-
-@pytest.fixture(scope="session")
-def test_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    session = Session(tmp_path_factory.mktemp("cluster"))
-    try:
-        yield session
-    finally:
-        session.close()
-
-
-@pytest.fixture(scope="session")
-def pinot(test_session: Session) -> Iterator[PinotCluster]:
-    """The session's Pinot cluster; while it runs, the environment has the access to its deep store."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in test_session.s3_environment().items():
-            patch.setenv(name, value)
-        yield test_session.pinot
-
-
-@pytest.fixture(scope="session")
-def s3(test_session: Session) -> S3Access:
-    """The session's S3 server; skips the test if there is none."""
-    try:
-        return test_session.s3
-    except S3UnavailableError as error:
-        without(str(error))
-
-
-@pytest.fixture(scope="session")
-def kafka(test_session: Session) -> Kafka:
-    """The session's Kafka node."""
-    return test_session.kafka
-
-
-@pytest.fixture
-def s3_bucket(s3: S3Access) -> Iterator[str]:
-    """A bucket for the test, deleted after it."""
-    client = s3.client()
-    bucket = f"test-{uuid.uuid4().hex[:12]}"
-    client.create_bucket(Bucket=bucket)
-    try:
-        yield bucket
-        for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket):
-            for found in page.get("Contents", []):
-                client.delete_object(Bucket=bucket, Key=found["Key"])
-        client.delete_bucket(Bucket=bucket)
-    finally:
-        client.close()
-
-
-@pytest.fixture
-def unique_table(pinot: PinotCluster) -> Iterator[str]:
-    """A table name for the test; its tables, and schemas with this prefix, are deleted after the test."""
-    name = f"t_{uuid.uuid4().hex[:12]}"
-    yield name
-    with pinot.client() as client:
-        for table in (f"{name}_OFFLINE", f"{name}_REALTIME"):
-            if client.tables.exists(table):
-                client.tables.delete(table)
-        for schema in client.schemas.list():
-            if schema.startswith(name):
-                client.schemas.delete(schema)

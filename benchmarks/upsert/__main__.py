@@ -43,7 +43,7 @@ from benchmarks.upsert.queries import at_rest, check, while_rows_arrive
 from benchmarks.upsert.rows import catch_up, fill, freshness
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.jvm import logging_options
-from tests.support.session import Session
+from tests.support.session import own_session
 
 _TABLES = ("plain", "pinot", "ours_local", "ours_spark")
 _OURS = "ours_"
@@ -115,9 +115,7 @@ def run(arguments: argparse.Namespace, folder: Path, at_end: ExitStack, results:
 
 
 def _start(arguments: argparse.Namespace, folder: Path, at_end: ExitStack) -> list[Contender]:
-    session = Session(folder)
-    at_end.callback(session.close)
-    kafka = session.kafka
+    kafka = at_end.enter_context(own_session()).kafka
     cluster = at_end.enter_context(open_cluster(folder, arguments.port_base))
     store = at_end.enter_context(PropertyStore(cluster.local.zookeeper_address, cluster.local.cluster_name))
     quiet = " ".join(logging_options(level="warn"))

@@ -36,8 +36,8 @@ def read_cluster(client: RestClient, kinds: Iterable[Kind] = tuple(Kind)) -> dic
     if wanted & {Kind.TABLE, Kind.CONSUMPTION}:
         found.update(_tables(client, client.tables.list()))
     if wanted & {Kind.TENANT, Kind.INSTANCE}:
-        instances = client.instances.list()
-        tags = dict(zip(instances, all_of(client.instances.tags, instances), strict=True))
+        instances = all_of(client.instances.find, client.instances.list())
+        tags = {instance.name: instance.tags for instance in instances if instance is not None}
         found.update({ref: each for ref, each in instance_documents(tags).items() if ref.kind in wanted})
     return {ref: each for ref, each in found.items() if ref.kind in wanted}
 

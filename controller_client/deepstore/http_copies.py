@@ -136,7 +136,9 @@ class HttpCopies:
             is_controller = name.startswith("Controller_")
             # There may be hundreds of servers, but their names contain their hosts.
             if is_controller or (name.startswith("Server_") and origin.host in name.lower()):
-                instance = instances.get(name)
+                instance = instances.find(name)
+                if instance is None:
+                    continue
                 # Pinot does not report a controller's TLS port; as a rule, all controllers use the same.
                 ports = {instance.port, *self._home_ports}
                 if not is_controller:

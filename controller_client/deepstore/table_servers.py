@@ -69,7 +69,8 @@ def table_servers(client: RestClient, servers: ServerAdmins, config: TableConfig
     configs: dict[str, dict[str, str] | str] = {}
     consuming = set()
     for name in client.instances.list():
-        found = set(client.instances.tags(name)) & counts.keys() if name.startswith("Server_") else set()
+        instance = client.instances.find(name) if name.startswith("Server_") else None
+        found = counts.keys() & instance.tags if instance is not None else set()
         if not found:
             continue
         counts.update(found)

@@ -110,6 +110,13 @@ class InstancesApi:
             details=document,
         )
 
+    def find(self, name: str) -> Instance | None:
+        """Return an instance, or None if it does not exist: a listed one may have been dropped since."""
+        try:
+            return self.get(name)
+        except NotFoundError:
+            return None
+
     def tags(self, name: str) -> tuple[str, ...]:
         """Return an instance's tags.
 

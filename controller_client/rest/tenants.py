@@ -114,7 +114,8 @@ class TenantsApi:
         """Return the live instances that belong to no tenant."""
         live = self._instances.live()
         names = [name for name in self._instances.list() if name in live and _is(role, name)]
-        return [name for name in names if _UNTAGGED[role] in self._instances.tags(name)]
+        instances = [each for name in names if (each := self._instances.find(name)) is not None]
+        return [each.name for each in instances if _UNTAGGED[role] in each.tags]
 
     def add(
         self,

@@ -11,7 +11,6 @@ from tests.airflow.environment import AirflowEnvironment, AirflowUnavailableErro
 from tests.airflow.service import Airflow
 from tests.integration.consumption.conftest import make_stream_table, store
 from tests.integration.file_ingestion.conftest import (
-    finished_jobs_are_forgotten,
     ingestion_table,
     shared_folder,
     source,
@@ -23,7 +22,6 @@ from tests.support.missing_tool import without
 
 __all__ = [
     "faulty_s3",
-    "finished_jobs_are_forgotten",
     "ingestion_table",
     "make_stream_table",
     "make_upsert_table",

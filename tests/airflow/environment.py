@@ -6,7 +6,6 @@ content. This project is added by a folder on ``PYTHONPATH``, into which its whe
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jvm_bridge.jars import cache_folder
+from tests.support.file_lock import file_lock
 
 __all__ = ["AirflowEnvironment", "AirflowUnavailableError"]
 
@@ -57,9 +57,7 @@ class AirflowEnvironment:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         key = hashlib.sha256(f"{_LAYOUT} {version} {text}".encode()).hexdigest()[:16]
         folder = cache_folder() / f"airflow-{key}"
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with (folder.parent / "airflow.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with file_lock(folder.parent / "airflow.lock"):
             if not (folder / "complete").exists():
                 shutil.rmtree(folder, ignore_errors=True)
                 _build(folder, text)

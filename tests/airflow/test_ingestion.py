@@ -17,7 +17,7 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.airflow.service import Airflow, DagRun
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.integration.file_ingestion.scenes.source import Source
-from tests.support.full import FULL
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster]

@@ -14,8 +14,8 @@ from tests.docs.blocks import read_blocks
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.integration.upsert.server.conftest import MakeUpsertTable
-from tests.support.full import FULL
 from tests.support.program import result_of
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 

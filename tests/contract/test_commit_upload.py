@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract.commit_upload_program import WAIT_S
+from tests.support.needs import Need, inside
 from tests.support.program import Program
 from tests.unit.controller_client.deepstore.samples import write_tar
 
@@ -27,13 +28,11 @@ class Uploader:
     Attributes:
         tar: The tar that a commit builds.
         home: The segment's location in the store.
-        has_plug_in_point: Whether this Pinot has an extension point for our file system.
     """
 
     program: Program
     tar: Path
     home: Path
-    has_plug_in_point: bool
 
     def upload(self, tar: Path, timeout_ms: int = _PINOT_WAITS_MS) -> dict[str, Any]:
         """Upload a tar as that segment."""
@@ -60,9 +59,8 @@ def uploader(tmp_path: Path, scheme: str) -> Iterator[Uploader]:
         "tests.contract.commit_upload_program", str(tmp_path), scheme, log=tmp_path / "child.log"
     )
     try:
-        told = program.answer()
-        assert told is not None, program.said()
-        yield Uploader(program, tar, tmp_path / "store" / "t" / _NAME, told["plug_in_point"])
+        assert program.answer() is not None, program.said()
+        yield Uploader(program, tar, tmp_path / "store" / "t" / _NAME)
     finally:
         program.kill()
 
@@ -98,12 +96,11 @@ def test_a_store_that_hangs_holds_a_commit_up_for_its_wait_alone_and_the_upload_
     assert uploader.counts() == {"timed_out": 1, "late": 1}
 
 
+@inside(Need.UPLOAD_FILE_SYSTEM)
 @pytest.mark.parametrize("place", ["uploads/t_REALTIME_{name}_u.tar.gz", "reingestion/x/{name}.tar.gz"])
 def test_uploads_requested_by_the_controller_wait_as_long_as_pinot_does(
     uploader: Uploader, place: str
 ) -> None:
-    if not uploader.has_plug_in_point:
-        pytest.skip("this version's uploader is ours as a whole")
     tar = uploader.tar.parent / place.format(name=_NAME)
     tar.parent.mkdir(parents=True)
     uploader.tar.rename(tar)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL
-from tests.support.needs import Need, needs
+from tests.support.needs import Need, inside
 from tests.support.pinned_pinot import EACH_RUN, pinned_home, pinot_versions
 from tests.support.program import Program
 
@@ -226,7 +226,7 @@ def test_versions_are_written_while_others_are_queried(
         assert model.counters()["versionFailures"] == 0
 
 
-@needs(Need.CONSUMING_SEGMENTS_OF_0_11)
+@inside(Need.CONSUMING_SEGMENTS_OF_0_11)
 def test_other_conditions_on_the_columns_are_pinots(tmp_path: Path) -> None:
     with _model("consuming", tmp_path, {}) as model:
         model.add(list(range(6)))

@@ -17,9 +17,9 @@ import requests
 
 from jvm_bridge.local_cluster import HOST, ClusterPorts, LocalCluster
 from jvm_bridge.local_cluster.processes import find_processes
-from tests.support.full import FULL
 from tests.support.local_ports import free_base, is_free
 from tests.support.pinotctl import pinotctl
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]

@@ -6,7 +6,6 @@ on, the copy is the run's ``PINOT_HOME``, also for child processes and the proce
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tarfile
@@ -22,6 +21,7 @@ from docker.models.images import Image
 
 from jvm_bridge.jars import DEFAULT_PINS, cache_folder
 from tests.support import engine
+from tests.support.file_lock import file_lock
 
 __all__ = ["HOME", "IMAGE", "choose_pinot", "described"]
 
@@ -79,10 +79,8 @@ def _copy_of(image: Image) -> Path:
     """Return the folder with the image's jars; created atomically if it does not exist."""
     digest = str(image.id).partition(":")[2][:12]
     images = cache_folder() / "images"
-    images.mkdir(parents=True, exist_ok=True)
     target, unfinished = images / digest, images / f"{digest}.unfinished"
-    with (images / f"{digest}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with file_lock(images / f"{digest}.lock"):
         if not target.exists():
             # Left there by a killed run.
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -115,7 +113,7 @@ def _copy(image: Image, folder: Path) -> None:
 
 @contextmanager
 def _container(image: Image) -> Iterator[Container]:
-    container = engine.client().containers.create(str(image.id), labels={engine.OWNER_LABEL: engine.owner()})
+    container = engine.client().containers.create(str(image.id))
     try:
         yield container
     finally:

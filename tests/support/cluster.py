@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import requests
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.config import ControllerConfig
 from tests.support.faulty_s3 import FaultyS3
+from tests.support.file_lock import file_lock
 from tests.support.pinot_services import (
     CLUSTER_NAME,
     DEEP_STORE_BUCKET,
@@ -27,7 +29,7 @@ from tests.support.pinot_services import (
     PinotLayout,
 )
 from tests.support.s3 import S3Access
-from tests.support.service import Backend, RunningService, Service, wait_ready
+from tests.support.service import Backend, RunningService, wait_ready
 from tests.support.wait import add_describer, remove_describer, wait_for
 
 _READY_TIMEOUT_S = 300.0
@@ -36,6 +38,8 @@ _SEARCHED_LINES = 3_000
 _ERROR_LINES = 8
 _LINE_CHARS = 400
 _REST_TIMEOUT_S = 10.0
+_LEAD_PARTITIONS = 24
+"""Number of the parts into which Pinot divides all tables among its controllers."""
 
 
 class PinotCluster:
@@ -49,7 +53,6 @@ class PinotCluster:
         zookeeper_address: ``host:port``.
         deep_store_uri: Where the controller stores segments: on S3, or in a folder if there is no S3 server.
         servers: Names of the servers.
-        start_s: Seconds that starting took.
     """
 
     def __init__(self, backend: Backend, host: Backend, layout: PinotLayout) -> None:
@@ -60,13 +63,11 @@ class PinotCluster:
         self.zookeeper_address = layout.zookeeper
         self.deep_store_uri = layout.deep_store_uri
         self.servers = tuple(SERVER_ADDRESSES)
-        self.start_s = 0.0
         self._backend = backend
         self._host = host
         self._layout = layout
         self._running: dict[str, RunningService] = {}
         self._at_end = ExitStack()
-        self._hosted_store: FaultyS3 | None = None
 
     @property
     def s3(self) -> S3Access:
@@ -85,57 +86,52 @@ class PinotCluster:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Names of all services, in the order in which they were started."""
+        """Names of all services that this process knows, in the order in which they were started."""
         return tuple(self._running)
 
     def start_all(self) -> None:
-        """Start the cluster and wait until every role reports that it is ready."""
-        started = time.monotonic()
+        """Start what does not run yet, and wait until the cluster can do what tests ask of it.
+
+        Every role is ready and has joined, and the controller leads all tables.
+        """
         add_describer(self.describe)
         self._at_end.callback(remove_describer, self.describe)
         if self._layout.s3:
             s3 = self._layout.s3.client()
             self._at_end.callback(s3.close)
-            s3.create_bucket(Bucket=DEEP_STORE_BUCKET)
+            with suppress(s3.exceptions.BucketAlreadyOwnedByYou):
+                s3.create_bucket(Bucket=DEEP_STORE_BUCKET)
         self._launch_and_wait_zookeeper()
         for service in (self._layout.broker_service(), *map(self._layout.server_service, self.servers)):
             self._running[service.name] = self._backend.launch(service)
         self._running["minion"] = self._host.launch(self._layout.minion_service())
         for role in self._running:
             self.wait_ready(role)
-        wait_for(
-            lambda: self._instances() >= len(self.servers) + 3,
-            "all instances in the cluster",
-            _READY_TIMEOUT_S,
-        )
-        self.start_s = time.monotonic() - started
 
     def start_hosted_servers(self) -> tuple[str, ...]:
         """Start the servers hosted in Python, in their own tenant; return their names in Helix."""
         names = []
-        for name, (address, first) in HOSTED_ADDRESSES.items():
-            if name not in self._running:
-                self._running[name] = self._host.launch(self.add_hosted_server(name, self._store_of_hosted()))
-            names.append(f"Server_{address}_{self._layout.slot.port(first)}")
-        for name in HOSTED_ADDRESSES:
-            self.wait_ready(name)
+        with file_lock(self._layout.folder.parent / "hosted.lock"):
+            if self._layout.s3 is not None:
+                store = self._layout.hosted_store_service()
+                self._running[store.name] = self._host.launch(store)
+                self.wait_ready(store.name)
+            for name, (address, first) in HOSTED_ADDRESSES.items():
+                if name not in self._running:
+                    self._register(address, self._layout.slot.port(first))
+                    self._running[name] = self._host.launch(self._layout.hosted_server_service(name))
+                names.append(f"Server_{address}_{self._layout.slot.port(first)}")
+            for name in HOSTED_ADDRESSES:
+                self.wait_ready(name)
         return tuple(names)
 
-    def add_hosted_server(
-        self, name: str, store: S3Access | None, more: Mapping[str, str] | None = None
-    ) -> Service:
-        """Register a server hosted in Python with the controller, and return its service.
-
-        Arguments as of :meth:`.PinotLayout.hosted_server_service`.
-        """
-        # Created before it joins; otherwise it would get the default tenant's segments for a while.
-        address, first = HOSTED_ADDRESSES[name]
+    def _register(self, address: str, port: int) -> None:
+        """Create a server in its tenant before it joins: otherwise it would get segments of other tests."""
         tags = [f"{HOSTED_TENANT}_REALTIME", f"{HOSTED_TENANT}_OFFLINE"]
-        port = str(self._layout.slot.port(first))
-        instance = {"host": address, "port": port, "type": "SERVER", "tags": tags}
+        instance = {"host": address, "port": str(port), "type": "SERVER", "tags": tags}
         answer = requests.post(f"{self.controller_url}/instances", json=instance, timeout=_REST_TIMEOUT_S)
-        answer.raise_for_status()
-        return self._layout.hosted_server_service(name, store, more)
+        if answer.status_code != requests.codes.conflict:  # it was created before
+            answer.raise_for_status()
 
     def start_hosted_broker(self) -> str:
         """Start the broker hosted in Python, in addition to the stock one; return its URL."""
@@ -145,29 +141,26 @@ class PinotCluster:
         self.wait_ready(service.name)
         return self._layout.hosted_broker_url
 
-    @property
-    def hosted_store(self) -> FaultyS3:
-        """The proxy between the hosted servers and the deep store, for faults.
+    @contextmanager
+    def hosted_store(self) -> Iterator[FaultyS3]:
+        """Between the hosted servers and the deep store, put a proxy for faults, until the block ends.
 
         Raises:
             LookupError: The hosted servers do not run, or the deep store is a folder.
         """
-        if self._hosted_store is None:
+        name = self._layout.hosted_store_service().name
+        if name not in self._running:
             raise LookupError("there is no S3 server before the hosted servers")
-        return self._hosted_store
+        self.kill(name)
+        try:
+            with FaultyS3(self.s3, self._layout.hosted_store_port) as proxy:
+                yield proxy
+        finally:
+            self.start(name)
 
-    def _store_of_hosted(self) -> S3Access | None:
-        if self._layout.s3 is None:
-            return None
-        if self._hosted_store is None:
-            self._hosted_store = self._at_end.enter_context(FaultyS3(self._layout.s3))
-        return self._hosted_store.access
-
-    def stop_all(self) -> None:
-        """Stop the cluster."""
+    def close(self) -> None:
+        """Close what this process has opened; the roles run on."""
         self._at_end.close()
-        for running in reversed(self._running.values()):
-            running.remove()
 
     def client(self, clock: Clock | None = None) -> ControllerClient:
         """Return a new client of the controller; the caller closes it."""
@@ -187,16 +180,6 @@ class PinotCluster:
     def broker(self) -> BrokerClient:
         """Return a new client of the broker; the caller closes it."""
         return BrokerClient([self.broker_url])
-
-    def forget_finished_jobs(self, task_type: str) -> None:
-        """Have Helix delete finished jobs; does nothing if there are none.
-
-        At each change Helix reads every job: with a hundred jobs, controller and ZooKeeper spend most of
-        their time on that. If Helix writes a job at that moment, the call fails, and the next call deletes
-        the job.
-        """
-        if task_type in _get(self.controller_url, "tasks/tasktypes"):
-            requests.put(f"{self.controller_url}/tasks/{task_type}/cleanup", timeout=_REST_TIMEOUT_S)
 
     def kill(self, role: str) -> None:
         """Kill a role with SIGKILL; its disk is kept."""
@@ -224,8 +207,10 @@ class PinotCluster:
         self._running[role].put_file(path, content)
 
     def wait_ready(self, role: str, timeout_s: float = _READY_TIMEOUT_S) -> None:
-        """Wait until a role reports that it is ready."""
+        """Wait until a role reports that it is ready and, if it is the controller, leads all tables."""
         wait_ready(self._running[role], timeout_s)
+        if role == "controller":
+            wait_for(self._leads_all_tables, "the controller to lead all tables", timeout_s)
 
     def state(self, role: str) -> str:
         """Return ``running``, ``paused``, or how the role ended."""
@@ -256,19 +241,32 @@ class PinotCluster:
             if service.name == "zookeeper":
                 self.wait_ready("zookeeper")
         # The other roles may join once the controller has created the cluster, seconds before it serves REST.
+        with self._zookeeper() as zookeeper:
+            path = f"/{CLUSTER_NAME}/IDEALSTATES/brokerResource"
+            wait_for(lambda: zookeeper.exists(path), "the controller to make the cluster", _READY_TIMEOUT_S)
+
+    def _leads_all_tables(self) -> bool:
+        """Return whether the controller commits segments and runs tasks: seconds after it serves REST."""
+        instance = f"Controller_{self._layout.controller_instance}"
+        with self._zookeeper() as zookeeper:
+            try:
+                live, _ = zookeeper.get(f"/{CLUSTER_NAME}/LIVEINSTANCES/{instance}")
+                session = json.loads(live)["simpleFields"]["SESSION_ID"]
+                path = f"/{CLUSTER_NAME}/INSTANCES/{instance}/CURRENTSTATES/{session}/leadControllerResource"
+                states = json.loads(zookeeper.get(path)[0])["mapFields"].values()
+            except NoNodeError:
+                return False
+        return len(states) == _LEAD_PARTITIONS and all(state["CURRENT_STATE"] == "MASTER" for state in states)
+
+    @contextmanager
+    def _zookeeper(self) -> Iterator[KazooClient]:
         zookeeper = KazooClient(hosts=self.zookeeper_address)
         zookeeper.start(timeout=_READY_TIMEOUT_S)
         try:
-            path = f"/{CLUSTER_NAME}/IDEALSTATES/brokerResource"
-            wait_for(lambda: zookeeper.exists(path), "the controller to make the cluster", _READY_TIMEOUT_S)
+            yield zookeeper
         finally:
             zookeeper.stop()
             zookeeper.close()
-
-    def _instances(self) -> int:
-        answer = requests.get(f"{self.controller_url}/instances", timeout=_REST_TIMEOUT_S)
-        answer.raise_for_status()
-        return len(answer.json()["instances"])
 
 
 def _unserved_segments(controller_url: str) -> str:

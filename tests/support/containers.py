@@ -3,65 +3,69 @@
 from __future__ import annotations
 
 import io
-import os
 import tarfile
 
+import docker.errors
 from docker.models.containers import Container
-from testcontainers.core.container import DockerContainer
 
 from tests.support import engine, images
+from tests.support.file_lock import file_lock
 from tests.support.service import HOME, RunningService, Service
+from tests.support.slot import Slot
 
 _HOME_IN_CONTAINER = "/srv/service"
 
 
 class ContainerBackend:
-    """Starts services as containers; each has the label of this session's owner."""
+    """Starts services as containers that outlive this process.
+
+    Args:
+        slot: The slot of their session.
+    """
 
     name = "containers"
 
-    def __init__(self) -> None:
-        self._launched: list[_RunningContainer] = []
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
 
     def launch(self, service: Service) -> RunningService:
-        container = DockerContainer(images.image_of(service.program))
-        container.with_name(f"pinot-plugins-test-{os.getpid()}-{service.name}")
-        container.with_command([_at_home(argument) for argument in service.arguments])
-        # Roles and tests reach the roles at loopback addresses; no port is mapped.
-        container.with_kwargs(network_mode="host", labels={engine.OWNER_LABEL: engine.owner()})
-        for name, value in service.environment.items():
-            container.with_env(name, _at_home(value))
-        for name, text in service.files.items():
-            container.with_copy_into_container(_at_home(text).encode(), f"{_HOME_IN_CONTAINER}/{name}")
-        for folder in service.shared_folders:
-            container.with_volume_mapping(folder, str(folder), "rw")
-        running = _RunningContainer(service, container)
-        self._launched.append(running)
-        container.start()
+        name = f"pinot-plugins-test-{self._slot.number}-{service.name}"
+        with file_lock(self._slot.services / f"{service.name}.lock"):
+            try:
+                running = _RunningContainer(service, engine.client().containers.get(name))
+            except docker.errors.NotFound:
+                running = _RunningContainer(service, self._create(service, name))
+            if running.state() == "ended":
+                running.start()
         return running
 
     def close(self) -> None:
-        for running in reversed(self._launched):
-            running.remove()
+        engine.remove_containers(self._slot.number)
+
+    def _create(self, service: Service, name: str) -> Container:
+        # Roles and tests reach the roles at loopback addresses; no port is mapped.
+        container: Container = engine.client().containers.create(
+            images.image_of(service.program),
+            [_at_home(argument) for argument in service.arguments],
+            name=name,
+            labels=engine.labels(self._slot.number),
+            network_mode="host",
+            environment={variable: _at_home(value) for variable, value in service.environment.items()},
+            volumes={str(folder): {"bind": str(folder), "mode": "rw"} for folder in service.shared_folders},
+        )
+        _put(container, {name: _at_home(text).encode() for name, text in service.files.items()})
+        return container
 
 
 class _RunningContainer:
-    def __init__(self, service: Service, container: DockerContainer) -> None:
+    def __init__(self, service: Service, container: Container) -> None:
         self.service = service
-        self._testcontainer = container
-        self._removed = False
-
-    @property
-    def _container(self) -> Container:
-        container: Container = self._testcontainer.get_wrapped_container()
-        return container
+        self._container = container
 
     def state(self) -> str:
-        container = self._container
-        container.reload()
-        if container.status != "exited":
-            return str(container.status)
-        return f"ended with {container.attrs['State']['ExitCode']}"
+        self._container.reload()
+        status = str(self._container.status)
+        return "ended" if status in ("created", "exited") else status
 
     def kill(self) -> None:
         self._container.kill("SIGKILL")
@@ -80,19 +84,19 @@ class _RunningContainer:
         return self._container.logs(tail=lines).decode(errors="replace")
 
     def put_file(self, path: str, content: bytes) -> None:
-        folder, _, name = f"{_HOME_IN_CONTAINER}/{path}".rpartition("/")
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            entry = tarfile.TarInfo(name)
+        _put(self._container, {path: content})
+
+
+def _put(container: Container, files: dict[str, bytes]) -> None:
+    """Write files by path below a service's home; missing folders are created."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(f"{_HOME_IN_CONTAINER}/{path}".lstrip("/"))
             entry.size = len(content)
             entry.mode = 0o666  # the role may run as another user
             tar.addfile(entry, io.BytesIO(content))
-        assert self._container.put_archive(folder, archive.getvalue())
-
-    def remove(self) -> None:
-        if not self._removed:
-            self._removed = True
-            self._testcontainer.stop()
+    assert container.put_archive("/", archive.getvalue())
 
 
 def _at_home(text: str) -> str:

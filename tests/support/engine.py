@@ -1,4 +1,4 @@
-"""The container engine: whether it runs, whether a registry answers, and leftovers of killed sessions."""
+"""The container engine: whether it runs, whether a registry answers, and the containers of a session."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
 
-# Ryuk's image needs a registry: `sweep` does its work. Read by testcontainers at its import.
-os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
-
 import docker
 import docker.errors
-import psutil
 import requests
 from docker.models.containers import Container
 
-OWNER_LABEL = "pinot-plugins.tests.owner"
+_LABEL = "pinot-plugins.tests.slot"
 _PING_TIMEOUT_S = 3
 _REGISTRY_TIMEOUT_S = 6
 _WORK_TIMEOUT_S = 600
@@ -76,38 +72,29 @@ def registry_has(image: str) -> bool:
     return True
 
 
-def owner() -> str:
-    """Return this process' mark; the start time distinguishes it from a later process with the same id."""
-    return f"{os.getpid()}:{psutil.Process().create_time():.2f}"
+def labels(slot: int) -> dict[str, str]:
+    """Return the labels of the containers of the session in a slot."""
+    return {_LABEL: str(slot)}
 
 
-def sweep() -> None:
-    """Remove the containers of ended sessions; several sessions may do so at once."""
-    # Another session may remove a container after the engine has listed it.
-    for container in client().containers.list(all=True, filters={"label": OWNER_LABEL}, ignore_removed=True):
-        if not _is_alive(container.labels[OWNER_LABEL]):
-            _remove(container)
+def remove_containers(slot: int) -> None:
+    """Remove all containers of the session in a slot, and wait until their ports are free."""
+    mine: dict[str, str | list[str] | bool] = {"label": f"{_LABEL}={slot}"}
+    # A container may go on its own after the engine has listed it.
+    for container in client().containers.list(all=True, filters=mine, ignore_removed=True):
+        _remove(container)
 
 
 def _remove(container: Container) -> None:
-    """Remove a container, or wait until another session has removed it, so that its ports are free."""
     try:
         container.remove(force=True, v=True)
     except docker.errors.NotFound:
         return
     except docker.errors.APIError as error:
-        if error.status_code != HTTPStatus.CONFLICT:
+        if error.status_code != HTTPStatus.CONFLICT:  # somebody removes it already
             raise
         with suppress(docker.errors.NotFound):
             container.wait(condition="removed")
-
-
-def _is_alive(mark: str) -> bool:
-    pid, _, started = mark.partition(":")
-    try:
-        return f"{psutil.Process(int(pid)).create_time():.2f}" == started
-    except psutil.NoSuchProcess:
-        return False
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 """An HTTP proxy in front of a real server: forwards byte for byte, unless a rule injects a fault.
 
 Forwarded data is not changed, including the Host header, so signatures of requests stay valid.
+
+``python -m tests.support.faulty_http URL PORT`` is one without faults.
 """
 
 from __future__ import annotations
 
 import contextlib
 import select
+import signal
 import socket
 import socketserver
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -342,3 +346,9 @@ class _Handler(socketserver.StreamRequestHandler):
             reply = read_reply(replies)
             if reply is None or reply.status >= 200:
                 return reply
+
+
+if __name__ == "__main__":
+    _url, _port = sys.argv[1:]
+    with FaultyHttp(_url, port=int(_port)):
+        signal.pause()

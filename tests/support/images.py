@@ -10,7 +10,6 @@ a registry answers, or else built from the pinned jars.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import os
@@ -18,8 +17,8 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +27,7 @@ import docker.errors
 
 from jvm_bridge.jars import DEFAULT_PINS, cache_folder
 from tests.support import base_root, chosen_pinot, engine
+from tests.support.file_lock import file_lock
 from tests.support.jars import jars_of, start_files
 from tests.support.s3_program import VERSION as S3_VERSION
 from tests.support.s3_program import s3_program
@@ -89,8 +89,8 @@ def image_of(program: Program) -> str:
             return built(_of_jars(Program.KAFKA, "kafka.sh"))
         case Program.S3:
             return built(_s3())
-        case Program.PINOTCTL:
-            raise ValueError("pinotctl runs from this checkout, not from an image")
+        case Program.PINOTCTL | Program.PYTHON:
+            raise ValueError(f"{program} runs from this checkout, not from an image")
 
 
 @lru_cache(maxsize=1)
@@ -191,12 +191,9 @@ def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
     tar.addfile(entry, io.BytesIO(content))
 
 
-@contextmanager
-def _build_lock() -> Iterator[None]:
+def _build_lock() -> AbstractContextManager[None]:
     # Otherwise two sessions that start together would build the same image twice.
-    with (cache_folder() / "images.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return file_lock(cache_folder() / "images.lock")
 
 
 def _say(text: str) -> None:

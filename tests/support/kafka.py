@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from tests.support.java_options import QUICK_START
 from tests.support.processes import host_command
-from tests.support.service import HOME, Program, RunningService, Service, wait_ready
+from tests.support.service import HOME, Program, RunningService, Service, listens, wait_ready
 from tests.support.slot import Port, Slot
 
 ADDRESS = "127.0.0.51"
@@ -101,15 +100,7 @@ def kafka_service(slot: Slot) -> Service:
         name="kafka",
         program=Program.KAFKA,
         arguments=("start", f"{HOME}/kafka.properties"),
-        is_ready=lambda: _listens(ADDRESS, slot.port(Port.KAFKA)),
+        is_ready=lambda: listens(ADDRESS, slot.port(Port.KAFKA)),
         environment={"JAVA_OPTS": f"-Xmx256m {QUICK_START} -DpinotPlugins.log.level=warn"},
         files={"kafka.properties": "".join(f"{name}={value}\n" for name, value in properties.items())},
     )
-
-
-def _listens(host: str, port: int) -> bool:
-    try:
-        with socket.create_connection((host, port), timeout=1):
-            return True
-    except OSError:
-        return False

@@ -1,28 +1,31 @@
-"""Capabilities of Pinot that tests need and not every version has; the only way to skip because of them.
+"""What the Pinot of a run has, where tests depend on it.
 
-    pytestmark = needs(Need.PLUG_IN_POINTS)      # a module, class or test; decided before any fixture starts
+    @needs(Capability.DATABASES, raises=UnsupportedError, match="lacks: databases")
+    @inside(Need.PLUG_IN_POINTS)
+    if has(Need.DATA_CRC): ...
 
-    lacks("a log of its own commits")            # in a fixture or test that finds out while it runs
-
-Either way the reason is ``this Pinot (1.5.1) lacks: <capability>``.
+A test with `needs` expects the refusal that users see on a Pinot that lacks the capability: there it passes
+if it, or a fixture, raises that error, and fails if it raises none. A test of what the jars of certain
+versions have, and what no call refuses, is left out on others (`inside`). `has` is for tests of both cases.
 """
 
 from __future__ import annotations
 
+import re
 import zipfile
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any
 
 import pytest
 
 from controller_client.rest.capabilities import Capabilities, Capability, PinotVersion
-from tests.support.jars import jars_of
-from tests.support.service import Program
 
-__all__ = ["Need", "NeedsPlugin", "has", "lacks", "needs"]
+__all__ = ["Need", "NeedsPlugin", "has", "inside", "needs"]
 
-_MARK = "needs"
+_NEEDS, _INSIDE = "needs", "inside"
+_REFUSED: pytest.StashKey[BaseException] = pytest.StashKey()
 _CORE = "org.apache.pinot.core"
 
 
@@ -67,6 +70,23 @@ class Need(Enum):
         "nulls in answers by a query's option alone",
         "org.apache.pinot.core.query.aggregation.function.NullableSingleInputAggregationFunction",
     )
+    PAUSE_STATE = (
+        "pauses by Pinot itself, with a reason",
+        "org.apache.pinot.spi.config.table.PauseState",
+    )
+    ROW_SECURITY = ("row-level security", "org.apache.pinot.spi.auth.TableRowColAccessResult")
+    COMMITS_REFUSED = (
+        "refusing commits that would make replicas differ",
+        "org.apache.pinot.spi.utils.ConsumingSegmentConsistencyModeListener",
+    )
+    UPLOAD_FILE_SYSTEM = (
+        "a base class of file systems, by which uploads come to us",
+        "org.apache.pinot.spi.filesystem.NoClosePinotFS",
+    )
+    DATA_TABLE_3 = (
+        "DataTables of version 3",
+        f"{_CORE}.common.datatable.DataTableBuilderV2V3",
+    )
     COLUMNAR_BUILD = ("building a segment by column", "org.apache.pinot.spi.data.readers.ColumnReaderFactory")
 
     def __init__(self, capability: str, class_name: str, member: str = "") -> None:
@@ -75,9 +95,20 @@ class Need(Enum):
         self.member = member
 
 
-def needs(*wanted: Need | Capability) -> pytest.MarkDecorator:
-    """Mark tests that need all of these; if one is missing, they are skipped before fixtures start."""
-    return pytest.mark.needs(*wanted)
+def needs(*wanted: Need | Capability, raises: type[BaseException], match: str) -> pytest.MarkDecorator:
+    """Mark a test that needs all of these.
+
+    Args:
+        wanted: The capabilities.
+        raises: The error that users get from a Pinot that lacks one of them.
+        match: A pattern that is found in the error's text.
+    """
+    return pytest.mark.needs(*wanted, raises=raises, match=match)
+
+
+def inside(*wanted: Need) -> pytest.MarkDecorator:
+    """Mark a test of something that only the inside of certain versions of Pinot has."""
+    return pytest.mark.inside(*wanted)
 
 
 def has(wanted: Need | Capability) -> bool:
@@ -88,33 +119,64 @@ def has(wanted: Need | Capability) -> bool:
     return content is not None and wanted.member.encode() in content
 
 
-def lacks(capability: str) -> NoReturn:
-    """Skip the running test, because this run's Pinot lacks what it needs.
-
-    Args:
-        capability: What is missing, as the end of the sentence "this Pinot lacks".
-    """
-    pytest.skip(f"this Pinot ({_version()}) lacks: {capability}")
-
-
 class NeedsPlugin:
-    """Skips the tests that are marked with :func:`needs`."""
+    """Has tests expect refusals, and leaves out those of other versions of Pinot."""
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        elsewhere = [item for item in items if any(_lacking(item, _INSIDE))]
+        if elsewhere:
+            items[:] = [item for item in items if item not in elsewhere]
+            config.hook.pytest_deselected(items=elsewhere)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        for mark in item.iter_markers(_MARK):
-            for wanted in mark.args:
-                if not has(wanted):
-                    lacks(wanted.capability if isinstance(wanted, Need) else wanted.value)
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        # A fixture was refused: there is nothing to call.
+        if (refusal := item.stash.get(_REFUSED, None)) is not None:
+            raise refusal
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        report: pytest.TestReport = yield
+        lacking = next(_lacking(item, _NEEDS), None)
+        if lacking is None or call.when == "teardown":
+            return report
+        mark, capability = lacking
+        error = call.excinfo.value if call.excinfo is not None else None
+        if error is None:
+            if call.when == "call":
+                report.outcome = "failed"
+                report.longrepr = (
+                    f"this Pinot ({_version()}) lacks {capability}, but refuses nothing; expected"
+                    f" {mark.kwargs['raises'].__name__}. If it has that now, correct what says so."
+                )
+        elif isinstance(error, mark.kwargs["raises"]) and re.search(mark.kwargs["match"], str(error)):
+            report.outcome = "passed"
+            report.longrepr = None
+            item.stash[_REFUSED] = error
+        return report
+
+
+def _lacking(item: pytest.Item, name: str) -> Iterator[tuple[pytest.Mark, str]]:
+    """Yield the marks of a test whose capabilities this run's Pinot lacks, with the capability."""
+    for mark in item.iter_markers(name):
+        for wanted in mark.args:
+            if not has(wanted):
+                yield mark, wanted.capability if isinstance(wanted, Need) else wanted.value
 
 
 def _version() -> str:
+    from tests.support.jars import jars_of
+    from tests.support.service import Program
+
     return jars_of(Program.PINOT).version
 
 
 @lru_cache(maxsize=64)
 def _class_file(class_name: str) -> bytes | None:
     """Read a class of Pinot from its jars: it contains the names of its members as in the source."""
+    from tests.support.jars import jars_of
+    from tests.support.service import Program
+
     entry = class_name.replace(".", "/") + ".class"
     for jar in jars_of(Program.PINOT).class_path:
         if jar.name.startswith("pinot-"):

@@ -13,7 +13,7 @@ import pytest
 
 from jvm_bridge.jars import JarCache, Repository, cache_folder, parse_pins
 from jvm_bridge.jars.download import MIRROR_VARIABLE
-from tests.support.full import FULL
+from tests.support.tiers import FULL
 
 __all__ = ["EACH_RUN", "pinned_home", "pinot_versions"]
 

@@ -11,7 +11,7 @@ import requests
 
 from tests.support.java_options import QUICK_START
 from tests.support.s3 import S3Access
-from tests.support.service import HOME, Program, Service
+from tests.support.service import HOME, Program, Service, listens
 from tests.support.slot import Port, Slot
 
 CLUSTER_NAME = "PinotPluginsTest"
@@ -24,6 +24,9 @@ HOSTED_BROKER_ADDRESS = "127.0.0.14"
 MINION_ADDRESS = "127.0.0.31"
 SERVER_ADDRESSES = {"server_1": ("127.0.0.21", Port.SERVER_1), "server_2": ("127.0.0.22", Port.SERVER_2)}
 HOSTED_ADDRESSES = {"hosted_1": ("127.0.0.23", Port.HOSTED_1), "hosted_2": ("127.0.0.24", Port.HOSTED_2)}
+
+PYTHON_ROLES = ("minion", *HOSTED_ADDRESSES, "hosted_broker")
+"""Names of the services that run the code of this checkout."""
 
 COMMITS_FOLDER = "commits"
 """Folder in the deep store's bucket to which hosted servers upload committed segments."""
@@ -107,6 +110,11 @@ class PinotLayout:
             "controller", "StartController", properties, f"{self.controller_url}/health", heap_mb=320
         )
 
+    @property
+    def controller_instance(self) -> str:
+        """The controller's host and port, as in its Helix name."""
+        return f"{CONTROLLER_ADDRESS}_{self.slot.port(Port.CONTROLLER)}"
+
     def broker_service(self) -> Service:
         """Return the broker."""
         runner = str(self.slot.port(Port.BROKER_RUNNER))
@@ -156,27 +164,36 @@ class PinotLayout:
         health_url = f"http://{address}:{self.slot.port(first + 1)}/health"
         return self._role(name, "StartServer", properties, health_url, heap_mb=320)
 
-    def hosted_server_service(
-        self, name: str, store: S3Access | None, more: Mapping[str, str] | None = None
-    ) -> Service:
-        """Return a server hosted in Python, ``hosted_1`` or ``hosted_2``, with the hooks of this checkout.
+    @property
+    def hosted_store_port(self) -> int:
+        """Port on this machine at which the hosted servers reach the deep store."""
+        return self.slot.port(Port.HOSTED_STORE)
 
-        Args:
-            name: Name of the server.
-            store: Its access to the deep store.
-            more: Additional or different properties.
-        """
+    def hosted_store_service(self) -> Service:
+        """Return the proxy before the deep store of the hosted servers."""
+        assert self.s3 is not None
+        port = self.hosted_store_port
+        return Service(
+            name="hosted_store",
+            program=Program.PYTHON,
+            arguments=("-m", "tests.support.faulty_http", self.s3.endpoint, str(port)),
+            is_ready=lambda: listens("127.0.0.1", port),
+            environment={"PYTHONPATH": str(Path(__file__).parents[2])},
+        )
+
+    def hosted_server_service(self, name: str) -> Service:
+        """Return a server hosted in Python, ``hosted_1`` or ``hosted_2``, with the hooks of this checkout."""
         address, first = HOSTED_ADDRESSES[name]
         file = f"{name}.properties"
         properties = self._server_properties(address, first)
         properties["pinot.server.instance.dataDir"] = str(self.hosted_data(name))
-        if store:
-            properties["pinot.server.storage.factory.s3.endpoint"] = store.endpoint
+        if self.s3:
+            store = f"http://127.0.0.1:{self.hosted_store_port}"
+            properties["pinot.server.storage.factory.s3.endpoint"] = store
             properties["pinot.server.instance.segment.store.uri"] = (
                 f"s3://{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}"
             )
             properties["pinotPlugins.commitUpload.waitMs"] = str(COMMIT_WAIT_MS)
-        properties |= more or {}
         return Service(
             name=name,
             program=Program.PINOTCTL,

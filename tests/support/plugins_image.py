@@ -6,7 +6,6 @@ packages: the steps of the Dockerfile are unchanged.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 from jvm_bridge.jars import cache_folder
 from tests.support import engine
 from tests.support.base_root import libraries_of
+from tests.support.file_lock import file_lock
 from tests.support.images import Recipe, built, pinot_image_of_jars
 
 _ROOT = Path(__file__).parents[2]
@@ -31,10 +31,8 @@ _LEFT_OUT = ("site-packages", "test", "idlelib", "tkinter", "ensurepip", "__pyca
 def plugins_image() -> str:
     """Return the tag of the image; builds it if missing, which takes minutes the first time on a machine."""
     folder = cache_folder() / "plugins-image"
-    folder.mkdir(parents=True, exist_ok=True)
     # Otherwise two sessions that start together would write the same wheels.
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with file_lock(folder / "lock"):
         return _image(folder)
 
 

@@ -2,64 +2,76 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
+import sys
+import time
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from jvm_bridge.jdk import find_java
+from tests.support.file_lock import file_lock
 from tests.support.jars import jars_of, start_files
 from tests.support.pinotctl import pinotctl
 from tests.support.s3_program import s3_program
 from tests.support.service import HOME, Program, RunningService, Service
+
+__all__ = ["ProcessBackend", "host_command"]
 
 _SCRIPTS = {
     Program.PINOT: Path(__file__).parent.parent / "images" / "pinot" / "pinot-admin.sh",
     Program.KAFKA: Path(__file__).parent.parent / "images" / "kafka" / "kafka.sh",
 }
 _HOME_VARIABLES = {Program.PINOT: "PINOT_HOME", Program.KAFKA: "KAFKA_HOME"}
-_END_TIMEOUT_S = 10
+_CHANGE_TIMEOUT_S = 10.0
+_POLL_S = 0.01
+_MARK = "pid"
+"""File in a service's folder with its process' id and start time: a later process may have the same id."""
+
+# They outlive this process, but while it lives, only it learns of their ends.
+_CHILDREN: list[subprocess.Popen[bytes]] = []
 
 
 class ProcessBackend:
-    """Starts services as child processes.
+    """Starts services as processes that outlive the one that starts them.
 
     Args:
         folder: Folder of the session; each service gets a subfolder.
-        record: File that lists the running processes, see :func:`end_recorded`.
     """
 
     name = "processes"
 
-    def __init__(self, folder: Path, record: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._record = record
-        self._launched: list[_RunningProcess] = []
 
     def launch(self, service: Service) -> RunningService:
         home = self._folder / service.name
-        home.mkdir()
-        for name, text in service.files.items():
-            (home / name).parent.mkdir(exist_ok=True)
-            (home / name).write_text(text.replace(HOME, str(home)), encoding="utf-8")
-        arguments = [argument.replace(HOME, str(home)) for argument in service.arguments]
-        command, environment = host_command(service.program, self._folder)
-        environment.update(
-            {name: value.replace(HOME, str(home)) for name, value in service.environment.items()}
-        )
-        running = _RunningProcess(service, home, [*command, *arguments], environment, self._record)
-        self._launched.append(running)
-        running.start()
+        with file_lock(self._folder / f"{service.name}.lock"):
+            command, environment = host_command(service.program, self._folder)
+            command += [argument.replace(HOME, str(home)) for argument in service.arguments]
+            environment |= {
+                name: value.replace(HOME, str(home)) for name, value in service.environment.items()
+            }
+            running = _RunningProcess(service, home, command, environment)
+            if running.state() == "ended":
+                for name, text in service.files.items():
+                    (home / name).parent.mkdir(parents=True, exist_ok=True)
+                    (home / name).write_text(text.replace(HOME, str(home)), encoding="utf-8")
+                running.start()
         return running
 
+    def end(self, name: str) -> None:
+        """End a service of the session, if it runs, whichever process has launched it."""
+        _end(self._folder / name / _MARK)
+
     def close(self) -> None:
-        for running in reversed(self._launched):
-            running.remove()
-        self._record.unlink(missing_ok=True)
+        for mark in self._folder.glob(f"*/{_MARK}"):
+            _end(mark)
 
 
 def host_command(program: Program, folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -74,42 +86,43 @@ def host_command(program: Program, folder: Path) -> tuple[list[str], dict[str, s
         return [str(s3_program())], environment
     if program is Program.PINOTCTL:
         return pinotctl(), environment
+    if program is Program.PYTHON:
+        return [sys.executable], environment
     home = folder / f"{program}-home"
     etc = home / "etc"
-    if not etc.exists():
-        etc.mkdir(parents=True)
-        for name, text in start_files(jars_of(program).class_path).items():
-            (etc / name).write_text(text, encoding="utf-8")
+    with file_lock(folder / f"{program}-home.lock"):
+        if not etc.exists():
+            etc.mkdir(parents=True)
+            for name, text in start_files(jars_of(program).class_path).items():
+                (etc / name).write_text(text, encoding="utf-8")
     environment[_HOME_VARIABLES[program]] = str(home)
     environment["JAVA_HOME"] = str(find_java().home)
     return ["/bin/sh", str(_SCRIPTS[program])], environment
 
 
 class _RunningProcess:
-    def __init__(
-        self, service: Service, home: Path, command: list[str], environment: dict[str, str], record: Path
-    ) -> None:
+    def __init__(self, service: Service, home: Path, command: list[str], environment: dict[str, str]) -> None:
         self.service = service
         self._home = home
         self._command = command
         self._environment = environment
-        self._record = record
         self._output = home / "output.log"
-        self._process: subprocess.Popen[bytes] | None = None
-        self._paused = False
+        self._mark = home / _MARK
 
     def state(self) -> str:
-        if self._process is None or self._process.poll() is not None:
-            return f"ended with {self._process.returncode if self._process else None}"
-        return "paused" if self._paused else "running"
+        process = _process(self._mark)
+        if process is None:
+            return "ended"
+        return "paused" if process.status() == psutil.STATUS_STOPPED else "running"
 
     def start(self) -> None:
-        if self._process is not None and self._paused:
-            self._process.send_signal(signal.SIGCONT)
-            self._paused = False
+        process = _process(self._mark)
+        if process is not None:
+            process.send_signal(signal.SIGCONT)
             return
+        self._home.mkdir(parents=True, exist_ok=True)
         with self._output.open("ab") as output:
-            self._process = subprocess.Popen(
+            started = subprocess.Popen(
                 self._command,
                 cwd=self._home,
                 env=self._environment,
@@ -118,19 +131,17 @@ class _RunningProcess:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is for pytest, which then stops them in order
             )
-        with self._record.open("a", encoding="utf-8") as record:
-            record.write(f"{self._process.pid}:{psutil.Process(self._process.pid).create_time():.2f}\n")
+        _CHILDREN.append(started)
+        self._mark.write_text(_mark_of(psutil.Process(started.pid)), encoding="utf-8")
 
     def pause(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(signal.SIGSTOP)
-            self._paused = True
+        process = _process(self._mark)
+        assert process is not None, f"{self.service.name} has ended"
+        process.send_signal(signal.SIGSTOP)
+        _wait(lambda: self.state() == "paused", f"{self.service.name} to stop")
 
     def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait(_END_TIMEOUT_S)
-            self._paused = False
+        _end(self._mark)
 
     def logs(self, lines: int) -> str:
         with self._output.open(encoding="utf-8", errors="replace") as output:
@@ -139,19 +150,41 @@ class _RunningProcess:
     def put_file(self, path: str, content: bytes) -> None:
         (self._home / path).write_bytes(content)
 
-    def remove(self) -> None:
-        self.kill()
+
+def _end(mark: Path) -> None:
+    """Kill the process of a mark, and wait until it has ended."""
+    process = _process(mark)
+    if process is not None:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+        _wait(lambda: _process(mark) is None, f"the process of {mark.parent.name} to end")
 
 
-def end_recorded(record: Path) -> None:
-    """End the processes listed in a record, and delete the record."""
-    if not record.exists():
-        return
-    for line in record.read_text(encoding="utf-8").split():
-        pid, _, started = line.partition(":")
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process = psutil.Process(int(pid))
-            if f"{process.create_time():.2f}" == started:
-                process.kill()
-                process.wait(_END_TIMEOUT_S)
-    record.unlink()
+def _process(mark: Path) -> psutil.Process | None:
+    """Return the process of a mark, or None if it has ended, even if its parent does not know yet."""
+    for child in _CHILDREN:
+        child.poll()
+    try:
+        text = mark.read_text(encoding="utf-8")
+        process = psutil.Process(int(text.partition(":")[0]))
+        alive = _mark_of(process) == text and not _has_exited(process.pid)
+    except (FileNotFoundError, psutil.NoSuchProcess):
+        return None
+    return process if alive else None
+
+
+def _has_exited(pid: int) -> bool:
+    """Return whether a process that its parent has not reaped has ended, with all its threads and files."""
+    process = psutil.Process(pid)
+    return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
+
+
+def _mark_of(process: psutil.Process) -> str:
+    return f"{process.pid}:{process.create_time():.2f}"
+
+
+def _wait(predicate: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + _CHANGE_TIMEOUT_S
+    while not predicate():
+        assert time.monotonic() < deadline, f"waited {_CHANGE_TIMEOUT_S:g} s for {what}"
+        time.sleep(_POLL_S)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from jvm_bridge.jars import cache_folder
+from tests.support.file_lock import file_lock
 
 VERSION = "1.8.0"
 _MODULE = f"github.com/versity/versitygw/cmd/versitygw@v{VERSION}"
@@ -35,10 +35,8 @@ def s3_program() -> Path:
 @lru_cache(maxsize=1)
 def _program_or_reason() -> Path | str:
     folder = cache_folder() / f"versitygw-{VERSION}"
-    folder.mkdir(parents=True, exist_ok=True)
     program = folder / "versitygw"
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with file_lock(folder / ".lock"):
         reason = None if program.exists() else _build(folder)
     return reason or program
 

@@ -1,83 +1,142 @@
-"""Which process of pytest-xdist runs which tests: those of a folder stay together, the longest folders first.
+"""Which process of pytest-xdist runs which tests.
 
-The tests of a folder share what takes long to start (a Spark session, hosted servers, Kafka), once per
-process. Unit tests share nothing: they run last, file by file, so that all processes end at about the same
-time.
+Tests that need the same expensive thing (a Spark session, the hosted servers) run one after the other in one
+process, as it exists once; all others are distributed by file. Tests that disturb the cluster, by killing or
+freezing a role of it, run last, when no other test does.
 """
 
 from __future__ import annotations
 
+import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-__all__ = ["SchedulingPlugin", "folder_of", "rank_of", "unit_of_work"]
+__all__ = ["DISTURBS", "SchedulingPlugin"]
 
-# By the seconds in the last lines of a run.
-_LONGEST = (
-    "tests/faults/random_kills",  # none without --full
-    "tests/faults/day",  # the same
-    "tests/integration/upsert",
-    "tests/integration/file_ingestion",
-    "tests/contract",
-    "tests/integration/spark_connectors",
-    "tests/docs",
-    "tests/docs/tutorials",
-    "tests/integration/jvm_bridge",
-    "tests/airflow",
-    "tests/integration/consumption",
-    "tests/faults/file_ingestion",
-    "tests/integration/server_hooks",
-    "tests/integration/controller_client",
-    "tests/faults/spark_connectors",
-    "tests/integration/deepstore",
-    "tests/faults",
-)
-# Fewer folders would not keep the processes busy.
-_ENOUGH_FOLDERS = 8
+DISTURBS = pytest.mark.disturbs
+"""Marks a test that kills or freezes a role which tests of other groups use."""
 
-
-def folder_of(test: str) -> str:
-    """Return the folder of a test, three levels deep: ``tests/integration/upsert``."""
-    return "/".join(test.partition("::")[0].split("/")[:-1][:3])
+# Fixtures of things that exist once, and what they are; a test belongs to the first that it needs. In the
+# order in which they start: the longest first, so that all processes end at about the same time.
+_SHARED = {
+    "arena_of": "the cluster of random kills",
+    "hosted_servers": "hosted roles",
+    "hosted_broker": "hosted roles",
+    "airflow": "Airflow",
+    "spark": "Spark",
+    "child": "a JVM that builds segments",
+    "place_of": "places of faults",
+    "place": "the cluster of pages",
+    "schedulers": "schedulers",  # they run what is due in any table of the cluster
+    "steered_scheduler": "schedulers",
+    "later_minions": "minions of a later release",
+    "wheel": "the wheel",
+    "browser": "a browser",
+}
+_GROUPS = tuple(dict.fromkeys(_SHARED.values()))
+_UNIT = "tests/unit"
+_ALONE = "alone"
+_FILE = "pinot_plugins_groups"
 
 
-def unit_of_work(test: str) -> str:
-    """Return what stays together with a test: its folder, or its file if its tests share nothing."""
-    folder = folder_of(test)
-    return test.partition("::")[0] if folder.startswith(("tests/unit", "tests/packaging")) else folder
+def _group_of(item: pytest.Item) -> str:
+    """Return the name of the tests that stay together with this one."""
+    if item.get_closest_marker(DISTURBS.name):
+        return _ALONE
+    names = getattr(item, "fixturenames", ())
+    file = item.nodeid.partition("::")[0]
+    return next((shared for fixture, shared in _SHARED.items() if fixture in names), file)
 
 
-def rank_of(test: str) -> tuple[bool, int]:
-    """Return a key to sort tests by: those of the longest folders first, unit tests last."""
-    unit = unit_of_work(test)
-    known = _LONGEST.index(unit) if unit in _LONGEST else len(_LONGEST)
-    return unit.startswith("tests/unit"), known
+def _rank(group: str) -> int:
+    """Return the place of a group in the order of a run."""
+    if group in _GROUPS:
+        return _GROUPS.index(group)
+    if group == _ALONE:
+        return len(_GROUPS) + 2
+    return len(_GROUPS) + group.startswith(_UNIT)
 
 
 class SchedulingPlugin:
-    """Sorts the tests, and has pytest-xdist distribute them by folder."""
+    """Sorts the tests, and has pytest-xdist distribute them by group."""
 
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._groups: Path | None = None
+
+    # After the tests that are left out are gone.
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: rank_of(item.nodeid))
+        groups = {item.nodeid: _group_of(item) for item in items}
+        order = {group: number for number, group in enumerate(dict.fromkeys(groups.values()))}
+        items.sort(key=lambda item: (_rank(groups[item.nodeid]), order[groups[item.nodeid]]))
+        # The process that distributes the tests collects none, and the others tell it only their names.
+        told: dict[str, Any] = getattr(self._config, "workerinput", {})
+        if told.get("workerid") == "gw0":
+            Path(told[_FILE]).write_text(json.dumps(groups), encoding="utf-8")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """A process of pytest-xdist is about to start."""
+        if self._groups is None:
+            self._groups = Path(tempfile.mkstemp(prefix="pinot-plugins-groups-")[1])
+        node.workerinput[_FILE] = str(self._groups)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-        """``--dist loadfile`` selects this scheduler; other modes are those of xdist."""
-        if config.getoption("dist") != "loadfile":
+        """``--dist loadscope`` selects this scheduler; other modes are those of xdist."""
+        if config.getoption("dist") != "loadscope":
             return None
+        assert self._groups is not None
         config.option.loadscopereorder = False  # by the number of tests, which is unrelated to their time
-        return _ByFolder(config, log)
+        return _ByGroup(config, log, self._groups)
+
+    def pytest_unconfigure(self) -> None:
+        if self._groups is not None:
+            self._groups.unlink(missing_ok=True)
 
 
-class _ByFolder(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Distributes folders to processes, or files if only a few folders are tested."""
+class _ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Distributes groups, and those tests that disturb others when all others are done."""
+
+    def __init__(self, config: pytest.Config, log: Any, groups: Path) -> None:
+        super().__init__(config, log)
+        self._file = groups
+        self._groups: dict[str, str] = {}
 
     def schedule(self) -> None:
-        tests = next(iter(self.registered_collections.values()))
-        self._by_folder = len({folder_of(test) for test in tests}) >= _ENOUGH_FOLDERS
+        self._groups = self._groups or json.loads(self._file.read_text(encoding="utf-8"))
         super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:
-        return unit_of_work(nodeid) if self._by_folder else nodeid.partition("::")[0]
+        return self._groups[nodeid]
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        super().mark_test_complete(node, item_index, duration)
+        if self._only_alone_left():
+            for other in self.nodes:
+                self._reschedule(other)
+
+    def _reschedule(self, node: Any) -> None:
+        others = [other for other in self.nodes if other is not node]
+        if self._only_alone_left() and not node.shutting_down and not all(o.shutting_down for o in others):
+            if self._pending_of(self.assigned_work[node]) <= 2:
+                node.shutdown()  # once it has completed what it has
+            return
+        super()._reschedule(node)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if _ALONE in self.workqueue:
+            self.workqueue.move_to_end(_ALONE)  # what a crashed process has left comes before it
+        if self._only_alone_left() and any(
+            self._pending_of(work) for other, work in self.assigned_work.items() if other is not node
+        ):
+            return
+        super()._assign_work_unit(node)
+
+    def _only_alone_left(self) -> bool:
+        return list(self.workqueue) == [_ALONE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,13 +21,15 @@ _LOG_LINES = 40
 class Program(StrEnum):
     """The program of a service: an image for containers, a start script or program for processes.
 
-    ``pinotctl`` is this project itself: it has no image, and runs as a process even next to containers.
+    ``pinotctl`` is this project itself, and ``python`` a module of its tests: they have no image, and run as
+    processes even next to containers.
     """
 
     PINOT = "pinot"
     KAFKA = "kafka"
     S3 = "s3"
     PINOTCTL = "pinotctl"
+    PYTHON = "python"
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class RunningService(Protocol):
         """The service that was started."""
 
     def state(self) -> str:
-        """Return ``running``, ``paused``, or how it ended."""
+        """Return ``running``, ``paused`` or ``ended``."""
 
     def kill(self) -> None:
         """Kill it with SIGKILL, whether paused or not."""
@@ -77,9 +80,6 @@ class RunningService(Protocol):
     def put_file(self, path: str, content: bytes) -> None:
         """Replace a file on its disk; the path is relative to its home, in an existing folder."""
 
-    def remove(self) -> None:
-        """Stop it and delete its disk."""
-
 
 class Backend(Protocol):
     """Starts services."""
@@ -89,10 +89,19 @@ class Backend(Protocol):
         """``containers`` or ``processes``."""
 
     def launch(self, service: Service) -> RunningService:
-        """Start a service; does not wait until it is ready."""
+        """Start a service, unless it runs; does not wait until it is ready."""
 
     def close(self) -> None:
-        """Remove everything that was launched and still exists."""
+        """End all services of the session, also those that another process has launched."""
+
+
+def listens(host: str, port: int) -> bool:
+    """Return whether something accepts connections at an address."""
+    try:
+        with socket.create_connection((host, port), timeout=1):
+            return True
+    except OSError:
+        return False
 
 
 def wait_ready(running: RunningService, timeout_s: float) -> None:
@@ -104,8 +113,8 @@ def wait_ready(running: RunningService, timeout_s: float) -> None:
     name = running.service.name
 
     def is_ready() -> bool:
-        if running.state().startswith("ended"):
-            raise WaitError(f"{name} {running.state()}")
+        if running.state() == "ended":
+            raise WaitError(f"{name} has ended")
         return running.service.is_ready()
 
     try:

@@ -1,24 +1,31 @@
-"""The services of a test session, each started when it is first requested."""
+"""The services of a test session, each started when it is first requested, by whichever process requests it.
+
+The processes of pytest-xdist share one session: they agree by locks in its folder, and whoever comes second
+finds the service that runs. Only the process that owns the session ends it (`tests.support.shared_session`).
+"""
 
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, suppress
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
 from tests.support import engine
 from tests.support.cluster import PinotCluster
 from tests.support.containers import ContainerBackend
-from tests.support.faulty_s3 import FaultyS3
+from tests.support.file_lock import file_lock
 from tests.support.kafka import Kafka, kafka_bootstrap, kafka_service
-from tests.support.local_ports import fixed_ports
 from tests.support.pinot_services import PinotLayout
 from tests.support.processes import ProcessBackend
 from tests.support.s3 import S3Access, s3_access, s3_service
 from tests.support.s3_program import S3UnavailableError, s3_program
 from tests.support.service import Backend, wait_ready
-from tests.support.slot import Slot, take_slot
+from tests.support.slot import Slot, no_slot, slots
+
+__all__ = ["Session", "chosen_backend", "own_session"]
 
 _READY_TIMEOUT_S = 300.0
 
@@ -37,29 +44,50 @@ def chosen_backend() -> tuple[str, str]:
     return ("processes", reason) if reason else ("containers", "a container engine answers")
 
 
+@contextmanager
+def own_session(*, zookeeper_heap_mb: int = 128, s3_deep_store: bool = True) -> Iterator[Session]:
+    """Open a session that nobody else uses, with a slot of its own; arguments as of `Session`.
+
+    Raises:
+        RuntimeError: No slot is free.
+    """
+    for slot in slots():
+        lock = None if slot.kept.exists() else slot.lock()
+        if lock is None:
+            continue
+        with closing(lock):
+            session = Session(slot, zookeeper_heap_mb=zookeeper_heap_mb, s3_deep_store=s3_deep_store)
+            session.remove_services()  # those of a killed session
+            # Another user's session has its locks in another place, and other programs have none.
+            if slot.is_free():
+                try:
+                    yield session
+                finally:
+                    session.close()
+                    session.remove_services()
+                return
+    raise no_slot()
+
+
 class Session:
     """Backend, S3 server, Kafka and Pinot of one test session.
 
     Args:
-        folder: Folder for the session's files on this machine.
+        slot: Its ports and its folder.
         zookeeper_heap_mb: Java heap of ZooKeeper, which keeps all records in memory.
         s3_deep_store: Whether the deep store is on S3, if there is an S3 server; otherwise it is a folder.
-        faulty_store: Whether all services reach the S3 server through `store`.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        zookeeper_heap_mb: int = 128,
-        s3_deep_store: bool = True,
-        faulty_store: bool = False,
-    ) -> None:
-        self._folder = folder
+    def __init__(self, slot: Slot, *, zookeeper_heap_mb: int = 128, s3_deep_store: bool = True) -> None:
+        self._slot = slot
         self._s3_deep_store = s3_deep_store
-        self._faulty_store = faulty_store
         self._zookeeper_heap_mb = zookeeper_heap_mb
         self._at_end = ExitStack()
+
+    @property
+    def folder(self) -> Path:
+        """Folder with a folder for each service."""
+        return self._slot.services
 
     @cached_property
     def s3(self) -> S3Access:
@@ -73,20 +101,11 @@ class Session:
         return s3_access(self._slot)
 
     @cached_property
-    def store(self) -> FaultyS3:
-        """The proxy in front of the S3 server, for faults that all roles see.
-
-        Raises:
-            S3UnavailableError: As for `s3`.
-        """
-        return self._at_end.enter_context(FaultyS3(self.s3, *fixed_ports(1)))
-
-    @cached_property
     def kafka(self) -> Kafka:
         """The Kafka node."""
         node = self._backend.launch(kafka_service(self._slot))
         wait_ready(node, _READY_TIMEOUT_S)
-        return Kafka(kafka_bootstrap(self._slot), self._folder, node)
+        return Kafka(kafka_bootstrap(self._slot), self.folder, node)
 
     @cached_property
     def pinot(self) -> PinotCluster:
@@ -94,20 +113,20 @@ class Session:
         s3: S3Access | None = None
         if self._s3_deep_store:
             with suppress(S3UnavailableError):
-                s3 = self._s3_access()
-        folder = self._folder / "deep-store"
-        folder.mkdir()
-        cluster = PinotCluster(
-            self._backend, self._host, PinotLayout(self._slot, s3, folder, self._zookeeper_heap_mb)
-        )
-        self._at_end.callback(cluster.stop_all)
-        cluster.start_all()
+                s3 = self.s3
+        folder = self.folder / "deep-store"
+        folder.mkdir(parents=True, exist_ok=True)
+        layout = PinotLayout(self._slot, s3, folder, self._zookeeper_heap_mb)
+        cluster = PinotCluster(self._backend, self._host, layout)
+        self._at_end.callback(cluster.close)
+        with file_lock(self.folder / "pinot.lock"):
+            cluster.start_all()
         return cluster
 
     def s3_environment(self) -> dict[str, str]:
         """Return the variables with which boto3 finds the S3 server; none if there is no server."""
         try:
-            access = self._s3_access()
+            access = self.s3
         except S3UnavailableError:
             return {}
         return {
@@ -118,31 +137,28 @@ class Session:
         }
 
     def close(self) -> None:
-        """Stop everything that was started."""
+        """Close what this process has opened; the services run on."""
         self._at_end.close()
 
-    def _s3_access(self) -> S3Access:
-        return self.store.access if self._faulty_store else self.s3
-
-    @cached_property
-    def _slot(self) -> Slot:
+    def remove_services(self) -> None:
+        """End all services, also those that another process has started, and delete their disks."""
+        self._host.close()
         if chosen_backend()[0] == "containers":
-            engine.sweep()
-        slot = take_slot()
-        self._at_end.callback(slot.release)
-        return slot
+            self._backend.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def end_services(self, names: Iterable[str]) -> None:
+        """End services that run as processes of this machine also next to containers, if they run."""
+        for name in names:
+            self._host.end(name)
 
     @cached_property
     def _backend(self) -> Backend:
         if chosen_backend()[0] != "containers":
             return self._host
-        backend = ContainerBackend()
         self._at_end.callback(engine.client().close)
-        self._at_end.callback(backend.close)
-        return backend
+        return ContainerBackend(self._slot)
 
     @cached_property
-    def _host(self) -> Backend:
-        host = ProcessBackend(self._folder, self._slot.processes)
-        self._at_end.callback(host.close)
-        return host
+    def _host(self) -> ProcessBackend:
+        return ProcessBackend(self.folder)

@@ -1,23 +1,23 @@
 """Addresses and ports of one test session, so that sessions on one machine do not collide.
 
 Every role has its own loopback address, as it has its own host in a real cluster. It also has its own ports,
-because Pinot opens some of them on all addresses; a session takes a slot of ports.
+because Pinot opens some of them on all addresses; a session takes a slot of ports, and a folder with it.
 """
 
 from __future__ import annotations
 
 import fcntl
 import socket
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import IO
 
 from jvm_bridge.jars import cache_folder
-from tests.support.processes import end_recorded
 
 _FIRST_PORT = 21300
-_PORTS_PER_SLOT = 30
+_PORTS_PER_SLOT = 32
 _SLOTS = 5
 
 
@@ -38,62 +38,64 @@ class Port(IntEnum):
     HOSTED_2 = 23
     HOSTED_BROKER = 28
     HOSTED_BROKER_RUNNER = 29
+    HOSTED_STORE = 30
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A range of ports that this process has until the slot is released.
+    """A range of ports and a folder, which one session uses at a time.
 
     Attributes:
         number: Number of the slot.
-        folder: Folder of the slot, which outlives the session.
     """
 
     number: int
-    folder: Path
-    _lock: IO[str] = field(repr=False)
 
     @property
-    def processes(self) -> Path:
-        """The record of the session's processes."""
-        return self.folder / "processes"
+    def folder(self) -> Path:
+        """Folder of the slot, which outlives the session."""
+        return cache_folder() / "test-sessions" / str(self.number)
+
+    @property
+    def services(self) -> Path:
+        """Folder of the session's services."""
+        return self.folder / "services"
+
+    @property
+    def kept(self) -> Path:
+        """File that describes the services that a run has left for the next; it exists only with them."""
+        return self.folder / "kept.json"
 
     def port(self, offset: int) -> int:
         """Return the port at an offset of :class:`Port`."""
         return _FIRST_PORT + self.number * _PORTS_PER_SLOT + offset
 
-    def release(self) -> None:
-        """Release the slot for other sessions."""
-        self._lock.close()
+    def is_free(self) -> bool:
+        """Return whether nothing listens at its ports."""
+        return all(_is_free(self.port(offset)) for offset in range(_PORTS_PER_SLOT))
 
-
-def take_slot() -> Slot:
-    """Take a free slot, and end the processes that a killed session left in it.
-
-    The lock is released when the process ends, however that happens.
-
-    Raises:
-        RuntimeError: No slot is free.
-    """
-    sessions = cache_folder() / "test-sessions"
-    for number in range(_SLOTS):
-        folder = sessions / str(number)
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
+    def lock(self) -> IO[str] | None:
+        """Take the slot until the returned file is closed or this process ends; None: another has it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = (self.folder / "lock").open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.close()
-            continue
-        slot = Slot(number, folder, lock)
-        end_recorded(slot.processes)
-        # Another user's session has its locks in another place, and other programs have none.
-        if all(_is_free(slot.port(offset)) for offset in range(_PORTS_PER_SLOT)):
-            return slot
-        slot.release()
+            return None
+        return lock
+
+
+def slots() -> list[Slot]:
+    """Return all slots, those with kept services first."""
+    return sorted(map(Slot, range(_SLOTS)), key=lambda slot: not slot.kept.exists())
+
+
+def no_slot(others: Collection[str] = ()) -> RuntimeError:
+    """Return the error for a machine without a free slot."""
     last = _FIRST_PORT + _SLOTS * _PORTS_PER_SLOT - 1
-    raise RuntimeError(
-        f"no ports for a test session: {_SLOTS} sessions run already (locks in {sessions}), "
+    return RuntimeError(
+        f"no ports for a test session: {_SLOTS} sessions run already (locks in {Slot(0).folder.parent}), "
         f"or other programs listen between {_FIRST_PORT} and {last}"
     )
 

@@ -6,8 +6,6 @@ from collections import Counter
 
 import pytest
 
-from tests.support.scheduling import folder_of
-
 __all__ = ["TimingPlugin"]
 
 _SLOWEST = 20
@@ -30,10 +28,15 @@ class TimingPlugin:
             return
         folders: Counter[str] = Counter()
         for test, seconds in self._tests.items():
-            folders[folder_of(test)] += seconds
+            folders[_folder_of(test)] += seconds
         terminalreporter.section("seconds by folder and process")
         for name, seconds in [*folders.most_common(), *sorted(self._processes.items())]:
             terminalreporter.write_line(f"{seconds:8.1f}  {name}")
         terminalreporter.section(f"the slowest {_SLOWEST} tests, with what they set up")
         for test, seconds in self._tests.most_common(_SLOWEST):
             terminalreporter.write_line(f"{seconds:8.1f}  {test}")
+
+
+def _folder_of(test: str) -> str:
+    """Return the folder of a test, three levels deep: ``tests/integration/upsert``."""
+    return "/".join(test.partition("::")[0].split("/")[:-1][:3])

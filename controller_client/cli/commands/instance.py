@@ -23,11 +23,12 @@ def instance() -> None:  # noqa: D103  # help is the module's docstring
 @pass_cli
 def list_(cli: CliContext, live: bool) -> None:
     """List the registered instances."""
-    instances = [cli.client().instances.get(name) for name in cli.client().instances.list()]
+    api = cli.client().instances
+    instances = [each for name in api.list() if (each := api.find(name)) is not None]
     columns = ["instance", "host", "port", "enabled", "tags"]
     rows = [[each.name, each.host, each.port, each.enabled, list(each.tags)] for each in instances]
     if live:
-        connected = set(cli.client().instances.live())
+        connected = set(api.live())
         columns.append("live")
         rows = [[*row, row[0] in connected] for row in rows]
     cli.out.table(columns, rows)

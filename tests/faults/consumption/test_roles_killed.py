@@ -13,7 +13,8 @@ from controller_client.helix.ideal_state import read_flags
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
+from tests.support.scheduling import DISTURBS
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -46,6 +47,7 @@ def _while_controller_dies(
     assert not faults, faults
 
 
+@DISTURBS
 def test_the_controller_is_killed_between_the_flag_and_the_message(
     make_stream_table: MakeTable, pinot: PinotCluster
 ) -> None:
@@ -64,6 +66,7 @@ def test_the_controller_is_killed_between_the_flag_and_the_message(
 
 
 @FULL  # waits for the end of a server's session and for its start
+@DISTURBS
 def test_a_pause_names_the_missing_server(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=2)
     table.produce(20)

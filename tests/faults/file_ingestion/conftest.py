@@ -10,7 +10,6 @@ from tests.faults.file_ingestion.place import Place, S3Source
 from tests.faults.file_ingestion.runs import Runners
 from tests.faults.file_ingestion.table import rows
 from tests.integration.file_ingestion.conftest import (
-    finished_jobs_are_forgotten,
     ingestion_table,
     shared_folder,
 )
@@ -19,9 +18,10 @@ from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.s3 import S3Access
-from tests.support.summary import SUMMARY
+from tests.support.scheduling import DISTURBS
+from tests.support.tiers import FULL
 
-__all__ = ["finished_jobs_are_forgotten", "ingestion_table", "shared_folder"]
+__all__ = ["ingestion_table", "shared_folder"]
 
 PlaceOf = Callable[[str], Place]
 
@@ -78,14 +78,10 @@ def place_of(
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "row" in metafunc.fixturenames:
-        chosen = [row for row in rows() if row.ci or metafunc.config.getoption("--full")]
-        metafunc.parametrize("row", chosen, ids=lambda row: row.id)
-
-
-def _summary(config: pytest.Config) -> str:
-    everything = rows()
-    count = len(everything) if config.getoption("--full") else sum(row.ci for row in everything)
-    return f"fault table: {count} of {len(everything)} rows; all with --full"
-
-
-SUMMARY.append(_summary)
+        everything = [
+            pytest.param(
+                row, id=row.id, marks=[*([] if row.ci else [FULL]), *([DISTURBS] if row.disturbs else [])]
+            )
+            for row in rows()
+        ]
+        metafunc.parametrize("row", everything)

@@ -8,9 +8,8 @@ from controller_client.errors import SourceError
 from controller_client.filestore import open_store
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.run.purge import purge
-from tests.integration.file_ingestion.ingestion import IngestionTable
+from tests.integration.file_ingestion.ingestion import IngestionTable, forget_jobs
 from tests.support.cluster import PinotCluster
 from tests.support.wait import WaitError, wait_for
 
@@ -34,6 +33,7 @@ def wait_nothing_left(table: IngestionTable, pinot: PinotCluster, store: Propert
     except WaitError as error:
         error.add_note(f"left: {left}")
         raise
+    forget_jobs(table, pinot)
 
 
 def _leftovers(table: IngestionTable, pinot: PinotCluster, store: PropertyStore) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def _leftovers(table: IngestionTable, pinot: PinotCluster, store: PropertyStore)
         "in the deep store": set(_stored(pinot, table.name)) ^ served,
         "staged": _stored(pinot, f"pinot-plugins-staging/{name}"),
         "in the lineage": [e for e in client.lineage.list(name) if e.state is LineageState.IN_PROGRESS],
-        "in Helix": [name for name, state in client.tasks.states(TASK_TYPE).items() if state not in _OVER],
+        "in Helix": [name for name, state in table.tasks().items() if state not in _OVER],
     }
     return {where: found for where, found in left.items() if found}
 

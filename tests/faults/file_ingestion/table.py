@@ -56,6 +56,11 @@ class Row:
     configs: dict[str, str] = field(default_factory=dict)
 
     @property
+    def disturbs(self) -> bool:
+        """Whether it kills a role that other tests use."""
+        return isinstance(self.injection, KilledRole | ControllerKilledAtCall | MinionInSubtask)
+
+    @property
     def id(self) -> str:
         return f"{self.mode} with {self.retries} retries: {self.point}"
 

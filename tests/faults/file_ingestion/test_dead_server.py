@@ -14,6 +14,7 @@ from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl, write_numbers
 from tests.support.cluster import PinotCluster
+from tests.support.scheduling import DISTURBS
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -44,6 +45,7 @@ def _faults(table: IngestionTable) -> list[dict[str, Any]]:
     return found
 
 
+@DISTURBS
 def test_a_run_completes_with_a_dead_server_and_the_doctor_confirms_when_it_has_caught_up(
     pinot: PinotCluster, ingestion_table: IngestionTable, shared_folder: Path
 ) -> None:

@@ -18,7 +18,7 @@ from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.support.cluster import PinotCluster
 from tests.support.missing_tool import without
 from tests.support.s3_program import S3UnavailableError
-from tests.support.session import Session
+from tests.support.session import own_session
 from tests.support.summary import SUMMARY
 
 
@@ -71,9 +71,8 @@ def arena_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArenaOf]:
 
 @contextmanager
 def _arena(store: str, folder: Path) -> Iterator[Arena]:
-    session = Session(folder, s3_deep_store=store == "s3")
     with ExitStack() as begun:
-        begun.callback(session.close)
+        session = begun.enter_context(own_session(s3_deep_store=store == "s3"))
         patch = begun.enter_context(pytest.MonkeyPatch.context())
         if store == "s3":
             try:

@@ -11,7 +11,7 @@ from tests.faults.random_kills.conftest import Arena, ArenaOf
 from tests.faults.random_kills.plan import RUN, Kill
 from tests.faults.random_kills.results import RESULTS
 from tests.integration.file_ingestion.ingestion import Reader
-from tests.support.full import FULL
+from tests.support.tiers import FULL
 
 pytestmark = [FULL, pytest.mark.cluster, pytest.mark.s3]
 

@@ -1,3 +1,3 @@
-from tests.integration.file_ingestion.conftest import finished_jobs_are_forgotten, ingestion_table
+from tests.integration.file_ingestion.conftest import ingestion_table
 
-__all__ = ["finished_jobs_are_forgotten", "ingestion_table"]
+__all__ = ["ingestion_table"]

@@ -20,7 +20,7 @@ from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.faults.scaled_minions.crew import Crew
 from tests.integration.file_ingestion.ingestion import IngestionTable, Ran, ended, write_numbers
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster

@@ -12,7 +12,7 @@ from tests.faults.spark_connectors.victims import Victims
 from tests.integration.spark_connectors.conftest import SparkTable, client, make_table, spark
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
-from tests.support.summary import SUMMARY
+from tests.support.tiers import FULL
 
 __all__ = ["client", "make_table", "spark"]
 
@@ -53,17 +53,5 @@ def place_of(pinot: PinotCluster, spark: SparkSession) -> Iterator[PlaceOf]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "row" in metafunc.fixturenames:
-        chosen = [row for row in rows() if row.ci or metafunc.config.getoption("--full")]
-        metafunc.parametrize("row", chosen, ids=lambda row: row.id)
-
-
-def _summary(config: pytest.Config) -> str:
-    everything = rows()
-    chosen = [row for row in everything if row.ci or config.getoption("--full")]
-    line = f"fault table of Spark's writes: {len(chosen)} of {len(everything)} rows"
-    if len(chosen) == len(everything):
-        return line
-    return "\n  ".join([f"{line}; all with --full:", *(row.id for row in chosen)])
-
-
-SUMMARY.append(_summary)
+        everything = [pytest.param(row, id=row.id, marks=[] if row.ci else [FULL]) for row in rows()]
+        metafunc.parametrize("row", everything)

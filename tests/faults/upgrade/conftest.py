@@ -11,7 +11,6 @@ from tests.faults.upgrade.place import RAISED
 from tests.integration.consumption.conftest import make_stream_table, store
 from tests.integration.file_ingestion.conftest import (
     faulty_s3,
-    finished_jobs_are_forgotten,
     ingestion_table,
     new_table,
     shared_folder,
@@ -24,7 +23,6 @@ from tests.support.releases import Release, make_later
 
 __all__ = [
     "faulty_s3",
-    "finished_jobs_are_forgotten",
     "ingestion_table",
     "make_stream_table",
     "shared_folder",

@@ -14,8 +14,8 @@ from controller_client.errors import NotFoundError
 from controller_client.zookeeper import PropertyStore
 from tests.faults.upgrade.place import assert_refused, delete_znode, pinotctl, znodes
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
 from tests.support.releases import THIS, Release
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, FULL]
 

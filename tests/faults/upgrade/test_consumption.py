@@ -14,8 +14,8 @@ from tests.faults.file_ingestion.killing import kill_when
 from tests.faults.upgrade.place import assert_refused, pinotctl, znodes
 from tests.integration.consumption.conftest import MakeTable
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
 from tests.support.releases import THIS, Release
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 

@@ -19,8 +19,8 @@ from tests.integration.file_ingestion.ingestion import IngestionTable, Ran, writ
 from tests.integration.file_ingestion.scenes.source import Source, whole
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
-from tests.support.full import FULL
 from tests.support.releases import THIS, Release
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from tests.support.segments import build_segments
 
 __all__ = ["AGES_DAYS", "ROWS", "segment_tars", "table_documents"]
 
@@ -28,9 +28,8 @@ def table_documents(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def segment_tars(folder: Path) -> list[Path]:
     """Build the segments ``s0``, ``s1``, ``s2`` in a child process; they fit any table of this kind."""
     now_ms = round(time.time() * 1000)
-    files = {}
-    for number, days in enumerate(AGES_DAYS):
-        rows = [
+    rows = {
+        f"s{number}": [
             {
                 "city": f"c{(row * 7) % ROWS}",
                 "words": f"some word{row}",
@@ -41,19 +40,10 @@ def segment_tars(folder: Path) -> list[Path]:
             }
             for row in range(ROWS)
         ]
-        file = folder / f"s{number}.json"
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        files[f"s{number}"] = str(file)
+        for number, days in enumerate(AGES_DAYS)
+    }
     config, schema = table_documents("built")
-    order, tars = folder / "order.json", folder / "tars"
-    order.write_text(json.dumps({"table": config, "schema": schema, "files": files}))
-    tars.mkdir()
-    program = "tests.integration.controller_client.build_program"
-    done = subprocess.run(
-        [sys.executable, "-m", program, str(order), str(tars)], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return [Path(json.loads(line)["tar"]) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [segment.tar for segment in build_segments(folder, schema, config, rows)]
 
 
 def _schema(name: str) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Fixtures that run pinotctl against the cluster."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from click.testing import CliRunner, Result
 from controller_client.cli import cli
 from tests.support.cluster import PinotCluster
 from tests.support.offline_tables import offline_table
+from tests.support.segments import build_segments
 
 Run = Callable[..., Result]
 
@@ -58,29 +57,11 @@ def numbers(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Numb
     schema_file, table_file = folder / "schema.json", folder / "table.json"
     schema_file.write_text(json.dumps(schema))
     table_file.write_text(json.dumps(table))
-    *tars, many = _build(folder, name, schema, table)
+    counts = (3, 3, 60_000)
+    rows = {
+        f"{name}_{number}": [{"id": 3 * number + i, "amount": i / 2} for i in range(count)]
+        for number, count in enumerate(counts)
+    }
+    *tars, many = (segment.tar for segment in build_segments(folder, schema, table, rows))
     yield Numbers(name, schema_file, table_file, tuple(tars), many)
     CliRunner().invoke(cli, ["table", "delete", name, "--yes"])
-
-
-def _build(folder: Path, name: str, schema: object, table: object) -> tuple[Path, ...]:
-    files = {}
-    for number, count in enumerate((3, 3, 60_000)):
-        file = folder / f"{number}.json"
-        rows = [{"id": 3 * number + i, "amount": i / 2} for i in range(count)]
-        file.write_text("\n".join(json.dumps(row) for row in rows))
-        files[f"{name}_{number}"] = str(file)
-    order = folder / "order.json"
-    tars = folder / "tars"
-    tars.mkdir()
-    order.write_text(json.dumps({"schema": schema, "table": table, "files": files}))
-    program = [
-        sys.executable,
-        "-m",
-        "tests.integration.fixtures.build_program",
-        str(order),
-        str(tars),
-    ]
-    built = subprocess.run(program, capture_output=True, text=True, check=False, timeout=300)
-    assert built.returncode == 0, built.stderr
-    return tuple(Path(line) for line in built.stdout.splitlines())

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from controller_client.cli import cli
 from controller_client.consumption import TableState, pause, resume
+from controller_client.errors import RejectedError
 from controller_client.rest.capabilities import Capability
 from tests.integration.consumption.conftest import MakeTable
 from tests.support.cluster import PinotCluster
@@ -20,7 +21,7 @@ from tests.support.wait import wait_for
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 
-@needs(Capability.DATABASES)
+@needs(Capability.DATABASES, raises=RejectedError, match="containing '.' is not allowed")
 def test_a_table_of_a_database(make_stream_table: MakeTable, pinot: PinotCluster, tmp_path: Path) -> None:
     table = make_stream_table(partitions=2, database=f"db_{uuid.uuid4().hex[:8]}")
     control = table.control()

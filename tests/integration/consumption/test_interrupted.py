@@ -18,8 +18,8 @@ from controller_client.consumption import TableState, pause, resume
 from controller_client.consumption.plan import read_plan
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, StreamTable, secret_value
-from tests.support.full import FULL
 from tests.support.kafka_topics import Topic
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 

@@ -8,14 +8,13 @@ from controller_client.consumption import TableState, force_commit, pause
 from controller_client.consumption.pause_record import read_record
 from controller_client.consumption.recovering import recover
 from controller_client.errors import RejectedError
-from controller_client.rest.capabilities import Capability
 from tests.integration.consumption.conftest import MakeTable
-from tests.support.needs import needs
+from tests.support.needs import Need, inside
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 
-@needs(Capability.FORCE_COMMIT_REFUSED)
+@inside(Need.COMMITS_REFUSED)
 def test_a_partial_upsert(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=1, own={"upsertConfig": {"mode": "PARTIAL"}})
     control = table.control()

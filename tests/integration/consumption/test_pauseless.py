@@ -13,15 +13,15 @@ from controller_client.cli import cli
 from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
 from controller_client.consumption.recovering import recover
 from controller_client.errors import WaitTimeoutError
-from controller_client.rest.capabilities import Capability
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.cluster import PinotCluster
-from tests.support.needs import needs
+from tests.support.needs import Need, inside
 from tests.support.pinot_services import SERVER_ADDRESSES
+from tests.support.scheduling import DISTURBS
 from tests.support.wait import wait_for, watch_unchanged
 
-pytestmark = [pytest.mark.cluster, pytest.mark.kafka, needs(Capability.PAUSELESS_TABLES)]
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, inside(Need.PAUSELESS_TABLES)]
 
 _ROWS = 400_000
 """Building a segment with this number of rows takes long enough to kill its server meanwhile."""
@@ -63,6 +63,7 @@ def test_a_pause_waits_until_all_segments_are_built(
     table.wait_rows()
 
 
+@DISTURBS
 def test_a_segment_whose_server_dies_before_it_is_built(
     make_stream_table: MakeTable, pinot: PinotCluster
 ) -> None:

@@ -14,7 +14,7 @@ from controller_client.rest.capabilities import Capability
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.cluster import PinotCluster
-from tests.support.needs import needs
+from tests.support.needs import Need, inside, needs
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -38,7 +38,7 @@ def _set_quota(table: StreamTable, storage: str) -> None:
     table.client.tables.update(TableConfig.from_json({**document, "quota": {"storage": storage}}))
 
 
-@needs(Capability.PAUSE_COMMENT)
+@inside(Need.PAUSE_STATE)
 def test_a_table_that_pinot_pauses_for_its_quota(
     make_stream_table: MakeTable, pinot: PinotCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -77,7 +77,7 @@ def test_a_table_that_pinot_pauses_for_its_quota(
     table.wait_rows()
 
 
-@needs(Capability.PAUSE_TOPICS)
+@needs(Capability.PAUSE_TOPICS, raises=RejectedError, match="Only 1 stream is supported")
 def test_a_single_paused_topic(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
     table = make_stream_table(partitions=1, further_topics=1)
     control = table.control()

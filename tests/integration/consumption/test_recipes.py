@@ -22,7 +22,7 @@ from controller_client.models import Schema
 from controller_client.stream.config import StreamConfig, with_stream
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, secret_value
-from tests.support.full import FULL
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 _KEY = "stream.kafka.topic.name"
 
 
-@needs(Capability.SEVERAL_TOPICS)
+@needs(Capability.SEVERAL_TOPICS, raises=RejectedError, match="Only 1 stream is supported")
 def test_the_partitions_of_two_topics(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2, further_topics=1)
     control = table.control()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,23 +14,13 @@ from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from tests.support.cluster import PinotCluster
 from tests.support.offline_tables import offline_table
+from tests.support.segments import BuiltSegment, build_segments
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
 
 ROWS_PER_SEGMENT = 10
 _SEGMENTS = 6
-
-
-@dataclass(frozen=True)
-class BuiltSegment:
-    """A segment in the file system; ``rows`` are what it was built from."""
-
-    name: str
-    tar: Path
-    metadata_tar: Path
-    crc: int
-    rows: list[dict[str, Any]]
 
 
 def names(segments: list[BuiltSegment]) -> list[str]:
@@ -92,33 +77,10 @@ def _rows(segment: int) -> list[dict[str, Any]]:
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> list[BuiltSegment]:
     """Six segments of ten rows; they fit any table of :func:`table_document`."""
-    folder = tmp_path_factory.mktemp("segments")
     rows = {f"segment_{segment}": _rows(segment) for segment in range(_SEGMENTS)}
-    files = {}
-    for name, content in rows.items():
-        file = folder / f"{name}.json"
-        file.write_text("".join(json.dumps(row) + "\n" for row in content))
-        files[name] = str(file)
-    order = folder / "order.json"
-    order.write_text(
-        json.dumps({"table": table_document("built"), "schema": schema_document("built"), "files": files})
+    return build_segments(
+        tmp_path_factory.mktemp("segments"), schema_document("built"), table_document("built"), rows
     )
-    tars = folder / "tars"
-    tars.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.integration.controller_client.build_program", str(order), str(tars)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert len(told) == _SEGMENTS
-    return [
-        BuiltSegment(one["name"], Path(one["tar"]), Path(one["metadata_tar"]), one["crc"], rows[one["name"]])
-        for one in told
-    ]
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ from controller_client.publishing.lineage_repair import repair
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from tests.integration.controller_client.conftest import BuiltSegment, Content, names, push
+from tests.integration.controller_client.conftest import Content, names, push
 from tests.support.cluster import PinotCluster
+from tests.support.segments import BuiltSegment
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster

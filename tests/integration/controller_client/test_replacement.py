@@ -23,8 +23,9 @@ from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore
-from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of, names, push
+from tests.integration.controller_client.conftest import Content, content_of, names, push
 from tests.support.cluster import PinotCluster
+from tests.support.segments import BuiltSegment
 
 pytestmark = pytest.mark.cluster
 

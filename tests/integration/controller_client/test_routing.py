@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -15,13 +17,22 @@ from controller_client.common.names import TableName
 from controller_client.common.retry import RetryPolicy
 from controller_client.config import ControllerConfig
 from controller_client.errors import WaitTimeoutError
+from controller_client.models import Schema, TableConfig
 from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.publishing.routing import wait_routed
 from controller_client.zookeeper import PropertyStore
-from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of, names, push
+from tests.integration.controller_client.conftest import (
+    Content,
+    content_of,
+    names,
+    push,
+    schema_document,
+    table_document,
+)
 from tests.integration.jvm_bridge.brokers import BrokerProcess
 from tests.integration.jvm_bridge.servers import JAVA_OPTS
 from tests.support.cluster import PinotCluster
+from tests.support.segments import BuiltSegment
 from tests.support.service import Program
 from tests.support.wait import wait_for
 
@@ -72,17 +83,22 @@ def test_a_broker_that_was_not_notified_is_asked_to_rebuild_its_routing(
     assert content.seen() == content_of(new)
 
 
-@pytest.fixture(scope="module")
-def second_broker(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A stock broker in addition to the cluster's; tables created after it are on both."""
+@pytest.fixture
+def second_broker(pinot: PinotCluster, client: ControllerClient, tmp_path: Path) -> Iterator[BrokerProcess]:
+    """A stock broker in addition to the cluster's, in a tenant that consists of both."""
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        folder = tmp_path_factory.mktemp("second-broker")
-        broker = BrokerProcess(pinot, store, folder, Program.PINOT, "")
+        broker = BrokerProcess(
+            pinot, store, tmp_path / "broker", Program.PINOT, f"two_{uuid.uuid4().hex[:8]}"
+        )
         # Long enough for a broker that is stopped for some seconds to stay listed.
         broker.java_opts = re.sub(r"timeout=\d+", "timeout=12000", JAVA_OPTS)
+        broker.register()
+        before = client.instances.tags(pinot.broker_instance)
+        client.instances.set_tags(pinot.broker_instance, [*before, f"{broker.tenant}_BROKER"])
         broker.start()
         broker.wait_ready()
         yield broker
+        client.instances.set_tags(pinot.broker_instance, before)
         broker.remove()
 
 
@@ -111,7 +127,7 @@ class TwoBrokers:
             wait_routed(client, self.table, present=present, absent=absent, timeout_s=timeout_s)
 
     def has_second(self) -> bool:
-        """Whether the table is listed on the second broker; other tests may have left a third."""
+        """Whether the table is listed on the second broker."""
         return any(url.endswith(f":{self.second.ports[1]}") for url in self._urls())
 
     def check(self, *, with_second: bool) -> None:
@@ -127,9 +143,12 @@ class TwoBrokers:
 
 @pytest.fixture
 def two_brokers(
-    second_broker: BrokerProcess, client: ControllerClient, table: TableName, built: list[BuiltSegment]
+    second_broker: BrokerProcess, client: ControllerClient, unique_table: str, built: list[BuiltSegment]
 ) -> TwoBrokers:
-    two = TwoBrokers(client, table, second_broker, built)
+    client.schemas.create(Schema.from_json(schema_document(unique_table)))
+    tenants = {"tenants": {"broker": second_broker.tenant, "server": "DefaultTenant"}}
+    client.tables.create(TableConfig.from_json({**table_document(unique_table), **tenants}))
+    two = TwoBrokers(client, TableName(f"{unique_table}_OFFLINE"), second_broker, built)
     wait_for(two.has_second, "the table on both brokers")
     return two
 

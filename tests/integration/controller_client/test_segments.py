@@ -20,8 +20,9 @@ from controller_client.errors import (
     RejectedError,
     WaitTimeoutError,
 )
-from tests.integration.controller_client.conftest import BuiltSegment, Content, content_of
+from tests.integration.controller_client.conftest import Content, content_of
 from tests.support.cluster import PinotCluster
+from tests.support.segments import BuiltSegment
 
 pytestmark = pytest.mark.cluster
 

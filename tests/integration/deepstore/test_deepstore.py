@@ -20,12 +20,13 @@ from controller_client.segment_tar import TarLimits, content_crc
 from tests.integration.deepstore.commands import damage_replica, repaired, replica_tar
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.integration.deepstore.peer_table import PeerTable
-from tests.integration.fixtures.numbers_table import ROWS, SUM, answer, load_numbers
 from tests.support.cluster import PinotCluster
 from tests.support.local_ports import free_base
 from tests.support.needs import Need, has
+from tests.support.numbers_table import ROWS, SUM, answer, load_numbers
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.pinotctl import pinotctl
+from tests.support.scheduling import DISTURBS
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
@@ -126,6 +127,7 @@ def test_an_outage_of_the_store(
     table.wait_rows()
 
 
+@DISTURBS
 def test_replicas_that_differ_from_the_segment(
     make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
 ) -> None:

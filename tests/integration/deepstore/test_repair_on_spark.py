@@ -15,10 +15,10 @@ from tests.integration.deepstore.commands import repaired
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_s3 import FaultyS3
-from tests.support.full import FULL
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.pinotctl import pinotctl
 from tests.support.spark import LOCAL_SPARK, spark_words
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 

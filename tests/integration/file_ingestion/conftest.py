@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
-from tests.integration.file_ingestion.ingestion import IngestionTable
+from tests.integration.file_ingestion.ingestion import IngestionTable, forget_jobs
 from tests.integration.file_ingestion.scenes.scene import Scene
 from tests.integration.file_ingestion.scenes.source import Source
 from tests.integration.file_ingestion.scenes.steered import SteeredScheduler
@@ -20,17 +19,13 @@ from tests.support.s3 import S3Access
 __all__ = ["faulty_s3"]
 
 
-@pytest.fixture(autouse=True)
-def finished_jobs_are_forgotten(pinot: PinotCluster) -> Iterator[None]:
-    yield
-    pinot.forget_finished_jobs(TASK_TYPE)
-
-
 @pytest.fixture
 def ingestion_table(pinot: PinotCluster, unique_table: str) -> Iterator[IngestionTable]:
     """A table to be created by the test; dropped after it."""
     with pinot.client() as client, pinot.broker() as broker:
-        yield IngestionTable(unique_table, client, broker, pinot.controller_url)
+        table = IngestionTable(unique_table, client, broker, pinot.controller_url)
+        yield table
+        forget_jobs(table, pinot)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +40,9 @@ def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
     """Yield a table to be created in the block; drop it afterwards."""
     name = f"t_{uuid.uuid4().hex[:12]}"
     with pinot.client() as client, pinot.broker() as broker:
-        yield IngestionTable(name, client, broker, pinot.controller_url)
+        table = IngestionTable(name, client, broker, pinot.controller_url)
+        yield table
+        forget_jobs(table, pinot)
         if client.tables.exists(f"{name}_OFFLINE"):
             client.tables.delete(f"{name}_OFFLINE")
         if name in client.schemas.list():

@@ -9,17 +9,23 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import requests
+
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.errors import PartialResultError, PinotPluginError
+from controller_client.errors import NotFoundError, PartialResultError, PinotPluginError
+from controller_client.helix import TaskQueues
 from controller_client.models import Schema, TableConfig
+from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.params.registration import register_task
+from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from tests.support.cluster import PinotCluster
 from tests.support.offline_tables import offline_table
 from tests.support.wait import wait_for
 
@@ -120,6 +126,14 @@ class IngestionTable:
     def segments(self) -> list[str]:
         return self.client.segments.list(self.with_type, exclude_replaced=False)
 
+    def tasks(self) -> dict[str, str]:
+        """Return the states of the jobs of its runs, by name; Helix forgets jobs of the past at some time."""
+        url = f"{self.controller_url}/tasks/{TASK_TYPE}/{self.with_type}/state"
+        answer = requests.get(url, headers={"Accept": "application/json"}, timeout=_REST_TIMEOUT_S)
+        answer.raise_for_status()
+        states: dict[str, str] = answer.json()
+        return states
+
     @contextmanager
     def polled(self) -> Iterator[Reader]:
         """Run a second reader that counts rows continuously, once the broker knows the table."""
@@ -134,7 +148,20 @@ class IngestionTable:
             reader.stop()
 
 
+def forget_jobs(table: IngestionTable, pinot: PinotCluster) -> None:
+    """Delete the jobs of a table's runs from their queue.
+
+    At each change Helix reads every job: with a hundred jobs, controller and ZooKeeper spend most of their
+    time on that.
+    """
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        for name in table.tasks():
+            with suppress(NotFoundError):
+                TaskQueues(store).delete(name)
+
+
 _POLL_PAUSE_S = 0.02
+_REST_TIMEOUT_S = 60.0
 
 
 class Reader(threading.Thread):

@@ -22,7 +22,7 @@ from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.plan.ingested import read_contents
 from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
+from tests.support.tiers import FULL
 
 pytestmark = pytest.mark.cluster
 

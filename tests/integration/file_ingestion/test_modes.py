@@ -18,8 +18,8 @@ from tests.integration.file_ingestion.scenes.scene import (
     whole,
 )
 from tests.integration.file_ingestion.scenes.source import ids_of
-from tests.support.full import FULL
 from tests.support.needs import Need, has
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]

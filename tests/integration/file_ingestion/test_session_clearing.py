@@ -24,7 +24,7 @@ from tests.faults.file_ingestion.killing import kill_when
 from tests.integration.file_ingestion.ingestion import start_pinotctl
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SYNC, Scene, whole
 from tests.support.faulty_http import FaultyHttp
-from tests.support.full import FULL
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SWAP, SYNC, Scene, whole
 from tests.integration.file_ingestion.scenes.steered import MADE, SteeredScheduler, Triggered
-from tests.support.full import FULL
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 

@@ -17,6 +17,7 @@ from tests.support import engine
 from tests.support.cluster import PinotCluster
 from tests.support.java_options import QUICK_START
 from tests.support.plugins_image import plugins_image
+from tests.support.shared_session import shared_slot
 from tests.support.wait import wait_for
 
 FOLDER = "/srv/test"
@@ -57,7 +58,7 @@ class RoleContainer:
             plugins_image(),
             list(self.arguments),
             name=f"pinot-plugins-test-image-{uuid.uuid4().hex[:8]}",
-            labels={engine.OWNER_LABEL: engine.owner()},
+            labels=engine.labels(shared_slot().number),
             network_mode="host",
             environment=dict(self.environment),
             # As in the values for the chart.

@@ -20,6 +20,11 @@ class BrokerProcess(ServerProcess):
         """Its name in Helix."""
         return f"Broker_{HOST}_{self.ports[1]}"
 
+    def register(self) -> None:
+        """Set its tenant before it joins; otherwise tables of other tests would be served by it too."""
+        with self.pinot.client() as client:
+            client.instances.create("broker", HOST, self.ports[1], tags=[f"{self.tenant}_BROKER"])
+
     @property
     def start_words(self) -> tuple[str, ...]:
         """The arguments of the program that start it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,11 +26,13 @@ MakeBroker = Callable[..., BrokerProcess]
 def make_broker(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeBroker]:
     """Return a function that creates brokers, not started yet; they are removed after the tests."""
     made: list[BrokerProcess] = []
+    tenant = f"b_{uuid.uuid4().hex[:8]}"
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
 
         def make(program: Program, **settings: object) -> BrokerProcess:
             folder = tmp_path_factory.mktemp(f"{program}-broker")
-            broker = BrokerProcess(pinot, store, folder, program, "", **settings)  # type: ignore[arg-type]
+            broker = BrokerProcess(pinot, store, folder, program, tenant, **settings)  # type: ignore[arg-type]
+            broker.register()
             made.append(broker)
             return broker
 

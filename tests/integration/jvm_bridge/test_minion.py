@@ -24,8 +24,8 @@ from controller_client.rest.capabilities import Capability
 from controller_client.rest.instances import DRAINED
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
 from tests.support.needs import needs
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -225,7 +225,7 @@ def test_when_it_ends_another_takes_its_work(
             other.end(signal.SIGKILL)
 
 
-@needs(Capability.DRAIN_MINIONS)
+@needs(Capability.DRAIN_MINIONS, raises=requests.HTTPError, match="state=DRAIN")
 def test_a_drained_minion_stays_so_when_it_starts_again(
     pinot: PinotCluster, client: ControllerClient, tmp_path: Path
 ) -> None:

@@ -24,9 +24,10 @@ from controller_client.zookeeper import PropertyStore
 from tests.integration.jvm_bridge import raising_hook
 from tests.integration.jvm_bridge.servers import HOST, JAVA_OPTS, ServerProcess, free_ports, with_path
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
 from tests.support.offline_tables import offline_table
+from tests.support.segments import build_segments
 from tests.support.service import Program
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -117,17 +118,12 @@ def _load(pinot: PinotCluster, name: str, tenant: str, folder: Path) -> None:
     fields = [{"name": "id", "dataType": "INT"}]
     schema = {"schemaName": name, "dimensionFieldSpecs": fields}
     table = offline_table(name, replicas=2, tenant=tenant)
-    rows = folder / "rows.json"
-    rows.write_text("".join(f'{{"id": {number}}}\n' for number in range(_ROWS)))
-    order = folder / "order.json"
-    order.write_text(json.dumps({"table": table, "schema": schema, "files": {f"{name}_0": str(rows)}}))
-    program = [sys.executable, "-m", f"{_PROGRAMS}.fixtures.build_program", str(order), str(folder)]
-    built = subprocess.run(program, capture_output=True, text=True, check=False, timeout=300)
-    assert built.returncode == 0, built.stderr
+    rows = [{"id": number} for number in range(_ROWS)]
+    (segment,) = build_segments(folder, schema, table, {f"{name}_0": rows})
     with pinot.client() as client:
         client.schemas.create(Schema.from_json(schema))
         client.tables.create(TableConfig.from_json(table))
-        client.segments.upload_tar(f"{name}_OFFLINE", Path(built.stdout.strip()))
+        client.segments.upload_tar(f"{name}_OFFLINE", segment.tar)
         wait_for(
             lambda: [len(s) for s in client.tables.external_view(f"{name}_OFFLINE").values()] == [2],
             f"both replicas of {name}",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ from controller_client.client import ControllerClient
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from tests.support.offline_tables import offline_table
+from tests.support.segments import build_segments
 from tests.support.wait import wait_for
 
 __all__ = ["ODD_TEXTS", "ROWS", "load_kinds"]
@@ -92,15 +90,8 @@ def load_kinds(client: ControllerClient, broker: BrokerClient, name: str, folder
     table = offline_table(name, indexing={"noDictionaryColumns": ["decimal"], "nullHandlingEnabled": True})
     client.schemas.create(Schema.from_json(schema))
     client.tables.create(TableConfig.from_json(table))
-    file, order, tars = folder / "rows.json", folder / "order.json", folder / "tars"
-    file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    order.write_text(json.dumps({"table": table, "schema": schema, "files": {f"{name}_0": str(file)}}))
-    tars.mkdir()
-    program = [sys.executable, "-m", "tests.integration.fixtures.build_program", str(order), str(tars)]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    for tar in done.stdout.split():
-        client.segments.upload_tar(f"{name}_OFFLINE", Path(tar))
+    for segment in build_segments(folder, schema, table, {f"{name}_0": ROWS}):
+        client.segments.upload_tar(f"{name}_OFFLINE", segment.tar)
     wait_for(lambda: _count(broker, name) == len(ROWS), f"{len(ROWS)} rows of {name}")
 
 

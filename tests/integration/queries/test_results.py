@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller_client.broker.client import BrokerClient
+from controller_client.errors import QueryError
 from tests.integration.queries.kinds_table import ODD_TEXTS, ROWS
-from tests.support.needs import Need, has, needs
+from tests.support.needs import Need, has, inside, needs
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
@@ -71,7 +72,7 @@ def test_not_a_number(broker: BrokerClient, kinds: str) -> None:
     assert math.isnan(result.to_arrow().column(0)[0].as_py())
 
 
-@needs(Need.NULLS_BY_OPTION)
+@needs(Need.NULLS_BY_OPTION, raises=QueryError, match="Null handling cannot be enabled")
 def test_nulls(broker: BrokerClient, kinds: str) -> None:
     result = broker.query(f"select * from {kinds} where id = 2 limit 1", options={"enableNullHandling": True})
     nulls = {name: value for name, value in result.to_arrow().to_pylist()[0].items() if value is None}
@@ -81,7 +82,7 @@ def test_nulls(broker: BrokerClient, kinds: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, pytest.param({"useMultistageEngine": True}, marks=needs(Need.MULTI_STAGE_ENGINE))],
+    [{}, pytest.param({"useMultistageEngine": True}, marks=inside(Need.MULTI_STAGE_ENGINE))],
     ids=["single", "multi"],
 )
 def test_each_odd_text_finds_its_own_row(broker: BrokerClient, kinds: str, options: dict[str, Any]) -> None:

@@ -129,14 +129,10 @@ def _counts(numbers: dict[int, list[int]]) -> dict[int, int]:
     return {partition: len(values) for partition, values in numbers.items()}
 
 
-@pytest.fixture(scope="session")
-def hosted(pinot: PinotCluster) -> tuple[str, ...]:
-    """The hosted servers' names in Helix."""
-    return pinot.start_hosted_servers()
-
-
 @pytest.fixture
-def make_topic_table(pinot: PinotCluster, hosted: Sequence[str], kafka: Kafka) -> Iterator[MakeTopicTable]:
+def make_topic_table(
+    pinot: PinotCluster, hosted_servers: Sequence[str], kafka: Kafka
+) -> Iterator[MakeTopicTable]:
     """Return a function that creates tables, by default with two replicas on the hosted servers."""
     made: list[TopicTable] = []
     with (

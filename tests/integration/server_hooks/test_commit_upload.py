@@ -7,9 +7,7 @@ import pytest
 from controller_client.deepstore.segment_record import SegmentRecord, read_record
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.faulty_s3 import FaultyS3
-from tests.support.missing_tool import without
 from tests.support.pinot_services import COMMITS_FOLDER, DEEP_STORE_BUCKET
-from tests.support.s3_program import S3UnavailableError
 from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
@@ -20,13 +18,6 @@ _ROWS = 20
 def table(make_topic_table: MakeTopicTable) -> TopicTable:
     """A table with peer download that commits every 20 rows."""
     return make_topic_table(partitions=1, **{"realtime.segment.flush.threshold.rows": str(_ROWS)})
-
-
-def _store(table: TopicTable) -> FaultyS3:
-    try:
-        return table.pinot.hosted_store
-    except LookupError:
-        without(f"{S3UnavailableError.__name__}: the deep store is a folder")
 
 
 def _commit(table: TopicTable) -> SegmentRecord:
@@ -72,8 +63,10 @@ def _keys(store: FaultyS3, prefix: str) -> list[str]:
         client.close()
 
 
-def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -> None:
-    store = _store(table)
+def test_the_store_takes_it_hangs_refuses_and_takes_it_late(
+    table: TopicTable, hosted_store: FaultyS3
+) -> None:
+    store = hosted_store
     objects = f"{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}/{table.name}/*"
 
     assert _size(store, _registered(table, _commit(table))) > 0
@@ -105,8 +98,8 @@ def test_the_store_takes_it_hangs_refuses_and_takes_it_late(table: TopicTable) -
     assert _keys(store, home) == [home]
 
 
-def test_what_waits_for_the_store_outlives_the_server(table: TopicTable) -> None:
-    store, pinot = _store(table), table.pinot
+def test_what_waits_for_the_store_outlives_the_server(table: TopicTable, hosted_store: FaultyS3) -> None:
+    store, pinot = hosted_store, table.pinot
     refuse = store.answer(403, "PUT", f"{DEEP_STORE_BUCKET}/{COMMITS_FOLDER}/{table.name}/*")
     refused = [_commit(table) for _ in range(2)]
     refuse.wait_hit()

@@ -14,7 +14,7 @@ from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
 from controller_client.helix.paused_tables import read_paused_tables
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable, ask_controller
-from tests.support.needs import Need, has, needs
+from tests.support.needs import Need, has, inside
 from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
@@ -116,7 +116,7 @@ def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: Mak
     table.wait_seen(table.produced)
 
 
-@needs(Need.PAUSELESS_TABLES)
+@inside(Need.PAUSELESS_TABLES)
 def test_a_partition_of_a_pauseless_table(make_topic_table: MakeTopicTable) -> None:
     """The next segment is created when the commit starts; the pause is complete when all are built."""
     table = make_topic_table(partitions=2, pauseless=True)

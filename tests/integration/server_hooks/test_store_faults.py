@@ -16,6 +16,7 @@ from tests.integration.deepstore.conftest import Audit, Run, audit, run
 from tests.integration.server_hooks.commits import FLUSH, FLUSH_OF_TWO, fill, objects_of, urls
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.faulty_http import FaultyHttp
+from tests.support.faulty_s3 import FaultyS3
 from tests.support.pinot_services import COMMITS_FOLDER
 from tests.support.wait import wait_for
 
@@ -37,10 +38,14 @@ def _without(table: TopicTable) -> set[str]:
 
 
 def test_the_store_fails_every_fifth_call_then_is_full(
-    make_topic_table: MakeTopicTable, run: Run, audit: Audit, monkeypatch: pytest.MonkeyPatch
+    make_topic_table: MakeTopicTable,
+    hosted_store: FaultyS3,
+    run: Run,
+    audit: Audit,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = make_topic_table(partitions=2, **FLUSH_OF_TWO)
-    store = table.pinot.hosted_store
+    store = hosted_store
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", store.access.endpoint)
 
     # Not 403: later versions of Pinot would log in again and retry.
@@ -78,11 +83,11 @@ def test_the_store_fails_every_fifth_call_then_is_full(
 
 
 def test_the_committer_is_killed_during_its_upload(
-    make_topic_table: MakeTopicTable, run: Run, audit: Audit
+    make_topic_table: MakeTopicTable, hosted_store: FaultyS3, run: Run, audit: Audit
 ) -> None:
     table = make_topic_table(partitions=1, **FLUSH)
-    store, pinot = table.pinot.hosted_store, table.pinot
-    hang = store.hold("PUT", objects_of(table, COMMITS_FOLDER))
+    pinot = table.pinot
+    hang = hosted_store.hold("PUT", objects_of(table, COMMITS_FOLDER))
     fill(table, 1, partitions=1)
     (segment,) = _without(table)
 
@@ -120,14 +125,15 @@ def _front_of(table: TopicTable, server: str) -> Iterator[FaultyHttp]:
 
 def test_a_peer_is_killed_while_it_serves(
     make_topic_table: MakeTopicTable,
-    hosted: Sequence[str],
+    hosted_servers: Sequence[str],
+    hosted_store: FaultyS3,
     run: Run,
     audit: Audit,
     full: bool,
 ) -> None:
     table = make_topic_table(partitions=1, **FLUSH)
-    store, pinot = table.pinot.hosted_store, table.pinot
-    away = store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
+    hosted, pinot = hosted_servers, table.pinot
+    away = hosted_store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
     fill(table, 1, partitions=1)
     table.wait_served(replicas=2)
     (segment,) = _without(table)

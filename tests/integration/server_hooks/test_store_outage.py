@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.integration.deepstore.conftest import Audit, Run, audit, run
 from tests.integration.server_hooks.commits import FLUSH_OF_TWO, fill, objects_of, urls
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
+from tests.support.faulty_s3 import FaultyS3
 from tests.support.pinot_services import COMMITS_FOLDER
 from tests.support.wait import wait_for
 
@@ -12,18 +13,17 @@ __all__ = ["audit", "run"]
 
 
 def test_consumption_continues_without_the_store_and_repair_fills_it(
-    make_topic_table: MakeTopicTable, run: Run, audit: Audit, full: bool
+    make_topic_table: MakeTopicTable, hosted_store: FaultyS3, run: Run, audit: Audit, full: bool
 ) -> None:
     count = 5 if full else 2
     table = make_topic_table(partitions=2, **FLUSH_OF_TWO)
-    store = table.pinot.hosted_store
     fill(table, 1, partitions=2)
     _wait_uploaded(table, expected_without=set())
 
-    away = store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
+    away = hosted_store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
     fill(table, count, partitions=2)
     # Then it is down completely: no connection and no response, also for earlier attempts.
-    with store.dead():
+    with hosted_store.dead():
         fill(table, count, partitions=2)
     without = {segment for segment, url in urls(table).items() if not url}
     assert len(without) == 4 * count

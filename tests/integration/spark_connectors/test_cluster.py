@@ -17,9 +17,9 @@ from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from tests.integration.file_ingestion.ingestion import ended, start_pinotctl, write_numbers
 from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
 from tests.support.java_options import QUICK_START
 from tests.support.spark_cluster import BARE_PYTHON, SPARK_HOME, deps_archive, spark_cluster
+from tests.support.tiers import FULL
 
 pytestmark = pytest.mark.cluster
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from controller_client.client import ControllerClient
@@ -16,7 +17,7 @@ from tests.support.needs import needs
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
 
-@needs(Capability.DATABASES)
+@needs(Capability.DATABASES, raises=PySparkException, match="containing '.' is not allowed")
 def test_a_table_of_a_database(spark: SparkSession, pinot: PinotCluster, client: ControllerClient) -> None:
     name = f"db_{uuid.uuid4().hex[:8]}.t_{uuid.uuid4().hex[:8]}"
     options = {"controller": pinot.controller_url, "table": name}
@@ -32,5 +33,6 @@ def test_a_table_of_a_database(spark: SparkSession, pinot: PinotCluster, client:
         query = f'select count(*) as n from "{name}" limit 1'
         assert spark.read.format("pinot").options(**options, query=query).load().collect()[0].n == 10
     finally:
-        client.tables.delete(f"{name}_OFFLINE")
+        if client.tables.exists(f"{name}_OFFLINE"):
+            client.tables.delete(f"{name}_OFFLINE")
         client.schemas.delete(name)

@@ -13,13 +13,12 @@ from pyspark.sql import SparkSession
 from controller_client.cli import cli
 from controller_client.client import ControllerClient
 from controller_client.models import Schema
-from controller_client.rest.capabilities import Capability
 from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
 from tests.support.cluster import PinotCluster
-from tests.support.needs import needs
+from tests.support.needs import Need, inside
 from tests.support.wait import wait_for
 
-pytestmark = [pytest.mark.cluster, pytest.mark.jvm, needs(Capability.LOGICAL_TABLES)]
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm, inside(Need.LOGICAL_TABLES)]
 
 _SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
 

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from controller_client.filestore import open_store
 from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
 from tests.support.cluster import PinotCluster
+from tests.support.scheduling import DISTURBS
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.cluster
 SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
 
 
+@DISTURBS
 def test_a_server_is_killed(spark: SparkSession, make_table: MakeTable, pinot: PinotCluster) -> None:
     twice = make_table(SCHEMA, segmentsConfig={"replication": "2"})
     once = make_table(SCHEMA)

@@ -11,17 +11,18 @@ from pyspark.sql import SparkSession
 
 from controller_client.broker.client import BrokerClient
 from controller_client.config import BasicAuth, BrokerConfig, Secret
-from controller_client.rest.capabilities import Capability
 from controller_client.zookeeper import PropertyStore
 from tests.integration.jvm_bridge.brokers import BrokerProcess
 from tests.integration.jvm_bridge.servers import HOST
 from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
 from tests.support.cluster import PinotCluster
-from tests.support.needs import needs
+from tests.support.needs import Need, inside
+from tests.support.scheduling import DISTURBS
 from tests.support.service import Program
 from tests.support.wait import wait_for
 
-pytestmark = [pytest.mark.cluster, pytest.mark.jvm, needs(Capability.ROW_SECURITY)]
+# The broker of these tests serves all tables, and asks for a password.
+pytestmark = [DISTURBS, pytest.mark.cluster, pytest.mark.jvm, inside(Need.ROW_SECURITY)]
 
 _CONTROL = "pinot.broker.access.control"
 _FACTORY = "org.apache.pinot.broker.broker.BasicAuthAccessControlFactory"

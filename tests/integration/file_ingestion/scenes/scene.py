@@ -163,7 +163,8 @@ class Scene:
                 torn = TALLY.add(reader.polls, _answers(reader), wanted)
         assert torn == [], f"the reader saw {torn} besides {wanted}"
         assert _answers(reader) == wanted, f"the reader saw {_answers(reader)} instead of {wanted}"
-        assert (reader.errors, reader.partials) == ([], [])
+        assert not reader.errors, reader.errors
+        assert not reader.partials, reader.partials
 
 
 def _as_answered(states: Sequence[Polled]) -> list[Polled]:

@@ -6,8 +6,6 @@ On Pinot 0.11 it adds a condition to the query, so stock servers suffice here. F
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from controller_client.broker.client import BrokerClient
@@ -19,20 +17,14 @@ from tests.integration.upsert.broker.conftest import MakeTable
 from tests.integration.upsert.broker.queries import QUERIES
 from tests.integration.upsert.broker.versioned_table import FIRST_TS, VersionedTable
 from tests.support.cluster import PinotCluster
-from tests.support.needs import Need, needs
+from tests.support.needs import Need, inside
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.jvm]
 
 
 @pytest.fixture(scope="module")
-def hosted(pinot: PinotCluster) -> Iterator[BrokerClient]:
-    with BrokerClient([pinot.start_hosted_broker()]) as broker:
-        yield broker
-
-
-@pytest.fixture(scope="module")
-def table(hosted: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> VersionedTable:
+def table(hosted_broker: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> VersionedTable:
     """Rows of several versions in two partitions."""
     table = make_table(2)
     with pinot.client() as client:
@@ -43,14 +35,14 @@ def table(hosted: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> V
             for part in (0, 1)
         }
     )
-    table.wait_rows(hosted)
+    table.wait_rows(hosted_broker)
     return table
 
 
-def wait_version(hosted: BrokerClient, table: VersionedTable, rows: int) -> None:
+def wait_version(hosted_broker: BrokerClient, table: VersionedTable, rows: int) -> None:
     """Wait until the broker answers at a version that has this number of rows."""
     wait_for(
-        lambda: hosted.query(f"select count(*) from {table.name}").scalar() == rows,
+        lambda: hosted_broker.query(f"select count(*) from {table.name}").scalar() == rows,
         f"{rows} rows",
         timeout_s=300,
     )
@@ -60,30 +52,34 @@ def visible(mark: int) -> int:
     return 2 * sum(n // 10 <= mark and not (n % 3 == 0 and n // 10 + 2 <= mark) for n in range(60))
 
 
-@needs(Need.CONSUMING_SEGMENTS_OF_0_11)
+@inside(Need.CONSUMING_SEGMENTS_OF_0_11)
 def test_it_answers_at_the_mark(
-    hosted: BrokerClient, table: VersionedTable, servers: list[str], pinot: PinotCluster, store: PropertyStore
+    hosted_broker: BrokerClient,
+    table: VersionedTable,
+    servers: list[str],
+    pinot: PinotCluster,
+    store: PropertyStore,
 ) -> None:
     count = f"select count(*) from {table.name}"
     # No server has reported a mark: no answer would be correct.
     with pytest.raises(QueryError, match="has not reported its progress"):
-        hosted.query(count)
+        hosted_broker.query(count)
     for mark in range(6):
         table.tell(dict.fromkeys(servers, mark))
-        wait_version(hosted, table, visible(mark))
+        wait_version(hosted_broker, table, visible(mark))
     # At each step the mark is the lowest of the servers' marks.
     table.tell({servers[0]: 2, servers[1]: 4})
-    wait_version(hosted, table, visible(2))
+    wait_version(hosted_broker, table, visible(2))
     everything = f"select count(*) from {table.name} "
     for sql in (f"SET skipUpsert = true; {everything}", f"{everything} option(skipUpsert=true)"):
-        assert hosted.query(sql).scalar() == 120
-    assert hosted.query(everything, options={"skipUpsert": True}).scalar() == 120
+        assert hosted_broker.query(sql).scalar() == 120
+    assert hosted_broker.query(everything, options={"skipUpsert": True}).scalar() == 120
 
     # The mark never includes rows that the broker would not query.
     table.tell(dict.fromkeys(servers, 5), segment="u__0__99__x")
-    assert hosted.query(count).scalar() == visible(2)
+    assert hosted_broker.query(count).scalar() == visible(2)
     table.tell(dict.fromkeys(servers, 4))
-    wait_version(hosted, table, visible(4))
+    wait_version(hosted_broker, table, visible(4))
 
     for version in range(5):
         table.end(version, FIRST_TS + 100 * version)
@@ -92,21 +88,21 @@ def test_it_answers_at_the_mark(
         ({"asOfVersion": 3}, 3),
         ({"asOfTimestamp": FIRST_TS + 250}, 2),
     ):
-        assert hosted.query(count, options=options).scalar() == visible(version)
+        assert hosted_broker.query(count, options=options).scalar() == visible(version)
         key, value = next(iter(options.items()))
-        assert hosted.query(f"SET {key} = {value}; {count}").scalar() == visible(version)
-        assert hosted.query(f"{count} option({key}={value})").scalar() == visible(version)
+        assert hosted_broker.query(f"SET {key} = {value}; {count}").scalar() == visible(version)
+        assert hosted_broker.query(f"{count} option({key}={value})").scalar() == visible(version)
 
     with pinot.broker() as stock, UpsertQueries(stock, store, mark_ttl_s=0) as queries:
         for sql in QUERIES:
             text = sql.format(t=table.name).replace("{t}", table.name)
-            assert hosted.query(text).rows == queries.query(text).result.rows, text
+            assert hosted_broker.query(text).rows == queries.query(text).result.rows, text
     # A query that the client has rewritten is not rewritten again, even if the two see different marks.
-    with UpsertQueries(hosted, store, mark_ttl_s=0) as queries:
+    with UpsertQueries(hosted_broker, store, mark_ttl_s=0) as queries:
         assert queries.query(count, as_of_version=2).result.scalar() == visible(2)
 
 
-@needs(Need.CONSUMING_SEGMENTS_OF_0_11)
+@inside(Need.CONSUMING_SEGMENTS_OF_0_11)
 @pytest.mark.parametrize(
     ("sql", "text"),
     [
@@ -126,14 +122,14 @@ def test_it_answers_at_the_mark(
     ],
 )
 def test_what_it_refuses(
-    hosted: BrokerClient, table: VersionedTable, servers: list[str], sql: str, text: str
+    hosted_broker: BrokerClient, table: VersionedTable, servers: list[str], sql: str, text: str
 ) -> None:
     table.tell(dict.fromkeys(servers, 4))
     with pytest.raises(QueryError, match=text):
-        hosted.query(sql.format(t=table.name))
+        hosted_broker.query(sql.format(t=table.name))
 
 
-def test_other_tables_pass(hosted: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> None:
+def test_other_tables_pass(hosted_broker: BrokerClient, pinot: PinotCluster, make_table: MakeTable) -> None:
     other = make_table(1)
     with pinot.client() as client:
         client.schemas.create(Schema.from_json(other.schema()))
@@ -142,7 +138,7 @@ def test_other_tables_pass(hosted: BrokerClient, pinot: PinotCluster, make_table
 
     def seen() -> bool:
         try:
-            found = hosted.query(f"select count(*) from {other.name}")
+            found = hosted_broker.query(f"select count(*) from {other.name}")
         except PinotPluginError:
             return False
         return bool(found.rows) and found.scalar() == 1

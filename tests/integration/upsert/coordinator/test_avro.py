@@ -15,8 +15,8 @@ from confluent_kafka import Producer
 
 from tests.integration.upsert.coordinator.conftest import CoordinatedTable, MakeTable
 from tests.integration.upsert.coordinator.topics import Message, Record, check_versions, records_of
-from tests.support.full import FULL
 from tests.support.schema_registry import SchemaRegistry, schema_registry
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 

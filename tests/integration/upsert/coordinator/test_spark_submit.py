@@ -13,9 +13,9 @@ from spark_connectors.upsert.session import PINS
 from tests.integration.upsert.coordinator.conftest import MakeTable
 from tests.integration.upsert.coordinator.test_coordinator import Feed, understand
 from tests.integration.upsert.coordinator.topics import check_versions, records_of
-from tests.support.full import FULL
 from tests.support.java_options import QUICK_START
 from tests.support.spark_cluster import BARE_PYTHON, SPARK_HOME, deps_archive, spark_cluster
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, FULL]
 

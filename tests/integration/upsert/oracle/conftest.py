@@ -16,9 +16,10 @@ MakePlace = Callable[[int, str], Place]
 
 
 @pytest.fixture
-def make_place(pinot: PinotCluster, kafka: Kafka, tmp_path: Path, random_seed: int) -> Iterator[MakePlace]:
+def make_place(
+    pinot: PinotCluster, hosted_servers: tuple[str, ...], kafka: Kafka, tmp_path: Path, random_seed: int
+) -> Iterator[MakePlace]:
     """Create the table and start coordinator and reader; everything is removed after the test."""
-    pinot.start_hosted_servers()
     made: list[Place] = []
     with (
         pinot.client() as client,

@@ -14,10 +14,10 @@ from tests.integration.upsert.oracle.model import Model
 from tests.integration.upsert.oracle.place import Place
 from tests.integration.upsert.oracle.reader import Reader
 from tests.support.cluster import PinotCluster
-from tests.support.full import FULL
-from tests.support.needs import Need, needs
+from tests.support.needs import Need, inside
 from tests.support.pinot_services import HOSTED_ADDRESSES
 from tests.support.summary import SUMMARY
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -138,7 +138,7 @@ def test_every_answer_is_of_one_version(
     )
 
 
-@needs(Need.PLUG_IN_POINTS)
+@inside(Need.PLUG_IN_POINTS)
 def test_every_join_is_of_one_version_of_each_table(
     make_place: MakePlace, pinot: PinotCluster, pytestconfig: pytest.Config
 ) -> None:

@@ -16,9 +16,10 @@ MakeUpsertTable = Callable[..., UpsertTable]
 
 
 @pytest.fixture
-def make_upsert_table(pinot: PinotCluster, kafka: Kafka) -> Iterator[MakeUpsertTable]:
+def make_upsert_table(
+    pinot: PinotCluster, hosted_servers: tuple[str, ...], kafka: Kafka
+) -> Iterator[MakeUpsertTable]:
     """Create an upsert table; options as for :class:`UpsertTable`."""
-    pinot.start_hosted_servers()
     made: list[UpsertTable] = []
     with (
         pinot.client() as client,

@@ -6,7 +6,7 @@ The expected results come from SQLite, which queries the rows that the model has
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,10 +17,10 @@ from controller_client.upsert.queries import UpsertQueries
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
 from tests.support.cluster import PinotCluster
-from tests.support.needs import Need, needs
+from tests.support.needs import Need, inside
 from tests.support.wait import wait_for
 
-pytestmark = needs(Need.PLUG_IN_POINTS)
+pytestmark = inside(Need.PLUG_IN_POINTS)
 
 MULTISTAGE = (
     "select count(*), sum(a.value), sum(b.value) from {a} a join {b} b on a.key = b.key",
@@ -98,18 +98,14 @@ def place(make_upsert_table: MakeUpsertTable) -> Place:
     return place
 
 
-@pytest.fixture
-def hosted(pinot: PinotCluster) -> Iterator[BrokerClient]:
-    with BrokerClient([pinot.start_hosted_broker()]) as broker:
-        yield broker
-
-
 def test_one_version_of_all_tables_in_all_kinds_of_queries(
-    place: Place, hosted: BrokerClient, pinot: PinotCluster
+    place: Place, hosted_broker: BrokerClient, pinot: PinotCluster
 ) -> None:
     a = place.tables["a"]
     newest = place.newest()
-    wait_for(lambda: _answers_at(hosted, place, newest), "the broker to know both marks", timeout_s=120)
+    wait_for(
+        lambda: _answers_at(hosted_broker, place, newest), "the broker to know both marks", timeout_s=120
+    )
     with pinot.broker() as stock, UpsertQueries(stock, a.store, mark_ttl_s=0) as client:
         for sql in MULTISTAGE:
             text, right = place.text(sql), place.right(sql, newest)
@@ -119,23 +115,23 @@ def test_one_version_of_all_tables_in_all_kinds_of_queries(
                 {"useMultistageEngine": True, "timeoutMs": 60_000},
                 {"useMultistageEngine": True},
             ):
-                assert _alike(hosted.query(text, options=options).rows, right), text
+                assert _alike(hosted_broker.query(text, options=options).rows, right), text
             asked = client.query(text, options={"useMultistageEngine": True})
             assert _alike(asked.result.rows, right), text
             assert set(asked.versions.values()) <= set(newest.values())
-            assert hosted.query(f"SET useMultistageEngine = true; {text}").rows == asked.result.rows
+            assert hosted_broker.query(f"SET useMultistageEngine = true; {text}").rows == asked.result.rows
         for sql in SINGLE_STAGE:
             text, right = place.text(sql), place.right(sql, newest)
             assert right
             for options in ({}, {"enableNullHandling": True}, {"useMultistageEngine": True}):
-                assert _alike(hosted.query(text, options=options).rows, right), (text, options)
+                assert _alike(hosted_broker.query(text, options=options).rows, right), (text, options)
                 assert _alike(client.query(text, options=options).result.rows, right), (text, options)
         for condition, keys in SUB_QUERIES:
             text = place.text(f"select key, value from {{a}} where {condition} order by key limit 500")
             asks = f"select key, value from {{a}} where key in (select key from {keys}) order by key"
-            assert _alike(hosted.query(text).rows, place.right(asks, newest)), text
+            assert _alike(hosted_broker.query(text).rows, place.right(asks, newest)), text
             assert _alike(client.query(text).result.rows, place.right(asks, newest)), text
-            everything = hosted.query(f"SET skipUpsert = true; {text}").rows
+            everything = hosted_broker.query(f"SET skipUpsert = true; {text}").rows
             assert len(everything) > len(place.right(asks, newest))
 
         # An earlier version; two tables together have no common version number.
@@ -145,16 +141,18 @@ def test_one_version_of_all_tables_in_all_kinds_of_queries(
         assert right != place.right(count, newest)
         for options in ({}, {"useMultistageEngine": True}):
             asked_at = {**options, "asOfVersion": older["a"]}
-            assert _alike(hosted.query(place.text(count), options=asked_at).rows, right)
+            assert _alike(hosted_broker.query(place.text(count), options=asked_at).rows, right)
         with pytest.raises(QueryError, match="each table has its own versions"):
-            hosted.query(place.text(MULTISTAGE[0]), options={"useMultistageEngine": True, "asOfVersion": 1})
+            hosted_broker.query(
+                place.text(MULTISTAGE[0]), options={"useMultistageEngine": True, "asOfVersion": 1}
+            )
 
-    _check_refused(place, hosted)
+    _check_refused(place, hosted_broker)
     _check_without_version(place)
-    _check_columns(place, hosted)
+    _check_columns(place, hosted_broker)
 
 
-def _check_refused(place: Place, hosted: BrokerClient) -> None:
+def _check_refused(place: Place, hosted_broker: BrokerClient) -> None:
     for sql, text in (
         ("select count(*) from {a}_OFFLINE", "offline table"),
         ("select count(*) from {a} option(asOfVersion=99)", "not complete on all servers yet"),
@@ -163,7 +161,7 @@ def _check_refused(place: Place, hosted: BrokerClient) -> None:
     ):
         for engine in ({}, {"useMultistageEngine": True}):
             with pytest.raises(QueryError, match=text):
-                hosted.query(place.text(sql), options=engine)
+                hosted_broker.query(place.text(sql), options=engine)
 
 
 def _check_without_version(place: Place) -> None:
@@ -179,7 +177,7 @@ def _check_without_version(place: Place) -> None:
         assert everything.scalar() == sum(len(a.readable(part)) for part in (0, 1))
 
 
-def _check_columns(place: Place, hosted: BrokerClient) -> None:
+def _check_columns(place: Place, hosted_broker: BrokerClient) -> None:
     """`$validFrom` and `$validUntil` can be selected and filtered."""
     a = place.tables["a"]
     version = a.model.version
@@ -189,16 +187,16 @@ def _check_columns(place: Place, hosted: BrokerClient) -> None:
         found = a.broker.query(sql, options={**engine, "skipUpsert": True}).rows
         assert {(int(part), int(offset)) for part, offset, _ in found} == a.model.visible[version], engine
         later = f'select "$validFrom" from {a.name} where "$validFrom" > 2 limit 100000'
-        begun_later = sorted(row[0] for row in hosted.query(later, options=engine).rows)
+        begun_later = sorted(row[0] for row in hosted_broker.query(later, options=engine).rows)
         assert begun_later == sorted(number for *_, number in found if number > 2)
         assert begun_later
 
 
-def _answers_at(hosted: BrokerClient, place: Place, versions: dict[str, int]) -> bool:
+def _answers_at(hosted_broker: BrokerClient, place: Place, versions: dict[str, int]) -> bool:
     for letter in place.tables:
         sql = f"select count(*), sum(value) from {{{letter}}}"
         try:
-            if not _alike(hosted.query(place.text(sql)).rows, place.right(sql, versions)):
+            if not _alike(hosted_broker.query(place.text(sql)).rows, place.right(sql, versions)):
                 return False
         except QueryError:
             return False

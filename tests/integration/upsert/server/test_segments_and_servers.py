@@ -10,7 +10,7 @@ from controller_client.helix import live_session
 from controller_client.upsert.record import read_servers
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
-from tests.support.needs import Need, needs
+from tests.support.needs import Need, inside
 from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
@@ -82,7 +82,7 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
     table.check(_complete(table))
 
 
-@needs(Need.PAUSELESS_TABLES)
+@inside(Need.PAUSELESS_TABLES)
 def test_segments_of_a_pauseless_table_are_sealed_while_versions_come(
     make_upsert_table: MakeUpsertTable,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from controller_client.broker.client import BrokerClient
 from controller_client.errors import PinotPluginError
@@ -20,7 +20,12 @@ _KEYS = 40
 Ask = Callable[[], int | None]
 
 
-def test_answers_are_whole_or_errors(make_upsert_table: MakeUpsertTable, pinot: PinotCluster) -> None:
+def test_answers_are_whole_or_errors(
+    make_upsert_table: MakeUpsertTable,
+    hosted_broker: BrokerClient,
+    hosted_servers: Sequence[str],
+    pinot: PinotCluster,
+) -> None:
     table = make_upsert_table(replicas=1)
     for partition in (0, 1):
         table.produce(partition, [f"{partition}-{number}" for number in range(_KEYS // 2)])
@@ -31,27 +36,24 @@ def test_answers_are_whole_or_errors(make_upsert_table: MakeUpsertTable, pinot: 
     assert len({server for states in places.values() for server in states}) == 2, places
 
     sql = f"select count(*) from {table.name}"
-    with (
-        BrokerClient([pinot.start_hosted_broker()]) as hosted,
-        UpsertQueries(table.broker, table.store) as queries,
-    ):
+    with UpsertQueries(table.broker, table.store) as queries:
         asks: dict[str, Ask] = {
-            "hosted broker": lambda: _count(lambda: hosted.query(sql).scalar()),
+            "hosted broker": lambda: _count(lambda: hosted_broker.query(sql).scalar()),
             "client": lambda: _count(lambda: queries.query(sql).result.scalar()),
         }
-        wait_for(lambda: hosted.query(sql).scalar() == _KEYS, "the hosted broker's answer", 60.0)
+        wait_for(lambda: hosted_broker.query(sql).scalar() == _KEYS, "the hosted broker's answer", 60.0)
         wait_for(lambda: queries.query(sql).result.scalar() == _KEYS, "the client's answer", 60.0)
-        answer = hosted.query(sql)
+        answer = hosted_broker.query(sql)
         assert answer.versions == {table.full_name: table.mark()}
         if has(Need.PLUG_IN_POINTS):
-            answer = hosted.query(sql, options={"useMultistageEngine": True})
+            answer = hosted_broker.query(sql, options={"useMultistageEngine": True})
             assert (answer.scalar(), answer.versions) == (_KEYS, {table.full_name: table.mark()})
         # Each server answers the inner query for its own rows at the same version.
         inner = f"select idset(value) from {table.name} where value > 0"
         partitioned = f"{sql} where in_partitioned_subquery(value, '{inner}') = 1"
         assert queries.query(partitioned).result.scalar() == _KEYS
         # First one server, then all.
-        for role, server in zip(("hosted_1", "hosted_2"), pinot.start_hosted_servers(), strict=True):
+        for role, server in zip(("hosted_1", "hosted_2"), hosted_servers, strict=True):
             pinot.kill(role)
             _until_gone(table, server, asks)
             assert {ask() for ask in asks.values()} == {None}

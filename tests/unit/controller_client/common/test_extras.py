@@ -53,8 +53,9 @@ BROUGHT_BY = {
     "botocore": "boto3",
     "prompt_toolkit": "prompt-toolkit",
     "py4j": "pyspark",
+    "pyspark-client": "pyspark",
 }
-"""Distributions not named in any extra: requirements of others, and names normalized by a build."""
+"""Distributions that no extra for users names: requirements of others, names normalized by a build."""
 
 
 def optional_modules() -> set[str]:

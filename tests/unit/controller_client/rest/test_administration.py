@@ -8,6 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
+from controller_client.as_code.live import read_cluster
+from controller_client.as_code.objects import Kind
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.common.retry import RetryPolicy
@@ -60,6 +62,14 @@ def test_the_state_of_an_instance(make: Make, version: Step, method: str, target
     client.instances.set_enabled("Server_h_1", False)
     sent = server.requests[-1]
     assert (sent.method, sent.target, sent.body) == (method, target, body)
+
+
+def test_an_instance_that_is_dropped_after_it_was_listed_is_left_out(make: Make) -> None:
+    listed = answer(200, {"instances": ["Server_a_1"]})
+    gone = answer(404, {"code": 404, "error": "Instance Server_a_1 not found"})
+    client, server = make(listed, gone)
+    assert read_cluster(client, [Kind.INSTANCE, Kind.TENANT]) == {}
+    assert [seen.target for seen in server.requests] == ["/instances", "/instances/Server_a_1"]
 
 
 def test_a_change_is_applied_even_if_the_instance_does_not_follow(make: Make) -> None:
