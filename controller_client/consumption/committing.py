@@ -46,20 +46,23 @@ class Forcer:
             self._sent_s[segment] = now
             self._retry_s.setdefault(segment, _FIRST_RETRY_S)
 
-    def force(self, segments: Collection[str]) -> None:
+    def force(self, segments: Collection[str]) -> list[str]:
         """Send the message for segments that did not get it yet, or are still open long after they got it.
+
+        Returns:
+            The latter.
 
         Raises:
             RejectedError: Pinot refuses the very first message.
         """
         now = self._control.clock.monotonic()
         due = [each for each in segments if now >= self._sent_s.get(each, -1e9) + self._retry_s.get(each, 0)]
+        again = [segment for segment in due if segment in self._sent_s]
         if not due:
-            return
+            return again
         is_first = not self._sent_s
-        for segment in due:
-            if segment in self._sent_s:
-                self._retry_s[segment] = min(self._retry_s[segment] * 2, _LONGEST_RETRY_S)
+        for segment in again:
+            self._retry_s[segment] = min(self._retry_s[segment] * 2, _LONGEST_RETRY_S)
         self.sent(due)
         try:
             self._control.client.consumption.force_commit(
@@ -71,6 +74,7 @@ class Forcer:
             # Sending it twice does no harm, and a server that does not answer may come back. The final error
             # names the servers that did not.
             logger.warning("%s: could not force the commit: %s", self._control.table, error.message)
+        return again
 
 
 def failed_segments(control: TableControl) -> list[str]:

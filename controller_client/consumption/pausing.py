@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from dataclasses import replace
 
+from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.committing import Forcer, describe_building, describe_open
 from controller_client.consumption.orphans import delete_orphans, find_orphans
@@ -25,7 +27,8 @@ from controller_client.errors import (
     UnreachableError,
     WaitTimeoutError,
 )
-from controller_client.helix.ideal_state import IdealState, read_flags
+from controller_client.helix.ideal_state import IdealState, finish_commits, read_flags
+from controller_client.helix.stream_segments import read_segment
 
 __all__ = ["pause", "wait_paused"]
 
@@ -121,7 +124,7 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
             if first:
                 # The call that set the flag has sent the message; it is repeated for servers that ignored it.
                 forcer.sent(reading)
-            forcer.force(reading)
+            _finish_commits(control, forcer.force(reading))
             first = False
             return f"still consuming: {describe_open(control, reading)}"
         return _left(control, ideal)
@@ -141,6 +144,20 @@ def wait_paused(control: TableControl, *, timeout_s: float) -> None:
     finally:
         _remember(control)
     delete_orphans(control, find_orphans(control, control.ideal()))
+
+
+def _finish_commits(control: TableControl, segments: Collection[str]) -> None:
+    """Finish the commits of segments that only the ideal state still has consume.
+
+    A controller that is killed in a commit may have written the segment's record, but not the ideal state.
+    Pinot repairs that only in tables that are not paused.
+    """
+    parsed = filter(None, map(SegmentName.parse, segments))
+    records = [read_segment(control.store, control.table, segment) for segment in parsed]
+    committed = [each.segment.name for each in records if each is not None and each.committed]
+    if committed:
+        logger.warning("%s: finishing unfinished commits: %s", control.table, ", ".join(committed))
+        finish_commits(control.store, control.table, committed)
 
 
 def _left(control: TableControl, ideal: IdealState) -> str | None:

@@ -37,6 +37,7 @@ __all__ = [
     "IdealState",
     "PinotPause",
     "add_offline_segments",
+    "finish_commits",
     "ideal_state_path",
     "read_external_view",
     "read_flags",
@@ -51,6 +52,7 @@ _PARTITIONS = "pausedPartitions"
 _ADMINISTRATIVE = "ADMINISTRATIVE"
 _CONSUMING = "CONSUMING"
 _OFFLINE = "OFFLINE"
+_ONLINE = "ONLINE"
 
 
 class ConsumptionFlags(NamedTuple):
@@ -219,6 +221,29 @@ def add_offline_segments(
         # Pinot maintains this count with each of its own changes.
         simple = {**record.simple_fields, "NUM_PARTITIONS": str(len(states))}
         return replace(record, map_fields=states, simple_fields=simple)
+
+    _change(store, table, changed)
+
+
+def finish_commits(store: PropertyStore, table: TableName, segments: Collection[str]) -> None:
+    """Have servers seal committed segments of a paused table, as the controller does last in each commit.
+
+    Args:
+        store: The cluster's property store.
+        table: E.g. ``flights_REALTIME``.
+        segments: Segments whose records say that they are committed; those that do not consume are ignored.
+
+    Raises:
+        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be reached to check the outcome.
+    """
+    path = ideal_state_path(store, table)
+
+    def changed(record: ZNRecord) -> ZNRecord:
+        consuming = [name for name in segments if _CONSUMING in record.map_fields.get(name, {}).values()]
+        if not consuming or not _flags(record, path).table_paused:
+            return record
+        sealed = {name: dict.fromkeys(record.map_fields[name], _ONLINE) for name in consuming}
+        return replace(record, map_fields={**record.map_fields, **sealed})
 
     _change(store, table, changed)
 
