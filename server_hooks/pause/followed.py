@@ -30,10 +30,12 @@ class PausedHere:
 
     Attributes:
         states: Ideal states of the tables in the list of tables with paused partitions.
+        dropped: Tables in that list that no longer exist.
         unlisted: The flags of all other tables.
     """
 
     states: Mapping[TableName, IdealState]
+    dropped: Set[TableName]
     unlisted: TableFlags
 
 
@@ -83,7 +85,7 @@ class FollowedTables:
             state = self._states[table].get()
             if state is not None:
                 states[table] = state
-        return PausedHere(states, TableFlags(_NOTHING, listed.zxid))
+        return PausedHere(states, here - states.keys(), TableFlags(_NOTHING, listed.zxid))
 
     def _watched(self, table: TableName) -> Watched[IdealState | None]:
         def read(changed: Callable[[object], None]) -> IdealState | None:

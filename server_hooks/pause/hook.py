@@ -134,7 +134,11 @@ class PauseHook(TickingHook[HostedServerView]):
         paused = {}
         for table in sorted(tables):
             state = here.states.get(table)
-            if state is None:
+            if table in here.dropped:
+                # Pinot waits for the end of the table's consumers. One that asks only now finds its segment
+                # no more, and would wait to be resumed.
+                self._gate.forget(table)
+            elif state is None:
                 self._gate.update(table, here.unlisted)
             else:
                 self._gate.update(table, TableFlags(state.flags, state.zxid))

@@ -157,8 +157,10 @@ def test_after_a_new_client_or_a_long_time_everything_is_read_again(
 def test_a_table_dropped_while_paused_is_read_no_more(world: World) -> None:
     world.pause(ONE, 0)
     assert world.tick() == {ONE: {0}}
+    assert world.followed.read(TABLES).dropped == set()
     world.zookeeper.delete(ideal_state_path(world.store, ONE))
     assert world.tick() == {}
+    assert world.followed.read(TABLES).dropped == {ONE}
     assert world.reads_of(world.tick) == {}
 
 
