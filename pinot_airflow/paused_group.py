@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 from pinot_airflow.airflow_api import EmptyOperator, TaskGroup
@@ -20,6 +21,7 @@ def pinot_paused(
     reason: str | None = None,
     timeout_s: float = 600.0,
     retries: int = 3,
+    retry_delay: timedelta = timedelta(seconds=10),
     **kwargs: Any,
 ) -> Iterator[TaskGroup]:
     """Pause a realtime table before the tasks that are created in the block, and resume it after them.
@@ -41,9 +43,12 @@ def pinot_paused(
         reason: The reason, shown to anyone who finds the table paused.
         timeout_s: Maximum seconds for the pause, and for the resume.
         retries: Number of retries of pause and resume.
+        retry_delay: Time before each retry, in which the table may be paused for nothing; Airflow's own
+            default is five minutes.
         kwargs: Arguments of both operators, e.g. ``pinot_conn_id``.
     """
-    shared = {"table": table, "pause_name": group_id, "timeout_s": timeout_s, "retries": retries, **kwargs}
+    tries = {"retries": retries, "retry_delay": retry_delay}
+    shared = {"table": table, "pause_name": group_id, "timeout_s": timeout_s, **tries, **kwargs}
     with TaskGroup(group_id=group_id) as group:
         begin = EmptyOperator(task_id="begin").as_setup()
         pause = PinotPauseOperator(task_id="pause", reason=reason, **shared).as_setup()

@@ -10,25 +10,14 @@ import pytest
 from tests.airflow.environment import AirflowEnvironment, AirflowUnavailableError
 from tests.airflow.service import Airflow
 from tests.integration.consumption.conftest import make_stream_table, store
-from tests.integration.file_ingestion.conftest import (
-    ingestion_table,
-    shared_folder,
-    source,
-)
+from tests.integration.file_ingestion.conftest import ingestion_table, shared_folder, source
 from tests.integration.upsert.server.conftest import make_upsert_table
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_s3 import faulty_s3
 from tests.support.missing_tool import without
 
-__all__ = [
-    "faulty_s3",
-    "ingestion_table",
-    "make_stream_table",
-    "make_upsert_table",
-    "shared_folder",
-    "source",
-    "store",
-]
+__all__ = ["faulty_s3", "ingestion_table", "make_stream_table", "make_upsert_table", "shared_folder"]
+__all__ += ["source", "store"]
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import requests
 
 from tests.airflow.environment import AirflowEnvironment
+from tests.support.local_ports import fixed_ports
 from tests.support.wait import add_describer, remove_describer, wait_for
 
 __all__ = ["Airflow", "DagRun"]
@@ -50,7 +50,7 @@ class Airflow:
         self.dags = folder / "dags"
         self.dags.mkdir(parents=True)
         shutil.copyfile(environment.database, folder / "airflow.db")
-        port, worker_logs, trigger_logs = _free_ports(3)
+        port, worker_logs, trigger_logs = fixed_ports(3)
         self.url = f"http://127.0.0.1:{port}"
         settings = {
             "api.host": "127.0.0.1",
@@ -128,11 +128,9 @@ class Airflow:
 
     def describe(self) -> str:
         """Return the ends of the logs."""
-        return "\n".join(
-            f"--- airflow {name}, end of its log:\n"
-            + "\n".join(self._log(name).read_text(errors="replace").splitlines()[-_LOG_LINES:])
-            for name in self._running
-        )
+        logs = {name: self._log(name).read_text(errors="replace").splitlines() for name in self._running}
+        ends = {name: "\n".join(lines[-_LOG_LINES:]) for name, lines in logs.items()}
+        return "\n".join(f"--- airflow {name}, end of its log:\n{end}" for name, end in ends.items())
 
     def log_text(self) -> str:
         """Return all log lines of the components, tasks and triggers."""
@@ -180,31 +178,22 @@ class DagRun:
     def wait_for_task(self, task_id: str, *states: str) -> dict[str, Any]:
         """Wait until a task is in one of these states."""
 
-        def there() -> dict[str, Any] | None:
+        def there() -> dict[str, Any]:
             found = self.task(task_id)
-            return found if found["state"] in states else None
+            return found if found["state"] in states else {}
 
-        return wait_for(there, f"{task_id} of {self.dag_id} to be {states}", _TIMEOUT_S) or {}
+        return wait_for(there, f"{task_id} of {self.dag_id} to be {states}", _TIMEOUT_S)
 
     def returned(self, task_id: str) -> Any:
         """Return the value that a task returned."""
-        return self.airflow.call("GET", f"{self._path}/taskInstances/{task_id}/xcomEntries/return_value")[
-            "value"
-        ]
+        path = f"{self._path}/taskInstances/{task_id}/xcomEntries/return_value"
+        return self.airflow.call("GET", path)["value"]
 
     def clear(self, *task_ids: str) -> None:
         """Clear tasks as the user interface does, so that they run again."""
-        self.airflow.call(
-            "POST",
-            f"dags/{self.dag_id}/clearTaskInstances",
-            {
-                "dry_run": False,
-                "dag_run_id": self.run_id,
-                "task_ids": list(task_ids),
-                "only_failed": False,
-                "reset_dag_runs": True,
-            },
-        )
+        which = {"dag_run_id": self.run_id, "task_ids": list(task_ids), "only_failed": False}
+        order = {**which, "dry_run": False, "reset_dag_runs": True}
+        self.airflow.call("POST", f"dags/{self.dag_id}/clearTaskInstances", order)
 
     def fail(self, task_id: str) -> None:
         """Mark a task as failed as the user interface does, which stops it."""
@@ -220,17 +209,6 @@ class DagRun:
         folder = self.airflow.home / "logs" / f"dag_id={self.dag_id}" / f"run_id={self.run_id}"
         files = sorted((folder / f"task_id={task_id}").rglob("*.log*"))
         return "\n".join(file.read_text(errors="replace") for file in files)
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
