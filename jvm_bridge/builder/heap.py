@@ -5,6 +5,7 @@ The memory is free again once the build has ended with the error; the JVM contin
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import jpype
@@ -31,6 +32,8 @@ def heap_full(error: BaseException) -> HeapFullError | None:
         if isinstance(cause, HeapFullError):
             return cause
         if isinstance(cause, jpype.JException) and (text := of_full_heap(cause)):
+            # The error may live on, and the frames of the build refer to what fills the heap.
+            traceback.clear_frames(cause.__traceback__)
             return HeapFullError(
                 f"Java's heap of {max_heap_mib()} MiB was full while a segment was built: {text}",
                 expected="room for the distinct values of all segments that are built at the same time",
