@@ -28,7 +28,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "licences.md"
 PROJECT = "pinot-plugins"
-NOT_FOR_USERS = frozenset({"dev", "docs", "release", "test"})
+NOT_FOR_USERS = frozenset({"dev", "docs", "release", "test", "unit"})
 CORE = "always"
 
 ALLOWED = frozenset(

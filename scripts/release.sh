@@ -26,7 +26,7 @@ import sys, tomllib
 with open("pyproject.toml", "rb") as file:
     extras = tomllib.load(file)["project"]["optional-dependencies"]
 if sys.argv[1] == "--users":
-    print(",".join(sorted(set(extras) - {"dev", "docs", "release", "test"})))
+    print(",".join(sorted(set(extras) - {"dev", "docs", "release", "test", "unit"})))
 else:
     print("\n".join(extras[sys.argv[1]]))
 PROGRAM

@@ -21,10 +21,9 @@ find_python() {
 # ensure_venv NAME: makes it contain what requirements/NAME.txt lists, and nothing else; an environment for
 # development contains all that the others do.
 ensure_venv() {
-    local name=$1 venv=${VENV:-.venv} stamp state python
-    stamp=$(cat pyproject.toml requirements/*.txt | cksum)
+    local name=$1 venv=${VENV:-.venv} state python
     state=$(cat "$venv/installed" 2>/dev/null || true)
-    if [ "$state" = "$name $stamp" ] || [ "$state" = "dev $stamp" ]; then
+    if [ "$state" = "$(stamp "$name")" ] || [ "$state" = "$(stamp dev)" ]; then
         return
     fi
     python=$(find_python)
@@ -34,7 +33,16 @@ ensure_venv() {
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
     "$venv/bin/uv" pip sync --quiet --python "$venv/bin/python" --require-hashes "requirements/$name.txt"
     "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation --editable .
-    printf '%s\n' "$name $stamp" >"$venv/installed"
+    mark_venv "$name"
+}
+
+# mark_venv NAME: from now on the environment is taken for one with all of requirements/NAME.txt.
+mark_venv() {
+    stamp "$1" >"${VENV:-.venv}/installed"
+}
+
+stamp() {
+    printf '%s %s\n' "$1" "$(cat pyproject.toml requirements/*.txt | cksum)"
 }
 
 require_java() {

@@ -175,22 +175,24 @@ def _status(table: TableName, reading: int, *, partitions: int = 12, is_paused: 
         lag = (
             round(40_000 * (1 + math.sin(reading / (5 + number))) / (1 + number)) + 300 * reading * is_paused
         )
-        found.append(
-            PartitionStatus(
-                number,
-                PartitionState.PARTITION_PAUSED if number == 3 and not is_paused else state,
-                f"{table.raw}__{number}__{41 + number}__20261126T1540Z",
-                () if is_paused else (f"Server_pinot-server-{number % 4}.pinot.svc.cluster.local_8098",),
-                offset=str(9_007_199_254_000 + 1000 * reading),
-                latest_offset=9_007_199_254_000 + 1000 * reading + lag,
-                lag=lag,
-                lost=(9_007_199_000_000, 9_007_199_000_150) if number == 1 and is_paused else None,
-                segment_created_ms=_NOW - _HOUR,
-                paused_by=Holder("ops@laptop:17", _NOW - 9000, "disk", "to be replaced")
-                if number == 3
-                else None,
-            )
+        offset, server = (
+            9_007_199_254_000 + 1000 * reading,
+            f"Server_pinot-server-{number % 4}.pinot.svc_8098",
         )
+        status = PartitionStatus(
+            *(number, state, f"{table.raw}__{number}__{41 + number}__20261126T1540Z"),
+            () if is_paused else (server,),
+            offset=str(offset),
+            latest_offset=offset + lag,
+            lag=lag,
+            lost=(9_007_199_000_000, 9_007_199_000_150) if number == 1 and is_paused else None,
+            segment_created_ms=_NOW - _HOUR,
+        )
+        if number == 3:
+            paused = state if is_paused else PartitionState.PARTITION_PAUSED
+            holder = Holder("ops@laptop:17", _NOW - 9000, "disk", "to be replaced")
+            status = replace(status, state=paused, paused_by=holder)
+        found.append(status)
     holder = Holder(
         *("deploy@a-machine-with-a-long-name.eu-west-1.compute.internal:21908", _NOW - 300_000),
         *("migration", "the new topic is there at noon; ask the team of the data platform before a resume"),

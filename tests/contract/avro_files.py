@@ -15,7 +15,17 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 
-__all__ = ["CODECS", "avro_block", "avro_header", "encoded", "varint", "write_avro_file"]
+__all__ = ["AVRO_TYPES", "CODECS", "avro_block", "avro_header", "encoded", "varint", "write_avro_file"]
+
+AVRO_TYPES = {
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
+    pa.string(): "string",
+    pa.binary(): "bytes",
+}
 
 _SYNC = bytes(range(100, 116))
 

@@ -5,6 +5,7 @@ Run as ``python -m tests.contract.child``; only the parent's ``SegmentChild`` ta
 
 from __future__ import annotations
 
+import importlib
 import json
 import resource
 import shutil
@@ -43,18 +44,13 @@ from jvm_bridge.builder.pinot_classes import (
     root_causes,
 )
 from jvm_bridge.builder.transformers import replaces_special_values
-from jvm_bridge.jvm import running_jars, start_jvm
+from jvm_bridge.jvm import start_jvm
 from spark_connectors.read.local_segments import LocalSegment
 from spark_connectors.read.segment_files import SegmentFolder
 from tests.contract.row_driver import build_by_rows
 
 _INPUT = "org.apache.pinot.plugin.inputformat."
-_READERS = {
-    FileFormat.AVRO: f"{_INPUT}avro.AvroRecordReader",
-    FileFormat.CSV: f"{_INPUT}csv.CSVRecordReader",
-    FileFormat.JSON: f"{_INPUT}json.JSONRecordReader",
-    FileFormat.PARQUET: f"{_INPUT}parquet.ParquetRecordReader",
-}
+_READERS = ("avro.Avro", "csv.CSV", "json.JSON", "parquet.Parquet")
 _LOCAL = "org.apache.pinot.segment.local"
 _LOADER = f"{_LOCAL}.segment.index.loader"
 _COMMON = "org.apache.pinot.common.utils"
@@ -79,7 +75,6 @@ def _builder(request: dict[str, Any]) -> SegmentBuilder:
     rules = InputRules(
         request.get("encoding", "UTF-8"),
         None if limit is None else MissingLimit.parse(limit),
-        request.get("refuse_unknown", False),
     )
     config, schema = request["table_config"], request["schema"]
     if request.get("models"):
@@ -291,15 +286,13 @@ def _value(value: Any) -> Any:
 def _features(_: dict[str, Any]) -> dict[str, Any]:
     """Return the features of this process's Pinot."""
     avro = "org.apache.pinot.plugin.inputformat.avro.AvroRecordReaderConfig"
-    jars = running_jars()
     return {
-        "version": jars and jars.version,
         "avro_logical_types": has_class(avro) and bool(jpype.JClass(avro)().isEnableLogicalTypes()),
         "data_crc": has_method(jpype.JClass(f"{_LOCAL}.utils.CrcUtils"), "computeDataCrc"),
         "is_pinot_1": is_pinot_1(),
         "special_values": replaces_special_values(),
         "column_nulls": has_method(jpype.JClass(_SCHEMA), "isEnableColumnBasedNullHandling"),
-        "formats": [kind for kind, reader in _READERS.items() if has_class(reader)],
+        "reads_files": all(has_class(f"{_INPUT}{reader}RecordReader") for reader in _READERS),
     }
 
 
@@ -317,6 +310,12 @@ def _box_longs(request: dict[str, Any]) -> dict[str, Any]:
     return {"wrong": wrong}
 
 
+def _call(request: dict[str, Any]) -> dict[str, Any]:
+    """Call a function of another module of these tests."""
+    function = getattr(importlib.import_module(request["module"]), request["function"])
+    return {"result": function(*request["arguments"])}
+
+
 def main() -> None:
     """Answer requests until the input ends."""
     start_jvm(max_heap_mb=384)
@@ -330,6 +329,7 @@ def main() -> None:
         "load": _load,
         "features": _features,
         "select": _select,
+        "call": _call,
     }
     for line in sys.stdin:
         request = json.loads(line)

@@ -27,7 +27,7 @@ from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.commit_upload.uploads import CommitUploads
 from tests.support.java_options import QUICK_START
 
-WAIT_S = 1.0
+WAIT_S = 0.5
 _LATE_S = 300.0
 
 _UPLOADER = "org.apache.pinot.core.data.manager.realtime.PinotFSSegmentUploader"
@@ -66,16 +66,22 @@ public final class HeldFileSystem extends LocalPinotFS {
 
 
 def main() -> None:
-    """``hold``, ``release``, ``upload`` a tar as a segment, return ``late`` uploads, ``count`` outcomes."""
+    """``hold``, ``release``, ``upload`` a tar as a segment, return ``late`` uploads, ``count`` outcomes.
+
+    A commit waits for a short time while the store is held.
+    """
     folder, scheme = Path(sys.argv[1]), sys.argv[2]
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     start_jvm_with(["-Xmx256m", *QUICK_START.split(), *logging_options()])
     store_uri = f"{scheme}://{folder}/store"
     kept, counts = KeptTars(folder / "kept", store_uri), OutcomeCounts()
     backlog = Backlog(SystemClock(), BacklogLimits(), kept.free_bytes)
-    uploads = CommitUploads(PinotStore(), kept, backlog, counts, wait_s=WAIT_S)
+    patient, impatient = (
+        CommitUploads(PinotStore(), kept, backlog, counts, wait_s=wait_s) for wait_s in (_LATE_S, WAIT_S)
+    )
+    uploads = patient
     configuration = _configuration(folder, scheme)
-    install_extension(configuration, store_uri, uploads.upload)
+    install_extension(configuration, store_uri, lambda *words: uploads.upload(*words))
     factory = jpype.JClass("org.apache.pinot.spi.filesystem.PinotFSFactory")
     factory.init(configuration.subset("pinot.server.storage.factory"))
     _say({"plug_in_point": have_plug_in_point(), "store_uri": store_uri})
@@ -83,12 +89,13 @@ def main() -> None:
         order: dict[str, Any] = json.loads(line)
         match order["do"]:
             case "hold":
-                jpype.JClass("tests.HeldFileSystem").open = jpype.JClass(
-                    "java.util.concurrent.CountDownLatch"
-                )(1)
+                latch = jpype.JClass("java.util.concurrent.CountDownLatch")(1)
+                jpype.JClass("tests.HeldFileSystem").open = latch
+                uploads = impatient
                 _say({})
             case "release":
                 jpype.JClass("tests.HeldFileSystem").open.countDown()
+                uploads = patient
                 _say({})
             case "upload":
                 _say(_upload(store_uri, order))

@@ -1,4 +1,4 @@
-"""Loads Java sources in a separate process; reads one JSON document and writes the result."""
+"""Loads Java sources in a separate process; reads one JSON document and writes the results."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ WITHOUT_COMPILER = "--limit-modules=java.se,jdk.unsupported"
 
 
 def main() -> None:
-    """``{options, package, files, main}``: prints the result of the main class's ``answer()``."""
+    """``{options, loads: [{package, files, main}]}``: prints the result of each main class's ``answer()``."""
     request: dict[str, Any] = json.load(sys.stdin)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     start_jvm_with(["-Xmx256m", *QUICK_START.split(), *logging_options(), *request["options"]])
-    sources = JavaSources(request["package"], tuple(map(Path, request["files"])))
+    print(json.dumps([_loaded(**load) for load in request["loads"]]))  # noqa: T201  # read by the test
+
+
+def _loaded(package: str, files: list[str], main: str) -> dict[str, str]:
     try:
-        load_java(sources)
-        found = {"answer": str(jpype.JClass(request["main"]).answer())}
+        load_java(JavaSources(package, tuple(map(Path, files))))
+        return {"answer": str(jpype.JClass(main).answer())}
     except (CompileError, SetupError) as error:
-        found = {"error": type(error).__name__, "message": str(error)}
-    print(json.dumps(found))  # noqa: T201  # read by the test
+        return {"error": type(error).__name__, "message": str(error)}
 
 
 if __name__ == "__main__":

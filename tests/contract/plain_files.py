@@ -8,23 +8,49 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-STRINGS = [
-    "foo",
-    "",
-    None,
-    "Zürich",
-    "日本",
-    "😀 smile",
-    "a b",
-    "x" * 600,
-    "nul\0cut",
-    "ünïcödé" * 100,
-    "comma,inside",
+from tests.contract.avro_files import AVRO_TYPES, write_avro_file
+from tests.contract.tables import MULTI_VALUE_TYPES, arrow_schema, schema_of, table_config
+
+STRINGS = ["foo", "", None, "Zürich", "日本", "😀 smile", "a b", "x" * 600, "nul\0cut", "a,b"]
+STRINGS += ["ünïcödé" * 100]
+SCHEMA = schema_of(
+    {f"d_{kind.lower()}": kind for kind in ("INT", "LONG", "FLOAT", "DOUBLE", "BOOLEAN", "STRING")},
+    multi_values={f"mv_{kind.lower()}": kind for kind in MULTI_VALUE_TYPES},
+    metrics={f"m_{kind.lower()}": kind for kind in ("INT", "LONG", "FLOAT", "DOUBLE")},
+    times={"ts": "1:MILLISECONDS:EPOCH"},
+)
+ARROW_SCHEMA = arrow_schema(SCHEMA)
+CONFIG = table_config(time_column="ts")
+ROWS: list[dict[str, Any]] = [
+    {
+        "d_int": number - 5,
+        "d_long": (number - 5) * 4_000_000_001,
+        "d_float": (number - 5) * 0.1,
+        "d_double": [1.5, -1.75, 0.0, 1e300, -2.25][number % 5],
+        "d_boolean": number % 2 == 0,
+        "d_string": STRINGS[number % len(STRINGS)],
+        "m_int": number % 3,
+        "m_long": 2**62 - number,
+        "m_float": 0.5 * number,
+        "m_double": 1 / (number + 1),
+        "mv_int": [number, -number, number],
+        "mv_long": [number * 10**12],
+        "mv_float": [0.25, 0.5 * number],
+        "mv_double": [1.0 / 3, number / 7],
+        "mv_string": ["a", f"v{number % 4}", "Zürich"],
+        "ts": 1_600_000_000_000 + 86_400_000 * number,
+    }
+    for number in range(64)
 ]
+# Each column lacks its value in some rows, and one row has no value except the time.
+for _place, _column in enumerate(name for name in ROWS[0] if name != "ts"):
+    ROWS[_place + 20][_column] = None
+for _column in ROWS[40]:
+    if _column != "ts":
+        ROWS[40][_column] = None
 
 
 def _csv_value(value: Any) -> str:
@@ -57,47 +83,36 @@ def _write(path: Path, text: str) -> None:
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
 
 
-ARROW_SCHEMA = pa.schema(
-    {
-        "d_int": pa.int32(),
-        "d_long": pa.int64(),
-        "d_float": pa.float32(),
-        "d_double": pa.float64(),
-        "d_boolean": pa.bool_(),
-        "d_string": pa.string(),
-        "m_int": pa.int32(),
-        "m_long": pa.int64(),
-        "m_float": pa.float32(),
-        "m_double": pa.float64(),
-        "mv_int": pa.list_(pa.int32()),
-        "mv_long": pa.list_(pa.int64()),
-        "mv_float": pa.list_(pa.float32()),
-        "mv_double": pa.list_(pa.float64()),
-        "mv_string": pa.list_(pa.string()),
-        "ts": pa.int64(),
-    }.items()
-)
+def _types_of(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.DataType]:
+    return {name: schema.field(name).type if name in schema.names else pa.string() for name in row}
 
 
-def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
-    pq.write_table(pa.Table.from_pylist(rows, schema=ARROW_SCHEMA), path, row_group_size=20)
+def write_parquet(path: Path, rows: list[dict[str, Any]], schema: pa.Schema = ARROW_SCHEMA) -> None:
+    types = pa.schema(_types_of(rows[0], schema))
+    pq.write_table(pa.Table.from_pylist(rows, schema=types), path, row_group_size=20)
 
 
-def write_avro(path: Path, rows: list[dict[str, Any]]) -> None:
-    kinds = {"i": "int", "l": "long", "f": "float", "d": "double", "b": "boolean", "s": "string"}
+def write_avro(path: Path, rows: list[dict[str, Any]], schema: pa.Schema = ARROW_SCHEMA) -> None:
+    def avro_type(kind: pa.DataType) -> Any:
+        if pa.types.is_list(kind):
+            return {"type": "array", "items": AVRO_TYPES[kind.value_type]}
+        return AVRO_TYPES[kind]
 
-    def kind(name: str) -> Any:
-        if name == "ts":
-            return "long"
-        role, data_type = name.split("_")
-        scalar = kinds[data_type[0]]
-        return ["null", {"type": "array", "items": scalar} if role == "mv" else scalar]
+    types = _types_of(rows[0], schema)
+    fields = [{"name": name, "type": ["null", avro_type(kind)]} for name, kind in types.items()]
+    write_avro_file(path, fields, rows, codec="deflate")
 
-    schema = {"type": "record", "name": "r", "fields": [{"name": n, "type": kind(n)} for n in rows[0]]}
-    plain = path.with_name("plain.avro")
-    with plain.open("wb") as file:
-        fastavro.writer(file, schema, rows, codec="deflate")
-    path.write_bytes(gzip.compress(plain.read_bytes()) if path.suffix == ".gz" else plain.read_bytes())
+
+WRITERS = {
+    "rows.csv": write_csv,
+    "rows.csv.gz": write_csv,
+    "rows.json": write_json,
+    "rows.json.gz": write_json,
+    "rows.parquet": write_parquet,
+    "rows.avro": write_avro,
+    "rows.avro.gz": write_avro,
+}
+"""By file name, what writes rows in its format."""
 
 
 def expected_row(row: Mapping[str, Any], *, empty_is_null: bool) -> dict[str, Any]:

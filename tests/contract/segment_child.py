@@ -6,16 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.ipc
-import pytest
+
+T = TypeVar("T")
 
 
 class SegmentChild:
@@ -25,12 +26,12 @@ class SegmentChild:
 
     Args:
         work_dir: An existing folder.
-        home: The Pinot that it uses; None: this run's.
+        variables: Environment variables of the child in addition to those of this process.
     """
 
-    def __init__(self, work_dir: Path, home: Path | None = None) -> None:
+    def __init__(self, work_dir: Path, variables: Mapping[str, str] | None = None) -> None:
         self.work_dir = work_dir
-        self._home = home
+        self._variables = variables or {}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -46,18 +47,18 @@ class SegmentChild:
         """The features of the child's Pinot."""
         return self.ask({"action": "features"})
 
-    def reads(self, file_format: str) -> bool:
-        """Whether its Pinot has a reader for a file format, e.g. ``csv``."""
-        return file_format.upper() in self.features["formats"]
+    @property
+    def reads_files(self) -> bool:
+        """Whether its Pinot has readers of its own for files."""
+        return bool(self.features["reads_files"])
 
-    def readers(self, path: Path) -> list[str]:
-        """The readers that can build a file: Arrow if it fits, and Pinot's own if there is one."""
-        return ["auto", "pinot"] if self.reads(_format(path)) else ["auto"]
-
-    def require_reader(self, path: Path) -> None:
-        """Skip the test unless Pinot has its own reader for a file."""
-        if not self.reads(_format(path)):
-            pytest.skip(f"this Pinot ({self.features['version']}) lacks: a reader of {_format(path)} files")
+    def call(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Call a function in the child; its arguments and its result are JSON documents."""
+        names = {"module": function.__module__, "function": function.__name__}
+        reply = self.ask({"action": "call", **names, "arguments": arguments})
+        assert "error" not in reply, reply
+        result: T = reply["result"]
+        return result
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._process is None:
@@ -83,7 +84,7 @@ class SegmentChild:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, **({"PINOT_HOME": str(self._home)} if self._home else {})},
+                env={**os.environ, **self._variables},
             )
 
     def _end(self) -> None:

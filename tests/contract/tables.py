@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-TYPES = ("INT", "LONG", "FLOAT", "DOUBLE", "BIG_DECIMAL", "BOOLEAN", "TIMESTAMP", "STRING", "JSON", "BYTES")
+import pyarrow as pa
+from hypothesis import settings
+
+ARROW_TYPES: Mapping[str, pa.DataType] = {
+    "INT": pa.int32(),
+    "LONG": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "BIG_DECIMAL": pa.string(),
+    "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": pa.int64(),
+    "STRING": pa.string(),
+    "JSON": pa.string(),
+    "BYTES": pa.binary(),
+}
+TYPES = tuple(ARROW_TYPES)
 MULTI_VALUE_TYPES = ("INT", "LONG", "FLOAT", "DOUBLE", "STRING")
+MULTI_VALUE_TYPES_SINCE_1 = (*MULTI_VALUE_TYPES, "BOOLEAN", "TIMESTAMP", "BYTES")
 METRIC_TYPES = ("INT", "LONG", "FLOAT", "DOUBLE", "BIG_DECIMAL")
+FIELD_KINDS = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
 
 
 def schema_of(
@@ -35,6 +52,14 @@ def schema_of(
     }
 
 
+def arrow_schema(schema: Mapping[str, Any]) -> pa.Schema:
+    """Return the types of an Arrow table that fits a table."""
+    specs = [spec for kind in FIELD_KINDS for spec in schema.get(kind, ())]
+    kinds = {spec["name"]: ARROW_TYPES[spec["dataType"]] for spec in specs}
+    many = {spec["name"] for spec in specs if not spec.get("singleValueField", True)}
+    return pa.schema([(name, pa.list_(kind) if name in many else kind) for name, kind in kinds.items()])
+
+
 def table_config(
     *,
     time_column: str | None = None,
@@ -54,6 +79,6 @@ def table_config(
     }
 
 
-def columns_of(schema: Mapping[str, Any]) -> Sequence[str]:
-    kinds = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
-    return [spec["name"] for kind in kinds for spec in schema[kind]]
+def examples(few: int, many: int) -> int:
+    """Return how many examples of a random test are tried: few by default, many with ``--full``."""
+    return few if settings().max_examples <= 100 else many

@@ -3,46 +3,42 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
-from tests.contract.random_tables import RandomTable, random_table
+from tests.contract.random_expressions import with_random_expressions
+from tests.contract.random_tables import REFUSED, as_readers_give_it, random_table
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import schema_of, table_config
 
 pytestmark = pytest.mark.jvm
 
-_EACH_RUN, _FULL = 120, 2_000
-_REASONS = (
-    "two UTF-16 units",  # truncated at a length that may be inside a character
-    "rows with no value other than NaN",
-)
-
 
 @pytest.mark.every_pinot
-def test_random_tables(child: SegmentChild, request: pytest.FixtureRequest) -> None:
-    first = (request.config.option.seed or 0) * _FULL
-    refused = 0
-    built = 0
-    count = _FULL if request.config.option.full else _EACH_RUN
-    for number in range(first, first + count):
+def test_random_tables(child: SegmentChild, numbers: Callable[[int, int], range]) -> None:
+    """Every other table has transforms and filters."""
+    refused, built, tables = [], 0, numbers(60, 4_000)
+    for number in tables:
         table = random_table(number, of_pinot_1=child.features["is_pinot_1"])
-        by_columns = child.build(table.config, table.schema, table.rows, "arrow")
-        if any(reason in by_columns.get("message", "") for reason in _REASONS):
-            refused += 1
+        rows, has_expressions = table.rows, number % 2 == 1
+        if has_expressions:
+            table = with_random_expressions(table, number, of_existing=True)
+            rows = as_readers_give_it(rows)
+        describe = table.has_build_time
+        by_columns = child.build(table.config, table.schema, table.rows, "arrow", describe=describe)
+        by_rows = child.build(table.config, table.schema, rows, "rows", describe=describe)
+        if "error" in by_columns:
+            refused += [] if "error" in by_rows else [by_columns["message"]]
+            is_known = any(reason in by_columns["message"] for reason in REFUSED)
+            assert has_expressions or is_known or "error" in by_rows, f"table {number}: {by_columns}; {table}"
             continue
-        by_rows = child.build(table.config, table.schema, table.rows, "rows")
-        if table.has_build_time and "error" not in by_rows:
-            compare_indexes(child, table, number)
-        else:
-            same = ("crc", "rows", "segment_size_bytes", "error")
-            found, expected = ([built.get(key) for key in same] for built in (by_columns, by_rows))
-            built += "error" not in by_rows
-            assert found == expected, f"table {number}: {by_columns} is not {by_rows}; {table}"
-    assert refused < count // 4
-    assert built > count // 2
+        assert "error" not in by_rows, f"table {number}: {by_rows}; {table}"
+        assert table.compared(by_columns) == table.compared(by_rows), f"table {number}: {table}"
+        built += 1
+    assert built > len(tables) // 2, refused
+    assert len(refused) < len(tables) // 4, refused
 
 
 @pytest.mark.every_pinot
@@ -63,16 +59,3 @@ def test_points_on_the_globe(child: SegmentChild) -> None:
         )
         assert any("h3_index" in line for line in by_columns["indexes"])
         assert by_columns == {**by_rows, "reader": "arrow"}
-
-
-def compare_indexes(child: SegmentChild, table: RandomTable, number: int) -> None:
-    """Compare everything but the bytes: a text index contains the time at which it was built."""
-    built: list[dict[str, Any]] = [
-        child.build(table.config, table.schema, table.rows, reader, describe=True)
-        for reader in ("arrow", "rows")
-    ]
-    same = ("properties", "files", "rows")
-    found, expected = ([each[key] for key in same] for each in built)
-    assert found == expected, f"table {number}"
-    kinds = [[line.split(" = ")[0] for line in each["indexes"]] for each in built]
-    assert kinds[0] == kinds[1], f"table {number}"

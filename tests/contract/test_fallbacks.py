@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.contract.same_segments import same_as_pinot
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import schema_of, table_config
 
@@ -46,13 +46,7 @@ CSV_CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CSV_CASES)
-def test_csv(child: SegmentChild, source_dir: Path, case: str) -> None:
-    text, reason = CSV_CASES[case]
-    _check(child, source_dir / "rows.csv", text.encode(), reason)
-
-
-def test_csv_with_reader_config(child: SegmentChild, source_dir: Path) -> None:
+def test_csv_with_reader_config(child: SegmentChild, tmp_path: Path) -> None:
     cases: list[tuple[str, dict[str, str], str | None]] = [
         ("s|mv\na|x-y\n", {"delimiter": "|", "multiValueDelimiter": "-"}, None),
         ("a,1\nb,2\n", {"header": "s,i"}, None),
@@ -62,8 +56,10 @@ def test_csv_with_reader_config(child: SegmentChild, source_dir: Path) -> None:
         ("s,i\n#x\na,1\n", {"commentMarker": "#"}, "commentMarker"),
         ("s\ti\na\t1\n", {"fileFormat": "TDF", "delimiter": "\t"}, "fileFormat"),
     ]
+    path = tmp_path / "rows.csv"
     for text, config, reason in cases:
-        _check(child, source_dir / "rows.csv", text.encode(), reason, reader_config=config)
+        path.write_bytes(text.encode())
+        same_as_pinot(child, SCHEMA, path, reason, reader_config=config)
 
 
 JSON_CASES: dict[str, tuple[str, str | None]] = {
@@ -93,10 +89,15 @@ JSON_CASES: dict[str, tuple[str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("case", JSON_CASES)
-def test_json(child: SegmentChild, source_dir: Path, case: str) -> None:
-    text, reason = JSON_CASES[case]
-    _check(child, source_dir / "rows.json", text.encode(), reason)
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [*(("rows.csv", case) for case in CSV_CASES), *(("rows.json", case) for case in JSON_CASES)],
+)
+def test_texts(child: SegmentChild, tmp_path: Path, name: str, case: str) -> None:
+    text, reason = {"rows.csv": CSV_CASES, "rows.json": JSON_CASES}[name][case]
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    same_as_pinot(child, SCHEMA, path, reason)
 
 
 def _parquet_columns() -> dict[str, tuple[pa.Array, str | None]]:
@@ -131,24 +132,23 @@ def _parquet_columns() -> dict[str, tuple[pa.Array, str | None]]:
 
 
 @pytest.mark.parametrize("case", _parquet_columns())
-def test_parquet(child: SegmentChild, source_dir: Path, case: str) -> None:
+def test_parquet(child: SegmentChild, tmp_path: Path, case: str) -> None:
     column, reason = _parquet_columns()[case]
-    path = source_dir / "rows.parquet"
+    path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({case.split()[0]: column}), path)
-    _check(child, path, None, reason)
+    same_as_pinot(child, SCHEMA, path, reason)
 
 
-def test_several_row_groups_and_other_columns(child: SegmentChild, source_dir: Path) -> None:
-    path = source_dir / "rows.parquet"
+def test_several_row_groups_and_other_columns(child: SegmentChild, tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
     table = pa.table({"x": range(1000), "i": range(1000), "s": [f"v{each % 10}" for each in range(1000)]})
-    pq.write_table(table, path, row_group_size=77, compression="zstd")
     # 0.11.0 has zstd for Parquet only with Hadoop's native library; snappy is plain Java.
     pq.write_table(table, path, row_group_size=77, compression="snappy")
-    _check(child, path, None, None)
+    same_as_pinot(child, SCHEMA, path)
 
 
-def test_rows_that_are_unnested(child: SegmentChild, source_dir: Path) -> None:
-    path = source_dir / "rows.json"
+def test_rows_that_are_unnested(child: SegmentChild, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
     value = [{"y": "a"}]
     path.write_text("".join(json.dumps({"x": value, "i": number}) + "\n" for number in range(4)))
     config = table_config(ingestionConfig={"complexTypeConfig": {"fieldsToUnnest": ["x"], "delimiter": "."}})
@@ -160,8 +160,8 @@ def test_rows_that_are_unnested(child: SegmentChild, source_dir: Path) -> None:
     assert from_arrow["read"] == built["read"]
 
 
-def test_schemas_that_only_pinot_knows(child: SegmentChild, source_dir: Path) -> None:
-    path = source_dir / "rows.csv"
+def test_schemas_that_only_pinot_knows(child: SegmentChild, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
     path.write_text("ts,s,i\n1600000000000,a,1\n")
     derived = schema_of({"s": "STRING"})
     derived["timeFieldSpec"] = {
@@ -181,26 +181,3 @@ def test_schemas_that_only_pinot_knows(child: SegmentChild, source_dir: Path) ->
         assert built["reader"] == "pinot", built
         assert reason in built["fallback_reason"]
     assert built["read"][0]["$ts$DAY"] == 1_599_955_200_000
-
-
-def _check(
-    child: SegmentChild, path: Path, content: bytes | None, reason: str | None, *, reader_config: Any = None
-) -> None:
-    if content is not None:
-        path.write_bytes(content)
-    config = table_config()
-    by_pinot = child.build(config, SCHEMA, path, "pinot", read_back=True, reader_config=reader_config)
-    by_choice = child.build(config, SCHEMA, path, "auto", read_back=True, reader_config=reader_config)
-    if "error" in by_pinot:
-        assert reason is not None
-        assert by_choice == by_pinot
-        by_choice = child.build(config, SCHEMA, path, "arrow", reader_config=reader_config)
-        assert reason in by_choice["message"]
-        return
-    assert by_choice["crc"] == by_pinot["crc"]
-    assert by_choice["read"] == by_pinot["read"]
-    if reason is None:
-        assert by_choice["fallback_reason"] is None
-        assert by_choice["reader"] == "arrow"
-    else:
-        assert reason in by_choice["fallback_reason"]

@@ -13,18 +13,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.contract.random_tables import REFUSED
 from tests.contract.segment_child import SegmentChild
-from tests.contract.tables import schema_of, table_config
+from tests.contract.tables import arrow_schema, examples, schema_of, table_config
 
 pytestmark = pytest.mark.jvm
 
 # Each example builds two segments in the same child; the file is rewritten each time.
 SETTINGS = settings(
-    max_examples=settings().max_examples // 4,
+    max_examples=examples(8, 100),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
 )
+_TEXTS = examples(33, 400)
 SCHEMA = schema_of(
     {"s": "STRING", "i": "INT", "l": "LONG", "f": "FLOAT", "o": "BOOLEAN", "b": "BYTES", "t": "TIMESTAMP"},
     multi_values={"ms": "STRING", "mi": "INT", "md": "DOUBLE"},
@@ -54,21 +56,6 @@ ROWS = st.lists(
     min_size=1,
     max_size=20,
 )
-ARROW_SCHEMA = pa.schema(
-    {
-        "s": pa.string(),
-        "i": pa.int32(),
-        "l": pa.int64(),
-        "f": pa.float32(),
-        "d": pa.float64(),
-        "o": pa.bool_(),
-        "b": pa.binary(),
-        "t": pa.int64(),
-        "ms": pa.list_(pa.string()),
-        "mi": pa.list_(pa.int32()),
-        "md": pa.list_(pa.float64()),
-    }.items()
-)
 
 
 def same_or_left_to_pinot(child: SegmentChild, path: Path, *, null_handling: bool = True) -> dict[str, Any]:
@@ -84,19 +71,18 @@ def same_or_left_to_pinot(child: SegmentChild, path: Path, *, null_handling: boo
 
 @SETTINGS
 @given(rows=ROWS, null_handling=st.booleans())
-def test_parquet_tables(child: SegmentChild, source_dir: Path, rows: list[Any], null_handling: bool) -> None:
-    path = source_dir / "rows.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, schema=ARROW_SCHEMA), path)
+def test_parquet_tables(child: SegmentChild, tmp_path: Path, rows: list[Any], null_handling: bool) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, schema=arrow_schema(SCHEMA)), path)
     built = same_or_left_to_pinot(child, path, null_handling=null_handling)
     if built["reader"] == "pinot":
-        reasons = ("two UTF-16 units", "rows with no value other than NaN")
-        assert any(reason in built["fallback_reason"] for reason in reasons), built["fallback_reason"]
+        assert any(reason in built["fallback_reason"] for reason in REFUSED), built["fallback_reason"]
 
 
 @SETTINGS
 @given(rows=ROWS, ascii_only=st.booleans())
-def test_json_tables(child: SegmentChild, source_dir: Path, rows: list[Any], ascii_only: bool) -> None:
-    path = source_dir / "rows.json"
+def test_json_tables(child: SegmentChild, tmp_path: Path, rows: list[Any], ascii_only: bool) -> None:
+    path = tmp_path / "rows.json"
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
             plain = {
@@ -109,64 +95,33 @@ def test_json_tables(child: SegmentChild, source_dir: Path, rows: list[Any], asc
     same_or_left_to_pinot(child, path)
 
 
-_CSV_PIECES = st.sampled_from(
-    [
-        "a",
-        "Ü",
-        "😀",
-        "1",
-        "-7",
-        "1.5",
-        "",
-        " ",
-        "\t",
-        ",",
-        ",",
-        "\n",
-        "\n",
-        "\r",
-        "\r\n",
-        '"',
-        '""',
-        ";",
-        "\\",
-        "#",
-        "x",
-    ]
+_CSV_PIECES = ["a", "Ü", "😀", "1", "-7", "1.5", "", " ", "\t", ",", ",", "\n", "\n", "\r", "\r\n", '"', '""']
+_CSV_PIECES += [";", "\\", "#", "x"]
+_CSV_HEADERS = ["s,i", "s,ms", "i,s,d", "d"]
+
+
+@settings(SETTINGS, max_examples=_TEXTS)
+@given(
+    pieces=st.lists(st.sampled_from(_CSV_PIECES), max_size=25),
+    header=st.sampled_from(["s,i", "s,ms", "i,s,d", "d"]),
 )
-
-
-@settings(SETTINGS, max_examples=settings().max_examples)
-@given(pieces=st.lists(_CSV_PIECES, max_size=25), header=st.sampled_from(["s,i", "s,ms", "i,s,d", "d"]))
-def test_csv_texts(child: SegmentChild, source_dir: Path, pieces: list[str], header: str) -> None:
-    path = source_dir / "rows.csv"
+def test_csv_texts(child: SegmentChild, tmp_path: Path, pieces: list[str], header: str) -> None:
+    path = tmp_path / "rows.csv"
     path.write_bytes((header + "\n" + "".join(pieces)).encode())
     same_or_left_to_pinot(child, path)
 
 
-_JSON_PIECES = st.sampled_from(
-    [
-        *(
-            '{"s":"a"}',
-            '{"s":"b","i":1}',
-            '{"i":2.0}',
-            '{"i":3}',
-            '{"i":"4"}',
-            '{"d":1e3}',
-            '{"d":1}',
-            '{"d":-0}',
-        ),
-        *('{"d":-0.0}', '{"d":NaN}', '{"l":12345678901}', '{"s":null}', "{}", '{"ms":["a"]}', '{"ms":"a"}'),
-        *('{"o":true}', '{"o":1}', '{"o":"1"}', '{"s":"\\u0041"}', '{"s":"ü"}', '{"t":9999999999}'),
-        *("\n", "\n", "\n", "\r\n", " ", "[]", "null", "#", ","),
-    ]
-)
+_JSON_PIECES = ['{"s":"a"}', '{"s":"b","i":1}', '{"s":null}', '{"s":"\\u0041"}', '{"s":"ü"}', '{"i":2.0}']
+_JSON_PIECES += ['{"i":3}', '{"i":"4"}', '{"d":1e3}', '{"d":1}', '{"d":-0}', '{"d":-0.0}', '{"d":NaN}', "{}"]
+_JSON_PIECES += ['{"l":12345678901}', '{"ms":["a"]}', '{"ms":"a"}', '{"o":true}', '{"o":1}', '{"o":"1"}']
+_JSON_PIECES += ['{"t":9999999999}']
+_JSON_PIECES += ["\n", "\n", "\n", "\r\n", " ", "[]", "null", "#", ","]
 
 
-@settings(SETTINGS, max_examples=settings().max_examples)
-@given(pieces=st.lists(_JSON_PIECES, max_size=12))
-def test_json_texts(child: SegmentChild, source_dir: Path, pieces: list[str]) -> None:
-    path = source_dir / "rows.json"
+@settings(SETTINGS, max_examples=_TEXTS)
+@given(pieces=st.lists(st.sampled_from(_JSON_PIECES), max_size=12))
+def test_json_texts(child: SegmentChild, tmp_path: Path, pieces: list[str]) -> None:
+    path = tmp_path / "rows.json"
     path.write_bytes("".join(pieces).encode())
     same_or_left_to_pinot(child, path)
 
@@ -174,11 +129,11 @@ def test_json_texts(child: SegmentChild, source_dir: Path, pieces: list[str]) ->
 _NUMBER_TEXTS = st.text("0123456789+-.eExXfdnaNInity _", min_size=1, max_size=7) | st.floats().map(repr)
 
 
-@settings(SETTINGS, max_examples=settings().max_examples)
+@settings(SETTINGS, max_examples=_TEXTS)
 @given(
     texts=st.lists(_NUMBER_TEXTS, min_size=1, max_size=3), column=st.sampled_from(["i", "l", "f", "d", "o"])
 )
-def test_number_texts(child: SegmentChild, source_dir: Path, texts: list[str], column: str) -> None:
-    path = source_dir / "rows.csv"
+def test_number_texts(child: SegmentChild, tmp_path: Path, texts: list[str], column: str) -> None:
+    path = tmp_path / "rows.csv"
     path.write_bytes((f"s,{column}\n" + "".join(f"a,{text}\n" for text in texts)).encode())
     same_or_left_to_pinot(child, path)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 
 from jvm_bridge.jars import cache_folder
 from tests.contract.java_sources_program import WITHOUT_COMPILER
-from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.jvm
 
@@ -45,136 +43,75 @@ interface Greeter {
     String MARK = "!";
 }
 """
-_ANSWER = "1!2!ü"
+_ANSWER = {"answer": "1!2!ü"}
 
 
-@dataclass(frozen=True)
 class Place:
     """Sources, and their own cache.
 
-    Attributes:
-        folder: Folder with both.
+    Args:
+        folder: An empty folder for both.
     """
 
-    folder: Path
-
-    @property
-    def sources(self) -> list[Path]:
-        """The files."""
-        return sorted((self.folder / "sources").glob("*.java"))
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        for name in ("cache", "tmp"):
+            (folder / name).mkdir()
+        for shared in ("repository", "sets"):  # the jars
+            (folder / "cache" / shared).symlink_to(cache_folder() / shared)
 
     @property
     def entries(self) -> list[Path]:
         """The content of the cache."""
-        return sorted((self.folder / "cache" / "classes").glob("*"))
+        return sorted((self._folder / "cache" / "classes").glob("*"))
 
-    def write(self, name: str, text: str) -> None:
-        """Write a source."""
-        (self.folder / "sources" / name).write_text(text, encoding="utf-8")
+    def sources(self, greeting: str = _GREETING, greeter: str = _GREETER) -> list[str]:
+        """Write the sources of a package; return its files."""
+        package = self._folder / f"sources-{len(list(self._folder.iterdir()))}"
+        package.mkdir()
+        texts = {"Greeter.java": greeter, "Greeting.java": greeting}
+        for name, text in texts.items():
+            (package / name).write_text(text, encoding="utf-8")
+        return [str(package / name) for name in texts]
 
-    def start(self, *options: str) -> subprocess.Popen[str]:
-        """Start a process that loads them."""
-        process = subprocess.Popen(
+    def load(self, *packages: list[str], options: tuple[str, ...] = ()) -> tuple[list[Any], str]:
+        """Load packages in a process; return its results and its log."""
+        loads = [{"package": "a.b", "main": "a.b.Greeting", "files": files} for files in packages]
+        done = subprocess.run(
             [sys.executable, "-m", "tests.contract.java_sources_program"],
             env={
                 **os.environ,
-                "PINOT_PLUGINS_CACHE": str(self.folder / "cache"),
-                "TMPDIR": str(self.folder / "tmp"),
+                "PINOT_PLUGINS_CACHE": str(self._folder / "cache"),
+                "TMPDIR": str(self._folder / "tmp"),
                 "LC_ALL": "C",  # a source is read as UTF-8 nevertheless
             },
-            text=True,
+            input=json.dumps({"options": options, "loads": loads}),
+            capture_output=True,
             encoding="utf-8",
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            check=False,
         )
-        request = {"options": options, "package": "a.b", "main": "a.b.Greeting"}
-        assert process.stdin is not None
-        process.stdin.write(json.dumps({**request, "files": list(map(str, self.sources))}))
-        process.stdin.close()
-        process.stdin = None
-        return process
-
-    def load(self, *options: str) -> dict[str, Any]:
-        """Load them in a process; return its result and its log."""
-        return _end_of(self.start(*options))
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in done.stderr.lower(), done.stderr
+        results: list[Any] = json.loads(done.stdout)  # nothing else was written to it
+        return results, done.stderr
 
 
-def _end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
-    output, log = process.communicate(timeout=600)
-    assert process.returncode == 0, log
-    found: dict[str, Any] = json.loads(output)  # nothing else was written to it
-    assert "warning" not in log.lower(), log
-    return {**found, "compiled": "compiled a.b" in log, "damaged": "is corrupt" in log}
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    for name in ("sources", "cache", "tmp"):
-        (tmp_path / name).mkdir()
-    for shared in ("repository", "sets"):  # the jars
-        (tmp_path / "cache" / shared).symlink_to(cache_folder() / shared)
-    made = Place(tmp_path)
-    made.write("Greeting.java", _GREETING)
-    made.write("Greeter.java", _GREETER)
-    return made
-
-
-def test_sources_are_compiled_once(place: Place) -> None:
-    assert place.load() == {"answer": _ANSWER, "compiled": True, "damaged": False}
+def test_sources_are_compiled_once_or_refused_by_the_first_error(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    unfit = place.sources(_GREETING.replace("setSchemaName(", "setNameOfLaterVersions("))
+    (refused, loaded), log = place.load(unfit, place.sources())
+    assert refused["error"] == "CompileError"
+    assert refused["message"].startswith("Greeting.java:17: cannot find symbol, symbol:")
+    assert "setNameOfLaterVersions" in refused["message"]
+    assert loaded == _ANSWER
+    assert "compiled a.b" in log
     (entry,) = place.entries
     # A Java runtime without a compiler is enough for cached classes.
-    assert place.load(WITHOUT_COMPILER) == {"answer": _ANSWER, "compiled": False, "damaged": False}
-    place.write("Greeter.java", _GREETER.replace("!", "?"))
-    found = place.load(WITHOUT_COMPILER)
-    assert found["error"] == "SetupError"
-    assert "has no compiler" in found["message"]
-    assert "Install a JDK and set JAVA_HOME to it." in found["message"]
+    changed = place.sources(greeter=_GREETER.replace("!", "?"))
+    (loaded, refused), log = place.load(place.sources(), changed, options=(WITHOUT_COMPILER,))
+    assert loaded == _ANSWER
+    assert "compiled a.b" not in log
+    assert refused["error"] == "SetupError"
+    assert "has no compiler" in refused["message"]
+    assert "Install a JDK and set JAVA_HOME to it." in refused["message"]
     assert place.entries == [entry]
-    assert place.load()["answer"] == _ANSWER.replace("!", "?")
-    assert len(place.entries) == 2
-
-
-def test_a_damaged_entry_is_compiled_again(place: Place) -> None:
-    place.load()
-    (entry,) = place.entries
-    whole = entry.read_bytes()
-    entry.write_bytes(whole[: len(whole) // 2])
-    assert place.load() == {"answer": _ANSWER, "compiled": True, "damaged": True}
-    assert entry.read_bytes() == whole
-
-
-def test_a_source_that_does_not_fit_is_refused_by_the_first_error(place: Place) -> None:
-    place.write("Greeting.java", _GREETING.replace("setSchemaName(", "setNameOfLaterVersions("))
-    found = place.load()
-    assert found["error"] == "CompileError"
-    assert found["message"].startswith("Greeting.java:17: cannot find symbol, symbol:")
-    assert "setNameOfLaterVersions" in found["message"]
-    assert place.entries == []
-
-
-def test_two_processes_at_once(place: Place) -> None:
-    found = [_end_of(process) for process in [place.start(), place.start()]]
-    assert [each["answer"] for each in found] == [_ANSWER, _ANSWER]
-    assert len(place.entries) == 1
-    assert place.load(WITHOUT_COMPILER)["answer"] == _ANSWER
-
-
-def test_a_process_that_is_killed_while_it_compiles_leaves_nothing_that_is_taken(place: Place) -> None:
-    methods = "\n".join(
-        f"static String m{number}() {{ return {number} + MARK; }}" for number in range(20_000)
-    )
-    place.write("Greeter.java", _GREETER.replace('"!";', f'"!";\n{methods}'))
-    process = place.start()
-    temporary = place.folder / "tmp"
-    try:
-        wait_for(lambda: any(temporary.glob("pinot-javac-*/classes")), "the compiler", 300, interval_s=0.01)
-    finally:
-        process.kill()
-        process.communicate()
-    assert place.entries == []
-    left = set(temporary.iterdir())
-    assert left
-    place.write("Greeter.java", _GREETER)
-    assert place.load()["answer"] == _ANSWER
-    assert not left & set(temporary.iterdir())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.contract.segment_child import SegmentChild
-from tests.contract.tables import schema_of, table_config
+from tests.contract.tables import arrow_schema, schema_of, table_config
 
 pytestmark = [pytest.mark.jvm, pytest.mark.every_pinot]
 
@@ -23,26 +23,13 @@ SCHEMA = schema_of(
     metrics={"l": "LONG", "d": "DOUBLE", "big": "BIG_DECIMAL"},
     extra={"i": {"defaultNullValue": "-7"}},
 )
-TYPES = {
-    "i": pa.int32(),
-    "l": pa.int64(),
-    "f": pa.float32(),
-    "d": pa.float64(),
-    "o": pa.bool_(),
-    "t": pa.timestamp("ms"),
-    "s": pa.string(),
-    "j": pa.string(),
-    "b": pa.binary(),
-    "big": pa.string(),
-    "mi": pa.list_(pa.int32()),
-    "ms": pa.list_(pa.string()),
-}
+TYPES = arrow_schema(SCHEMA)
 
 
 def given(row: int) -> dict[str, Any]:
     """Return a row; each 1,000th has no value."""
     if row % 1000 == 999:
-        return dict.fromkeys(TYPES)
+        return dict.fromkeys(TYPES.names)
     return {
         "i": row - 5,
         "l": row * 2**40,
@@ -63,10 +50,11 @@ NULLS = [row for row in range(ROWS) if row % 1000 == 999]
 WANTED = [given(row) for row in range(ROWS)]
 
 
-@pytest.fixture
-def folder(child: SegmentChild, tmp_path: Path) -> Path:
-    table = pa.Table.from_pylist(WANTED, schema=pa.schema(TYPES))
-    built = child.build(table_config(), SCHEMA, table, "auto", name="local", unpack=str(tmp_path))
+@pytest.fixture(scope="module")
+def folder(child: SegmentChild, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    table = pa.Table.from_pylist(WANTED, schema=TYPES)
+    unpack = str(tmp_path_factory.mktemp("local"))
+    built = child.build(table_config(), SCHEMA, table, "auto", name="local", unpack=unpack)
     return Path(built["folder"])
 
 
@@ -83,16 +71,16 @@ def plain(name: str, value: Any) -> Any:
 
 
 def test_values_and_nulls(child: SegmentChild, folder: Path) -> None:
-    names = ", ".join(f'"{name}"' for name in TYPES)
+    names = ", ".join(f'"{name}"' for name in TYPES.names)
     rows = select(child, folder, f'SELECT {names}, "$segmentName", "$docId" FROM t LIMIT 1000000')
     assert [row[-2:] for row in rows] == [["local", number] for number in range(ROWS)]
-    found = [dict(zip(TYPES, row, strict=False)) for row in rows]
+    found = [dict(zip(TYPES.names, row, strict=False)) for row in rows]
     for number, (row, wanted) in enumerate(zip(found, WANTED, strict=True)):
         if number not in NULLS:
             given_back = {name: Decimal(value) if name == "big" else value for name, value in row.items()}
             assert given_back == {name: plain(name, value) for name, value in wanted.items()}
     assert (found[999]["i"], found[999]["s"], found[999]["o"]) == (-7, "null", False)
-    for name in TYPES:
+    for name in TYPES.names:
         rows = select(child, folder, f'SELECT "$docId" FROM t WHERE "{name}" IS NULL LIMIT 1000000')
         assert [row[0] for row in rows] == NULLS, name
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.contract.plain_files import WRITERS
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import schema_of, table_config
-from tests.contract.test_arrow_equals_pinot_reader import WRITERS
 
 pytestmark = pytest.mark.jvm
 
@@ -49,7 +49,7 @@ def _cut(path: Path) -> None:
 
 
 def _cut_gzip(path: Path) -> None:
-    lines = [f"{(row * 2_654_435_761) % 2**32:x},{row},1600000000000" for row in range(20_000)]
+    lines = [f"{(row * 2_654_435_761) % 2**32:x},{row},1600000000000" for row in range(5_000)]
     path.write_bytes(gzip.compress("\n".join(["d_string,d_int,ts", *lines]).encode())[:-4_000])
 
 
@@ -65,6 +65,10 @@ def _foreign(path: Path) -> None:
     path.write_text("x,y\n1,2\n")
 
 
+def _name_twice(path: Path) -> None:
+    path.write_text("d_int,d_int\n1,2\n")
+
+
 def _time_out_of_range(path: Path) -> None:
     write(path, [{"d_string": "a", "d_int": 1, "ts": 1_600_000_000}])
 
@@ -75,11 +79,13 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
     "a cut gzip": ("csv.gz", _cut_gzip, "DataError", ": cannot be read as CSV"),
     "the head of a gzip": ("csv.gz", _gzip_head, "UnreadableFileError", "its gzip header is corrupt"),
     "a cut Avro file": ("avro", _cut, "UnreadableFileError", "it is truncated"),
+    "a cut Avro file in gzip": ("avro.gz", _cut, "UnreadableFileError", "it is truncated"),
     "a cut Parquet file": ("parquet", _cut, "UnreadableFileError", "cannot be read as PARQUET"),
     "no JSON": ("json", _another_format, "UnreadableFileError", "cannot be read as JSON"),
     "no Avro": ("avro", _another_format, "UnreadableFileError", "does not start like an Avro file"),
     "no Parquet": ("parquet", _another_format, "UnreadableFileError", "cannot be read as PARQUET"),
     "another table's": ("csv", _foreign, "UnreadableFileError", "none of the table's columns"),
+    "a name twice": ("csv", _name_twice, "UnreadableFileError", "cannot be read as CSV"),
     "no file": ("csv", lambda path: None, "UnreadableFileError", "no such file"),
     "a time": ("csv", _time_out_of_range, "DataError", "Invalid segment start/end time"),
 }
@@ -111,10 +117,11 @@ def _checked(
 
 @pytest.mark.parametrize("reader", ["pinot", "auto"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_bad_file_anywhere(child: SegmentChild, source_dir: Path, case: str, reader: str) -> None:
+def test_a_bad_file_anywhere(child: SegmentChild, tmp_path: Path, case: str, reader: str, full: bool) -> None:
     suffix, spoil, kind, text = CASES[case]
-    for place in (0, 1, 3):
-        folder = source_dir / str(place)
+    places = (0, 1, 3)
+    for place in places if full else [places[list(CASES).index(case) % len(places)]]:
+        folder = tmp_path / str(place)
         folder.mkdir()
         paths = [folder / f"rows{number}.{suffix}" for number in range(4)]
         for number, path in enumerate(paths):
@@ -128,8 +135,8 @@ def test_a_bad_file_anywhere(child: SegmentChild, source_dir: Path, case: str, r
 
 
 @pytest.mark.parametrize("reader", ["pinot", "auto", "arrow"])
-def test_several_bad_files(child: SegmentChild, source_dir: Path, reader: str) -> None:
-    paths = [source_dir / f"rows{number}.csv" for number in range(6)]
+def test_several_bad_files(child: SegmentChild, tmp_path: Path, reader: str) -> None:
+    paths = [tmp_path / f"rows{number}.csv" for number in range(6)]
     spoils = {0: _bad_row, 2: _foreign, 3: _bad_row, 5: _time_out_of_range}
     for number, path in enumerate(paths):
         write(path, rows_of(number))
@@ -142,18 +149,16 @@ def test_several_bad_files(child: SegmentChild, source_dir: Path, reader: str) -
 
 
 @pytest.mark.parametrize("reader", ["pinot", "auto"])
-def test_all_files_are_bad(child: SegmentChild, source_dir: Path, reader: str) -> None:
-    paths = [source_dir / f"rows{number}.csv" for number in range(2)]
+def test_all_files_are_bad(child: SegmentChild, tmp_path: Path, reader: str) -> None:
+    paths = [tmp_path / f"rows{number}.csv" for number in range(2)]
     _bad_row(paths[0])
     _foreign(paths[1])
     assert set(_checked(child, paths, [0, 1], reader)) == {0, 1}
 
 
-def test_a_bad_file_of_a_table_that_goes_through_plain_segments(
-    child: SegmentChild, source_dir: Path
-) -> None:
+def test_a_bad_file_of_a_table_that_goes_through_plain_segments(child: SegmentChild, tmp_path: Path) -> None:
     schema = schema_of({"s": "STRING"}, metrics={"d": "BIG_DECIMAL"})
-    paths = [source_dir / f"{number}.csv" for number in range(3)]
+    paths = [tmp_path / f"{number}.csv" for number in range(3)]
     for path, value in zip(paths, ("1.5", "x", "2.5"), strict=True):
         path.write_text(f"s,d\na,{value}\n")
     for reader in ("pinot", "auto"):
@@ -162,9 +167,9 @@ def test_a_bad_file_of_a_table_that_goes_through_plain_segments(
         assert "1.csv, row 1, field d: found 'x'" in built["failures"][1]["message"]
 
 
-def test_only_arrow_and_files_it_must_not_read(child: SegmentChild, source_dir: Path) -> None:
+def test_only_arrow_and_files_it_must_not_read(child: SegmentChild, tmp_path: Path) -> None:
     schema = schema_of({"t": "TIMESTAMP"})
-    paths = [source_dir / f"{number}.json" for number in range(3)]
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
     for path, row in zip(
         paths, ({"t": 1_600_000_000_000}, {"t": 5}, {"t": "2020-01-01 00:00:00"}), strict=True
     ):
@@ -175,8 +180,8 @@ def test_only_arrow_and_files_it_must_not_read(child: SegmentChild, source_dir: 
     assert [part["rows"] for part in built["segments"]] == [1, 1]
 
 
-def test_wrong_orders(child: SegmentChild, source_dir: Path) -> None:
-    path = source_dir / "rows0.csv"
+def test_wrong_orders(child: SegmentChild, tmp_path: Path) -> None:
+    path = tmp_path / "rows0.csv"
     write(path, rows_of(0))
     for wrong in (
         {"max_rows": 0},

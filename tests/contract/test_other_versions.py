@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,10 @@ import pytest
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import table_config
 from tests.contract.test_local_segments import ROWS, SCHEMA, TYPES, WANTED, select
-from tests.support.pinned_pinot import EACH_RUN, pinned_home
+from tests.support.pinned_pinot import home_variables
+from tests.support.tiers import FULL
 
-pytestmark = [
-    pytest.mark.jvm,
-    pytest.mark.skipif("PINOT_HOME" in os.environ, reason="PINOT_HOME names the one Pinot of this run"),
-]
+pytestmark = [pytest.mark.jvm, FULL]
 
 INDEXES: dict[str, dict[str, Any]] = {
     "coded": {},
@@ -30,18 +27,18 @@ INDEXES: dict[str, dict[str, Any]] = {
     },
     "raw": {"noDictionaryColumns": ["i", "l", "d", "s", "j", "b", "big", "mi", "ms"]},
 }
-SQL = f"SELECT {', '.join(TYPES)} FROM t LIMIT {ROWS}"
+SQL = f"SELECT {', '.join(TYPES.names)} FROM t LIMIT {ROWS}"
 
 
 @pytest.fixture(scope="module")
 def newer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SegmentChild]:
-    home = pinned_home(EACH_RUN, tmp_path_factory.mktemp("jars"))
-    with SegmentChild(tmp_path_factory.mktemp("newer"), home) as running:
+    variables = home_variables("1.5.1", tmp_path_factory.mktemp("jars"))
+    with SegmentChild(tmp_path_factory.mktemp("newer"), variables) as running:
         yield running
 
 
 def built_by(child: SegmentChild, folder: Path, name: str) -> Path:
-    table = pa.Table.from_pylist(WANTED, schema=pa.schema(TYPES))
+    table = pa.Table.from_pylist(WANTED, schema=TYPES)
     config = table_config(indexing=INDEXES[name])
     return Path(child.build(config, SCHEMA, table, "auto", name=name, unpack=str(folder))["folder"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import jpype
 import numpy as np
@@ -26,28 +26,6 @@ TABLE = "u_REALTIME"
 _NAME = "u__0__0__20260101T0000Z"
 _LOCAL = "org.apache.pinot.segment.local"
 _SPI = "org.apache.pinot.spi"
-
-
-class UpsertSegment(Protocol):
-    """A segment in this process."""
-
-    pinot: Any
-
-    def add(self, values: list[int]) -> None:
-        """Index rows."""
-        ...
-
-    def write(self, versions: Sequence[VersionsOfRows]) -> None:
-        """Write the versions that insert and delete rows, and report them."""
-        ...
-
-    def attach(self) -> None:
-        """Report writes from now on."""
-        ...
-
-    def detach(self) -> None:
-        """Stop reporting."""
-        ...
 
 
 class ConsumingSegment:
@@ -78,22 +56,26 @@ class ConsumingSegment:
         self._versions = attach(TABLE, self.pinot)
 
     def add(self, values: list[int]) -> None:
+        """Index rows."""
+        row = jpype.JClass("org.apache.pinot.spi.data.readers.GenericRow")()
+        for column in SYSTEM_COLUMNS:
+            row.putValue(column, jpype.JClass("java.lang.Long")(NIL))
         for value in values:
-            row = jpype.JClass("org.apache.pinot.spi.data.readers.GenericRow")()
             row.putValue("a", jpype.JInt(value))
-            for column in SYSTEM_COLUMNS:
-                row.putValue(column, jpype.JClass("java.lang.Long")(NIL))
             self.pinot.index(row, None)
         self._columns = np.concatenate([self._columns, np.full((2, len(values)), NIL)], axis=1)
 
     def write(self, versions: Sequence[VersionsOfRows]) -> None:
+        """Write the versions that insert and delete rows, and report them."""
         if changes := write_first(list(self._columns), versions):
             self._versions.write(changes)
 
     def attach(self) -> None:
+        """Report writes from now on."""
         self._versions = attach(TABLE, self.pinot)
 
     def detach(self) -> None:
+        """Stop reporting."""
         self._versions.end()
 
 
@@ -134,6 +116,9 @@ class SealedSegment:
     def detach(self) -> None:
         if self._versions:
             self._versions.end()
+
+
+UpsertSegment = ConsumingSegment | SealedSegment
 
 
 def _memory() -> Any:

@@ -53,6 +53,12 @@ class Cluster:
         found: dict[str, Any] = json.loads(output)
         return found
 
+    def status(self, expected_code: int) -> list[dict[str, Any]]:
+        code, output, errors = self.run("status", "--output", "json")
+        assert code == expected_code, errors
+        found: list[dict[str, Any]] = json.loads(output)
+        return found
+
     def pids(self) -> dict[str, int]:
         return {role: record.pid for role, record in find_processes(self.folder).items()}
 
@@ -72,7 +78,46 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def test_the_life_of_a_local_cluster(cluster: Cluster) -> None:
-    # Two concurrent commands start one cluster.
+    addresses = cluster.up()
+    assert addresses["controller"] == f"http://127.0.0.1:{cluster.base + 1}"
+    first = cluster.pids()
+    assert sorted(first) == sorted(ROLES)
+
+    # Once more: nothing happens.
+    code, output, errors = cluster.run("up", "--output", "json")
+    assert (code, json.loads(output), cluster.pids()) == (0, addresses, first)
+    assert "is already running" in errors
+
+    instances = cluster.rest("GET", "instances")["instances"]
+    assert {name.split("_")[0] for name in instances} == {"Controller", "Broker", "Server", "Minion"}
+    assert {name.split("_")[1] for name in instances} == {HOST}
+    (minion,) = (name for name in instances if name.startswith("Minion"))
+    assert cluster.rest("GET", f"instances/{minion}")["tags"] == ["pinot_plugins_minion"]
+    console = requests.get(addresses["console"], timeout=60)
+    assert console.ok
+    assert "text/html" in console.headers["Content-Type"]
+
+    roles = cluster.status(0)
+    assert [(role["role"], role["pid"], role["health"]) for role in roles] == [
+        (r, first[r], "ok") for r in ROLES
+    ]
+    assert sum(role["rss_mib"] for role in roles) < LARGEST_MEMORY_MIB
+    code, output, _ = cluster.run("logs", "controller", "--tail", "3")
+    assert (code, len(output.splitlines())) == (0, 3)
+
+    code, _, errors = cluster.run("down")
+    assert code == 0, errors
+    assert cluster.pids() == {}
+    assert {role["health"] for role in cluster.status(1)} == {"down"}
+    code, _, errors = cluster.run("down", "--purge", "--yes")
+    assert code == 0, errors
+    assert not cluster.folder.exists()
+
+
+@FULL
+def test_two_commands_start_one_cluster_whose_data_survives_and_that_gets_kafka_later(
+    cluster: Cluster,
+) -> None:
     codes = []
     for process in [cluster.start("up", "--port-base", str(cluster.base)) for _ in range(2)]:
         _, errors = process.communicate(timeout=TIMEOUT_S)
@@ -80,61 +125,23 @@ def test_the_life_of_a_local_cluster(cluster: Cluster) -> None:
         if process.returncode:
             assert "is starting or stopping this cluster" in errors
     assert sorted(codes) in ([0, 0], [0, 1])
-    first = cluster.pids()
-    assert sorted(first) == sorted(ROLES)
-    addresses = cluster.up()
-    assert addresses["controller"] == f"http://127.0.0.1:{cluster.base + 1}"
-    assert cluster.pids() == first
-
-    instances = cluster.rest("GET", "instances")["instances"]
-    assert {name.split("_")[0] for name in instances} == {"Controller", "Broker", "Server", "Minion"}
-    assert {name.split("_")[1] for name in instances} == {HOST}
-    (minion,) = (name for name in instances if name.startswith("Minion"))
-    assert cluster.rest("GET", f"instances/{minion}")["tags"] == ["pinot_plugins_minion"]
-    console = requests.get(addresses["console"], timeout=10)
-    assert console.ok
-    assert "text/html" in console.headers["Content-Type"]
-
-    # Once more: nothing happens.
-    code, _, errors = cluster.run("up")
-    assert (code, cluster.pids()) == (0, first)
-    assert "is already running" in errors
-
-    code, output, _ = cluster.run("status", "--output", "json")
-    roles = json.loads(output)
-    assert code == 0
-    assert [(role["role"], role["pid"], role["health"]) for role in roles] == [
-        (r, first[r], "ok") for r in ROLES
-    ]
-    assert sum(role["rss_mib"] for role in roles) < LARGEST_MEMORY_MIB
-
-    code, output, _ = cluster.run("logs", "controller", "--tail", "3")
-    assert code == 0
-    assert len(output.splitlines()) == 3
-    code, _, errors = cluster.run("logs", "nobody")
-    assert code == 2
-    assert "expected" in errors.lower()
-
-    # Data survives.
+    assert sorted(cluster.pids()) == sorted(ROLES)
     schema = {"schemaName": "kept", "dimensionFieldSpecs": [{"name": "a", "dataType": "STRING"}]}
     cluster.rest("POST", "schemas", json=schema)
-    code, _, errors = cluster.run("down")
-    assert code == 0, errors
-    assert cluster.pids() == {}
-    code, output, _ = cluster.run("status", "--output", "json")
-    assert code == 1
-    assert {role["health"] for role in json.loads(output)} == {"down"}
-    assert cluster.run("down")[0] == 0
+    for _ in range(2):
+        assert cluster.run("down")[0] == 0
     port = str(cluster.base + 7)
     code, output, errors = cluster.run("up", "--kafka-port", port, "--output", "json")
     assert code == 0, errors
     assert json.loads(output)["kafka"] == f"{HOST}:{port}"
     assert cluster.rest("GET", "schemas") == ["kept"]
-    code, output, _ = cluster.run("status", "--output", "json")
-    assert code == 0
-    assert [role["role"] for role in json.loads(output)] == ["zookeeper", "kafka", *ROLES[1:]]
+    roles = ["zookeeper", "kafka", *ROLES[1:]]
+    assert [role["role"] for role in cluster.status(0)] == roles
     code, output, _ = cluster.run("logs", "kafka", "--tail", "1", "--output", "json")
     assert (code, json.loads(output)["role"]) == (0, "kafka")
+    code, _, errors = cluster.run("logs", "nobody")
+    assert code == 2
+    assert "expected" in errors.lower()
 
     # Ports other than those of the existing data are rejected.
     code, _, errors = cluster.run("up", "--port-base", str(cluster.base + 100))
@@ -142,8 +149,8 @@ def test_the_life_of_a_local_cluster(cluster: Cluster) -> None:
     assert "other ports" in errors
 
     code, output, _ = cluster.run("down", "--purge", "--dry-run", "--output", "json")
-    assert (code, json.loads(output)["running"]) == (0, ["zookeeper", "kafka", *ROLES[1:]])
-    assert len(cluster.pids()) == 1 + len(ROLES)
+    assert (code, json.loads(output)["running"]) == (0, roles)
+    assert len(cluster.pids()) == len(roles)
     code, _, errors = cluster.run("down", "--purge", "--yes")
     assert code == 0, errors
     assert not cluster.folder.exists()
@@ -166,9 +173,7 @@ def test_a_killed_launcher_can_be_continued(cluster: Cluster) -> None:
     # Only the killed role is restarted.
     os.kill(after["server-1"], signal.SIGKILL)
     wait_for(lambda: "server-1" not in cluster.pids(), "the server's end")
-    code, output, _ = cluster.run("status", "--output", "json")
-    assert code == 1
-    assert [role["role"] for role in json.loads(output) if role["health"] != "ok"] == ["server-1"]
+    assert [role["role"] for role in cluster.status(1) if role["health"] != "ok"] == ["server-1"]
     cluster.up()
     again = cluster.pids()
     assert {role for role in ROLES if again[role] != after[role]} == {"server-1"}
@@ -184,6 +189,7 @@ def test_a_killed_launcher_can_be_continued(cluster: Cluster) -> None:
     assert cluster.pids() == {}
 
 
+@FULL
 @pytest.mark.parametrize(("number", "role"), [(signal.SIGINT, "minion"), (signal.SIGTERM, "controller")])
 def test_an_interrupted_start_leaves_nothing(cluster: Cluster, number: signal.Signals, role: str) -> None:
     launcher = cluster.start("up", "--port-base", str(cluster.base))

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from controller_client.common.extras import install_command
+from scripts.licences import NOT_FOR_USERS
 from tests.packaging.environments import ROOT, Environment, Installed
 
 PROGRAM = Path(__file__).with_name("in_environment.py")
-NOT_FOR_USERS = {"dev", "docs", "release", "test"}
 
 
 @dataclass(frozen=True)

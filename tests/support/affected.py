@@ -14,7 +14,7 @@ import re
 import shlex
 import subprocess
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,10 +31,33 @@ _COMMANDS = "pinotctl."
 _EXECUTORS = "pinot_plugins.task_executors"
 _ROLES = "tests.support.session"
 _WITH_ROLES = ("tests.faults", "tests.integration")
+_AIRFLOW = "tests.airflow"
 _PAGES = ("tests.docs.test_pages", "tests.docs.tutorials.test_tutorials")
+# What runs the pages: a change affects all of them.
+_RUNS_PAGES = ("tests/docs/", "tests/packaging/environments.py", "jvm_bridge/local_cluster/")
+# They import all rooms: whoever uses one room imports that too.
+_HUBS = frozenset({"controller_client.client", "controller_client.cli.root"})
 _PACKAGING = "tests.packaging"
-# What all tests depend on.
-_EVERYTHING = {"pyproject.toml", "tests/conftest.py", "test.sh", "scripts/venv.sh"}
+# What all tests depend on, so that nothing has to be said of their own dependencies.
+_MACHINERY = frozenset(
+    f"tests.support.{name}"
+    for name in (
+        "affected",
+        "fixtures",
+        "needs",
+        "recorded",
+        "scheduling",
+        "seed",
+        "summary",
+        "tiers",
+        "timings",
+    )
+) | {"tests.conftest"}
+_EVERYTHING = frozenset(f"{module.replace('.', '/')}.py" for module in _MACHINERY) | {
+    "pyproject.toml",
+    "scripts/venv.sh",
+    "test.sh",
+}
 _NAME = re.compile(r"\b\w+(?:\.\w+)+\b")
 
 
@@ -67,36 +90,32 @@ class Affected:
     revision: str
 
     def files(self) -> frozenset[str]:
-        """Return the affected test files, relative to the project; those of pages are not among them."""
-        return frozenset(
-            self._file(module)
-            for module in self._modules
-            if module.rpartition(".")[2].startswith("test_")
-            and module not in _PAGES
-            and self._affects(module)
-        )
+        """Return the affected test files, relative to the project; tests of a page are as affected as it."""
+        tests = [name for name in self._modules if name.rpartition(".")[2].startswith("test_")]
+        return frozenset(self._file(module) for module in tests if self._affects(module))
 
     def pages(self) -> frozenset[str]:
         """Return the affected pages, relative to the project."""
-        names = [*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")]
-        runners = self._reached(_PAGES, all_commands=False)
-        if self.changed & _EVERYTHING or self._any_changed(runners, texts=False):
-            return frozenset(str(name.relative_to(_ROOT)) for name in names)
+        pages = {
+            str(page.relative_to(_ROOT)): page for page in (*_ROOT.glob("*.md"), *_ROOT.glob("docs/**/*.md"))
+        }
+        if self.changed & _EVERYTHING or any(file.startswith(_RUNS_PAGES) for file in self.changed):
+            return frozenset(pages)
         return frozenset(
-            str(name.relative_to(_ROOT))
-            for name in names
-            if str(name.relative_to(_ROOT)) in self.changed
-            or self._any_changed(self._reached(self._used_on(name), all_commands=False), texts=True)
+            name
+            for name, page in pages.items()
+            if name in self.changed or not self._reached_of_pages.isdisjoint(self._used_on(page))
         )
 
     def _affects(self, module: str) -> bool:
         if self.changed & _EVERYTHING:
             return True
+        if module in _PAGES:  # its tests that are not about one page
+            return any(file.endswith(".md") for file in self.changed)
         if module.startswith(_PACKAGING):
             return self._changes_what_is_packed()
-        # Airflow's operators use clients, and the commands only to prepare.
-        all_commands = not module.startswith("tests.airflow")
-        return self._any_changed(self._reached(self._roots(module), all_commands=all_commands), texts=True)
+        reached = self._reached_of_pages if module.startswith(_AIRFLOW) else self._reached
+        return not reached.isdisjoint(self._roots(module))
 
     def _roots(self, module: str) -> Iterator[str]:
         """The modules of a test itself: its folder's, the conftest modules above, the cluster's roles."""
@@ -111,44 +130,58 @@ class Affected:
             folder = folder.rpartition(".")[0]
         if module.startswith(_WITH_ROLES):
             yield _ROLES
-            yield from self._entry_points.get(_EXECUTORS, {}).values()
+            yield from self._entry_points[_EXECUTORS].values()
+        if module.startswith(_AIRFLOW):  # its processes import the operators
+            yield from (other for other in self._modules if other.startswith("pinot_airflow."))
 
-    def _reached(self, roots: Iterable[str], *, all_commands: bool) -> set[str]:
-        """Return modules and all that they depend on.
+    @cached_property
+    def _reached(self) -> frozenset[str]:
+        """The modules that the change reaches."""
+        return self._reach(_MACHINERY)
 
-        Args:
-            roots: The modules; those that do not exist are left out.
-            all_commands: Whether ``pinotctl`` depends on all its commands.
-        """
+    @cached_property
+    def _reached_of_pages(self) -> frozenset[str]:
+        """The modules that the change reaches, without detours by what imports all rooms."""
+        return self._reach(_MACHINERY | _HUBS)
+
+    def _reach(self, apart: frozenset[str]) -> frozenset[str]:
+        users: dict[str, set[str]] = {}
+        for module in self._modules - apart:
+            for used in self._uses(module):
+                users.setdefault(used, set()).add(module)
         reached: set[str] = set()
-        left = [module for module in roots if module in self._modules]
+        left = [module for module in self._modules - _MACHINERY if self._is_changed(module)]
         while left:
             module = left.pop()
-            if module in reached:
-                continue
-            reached.add(module)
-            left += self._graph.find_modules_directly_imported_by(module)
-            for text in self._texts[module]:
-                left += (name for name in _NAME.findall(text) if name in self._modules)
-                if all_commands or not text.startswith(_COMMANDS):
-                    left += self._entry_points.get(text, {}).values()
-        return reached
+            if module not in reached:
+                reached.add(module)
+                left += users.get(module, ())
+        return frozenset(reached)
 
-    def _any_changed(self, modules: set[str], *, texts: bool) -> bool:
+    def _uses(self, module: str) -> Iterator[str]:
+        yield from self._graph.find_modules_directly_imported_by(module)
+        for text in self._texts[module]:
+            yield from (name for name in _NAME.findall(text) if name in self._modules)
+            yield from self._entry_points.get(text, {}).values()
+
+    def _is_changed(self, module: str) -> bool:
         """Return whether a module, a package that it is in, or a file that belongs to it has changed."""
-        packages = {package for module in modules for package in _packages_of(module)}
-        if not self.changed.isdisjoint(map(self._file, modules | (packages & self._modules))):
+        packages = self._modules.intersection(_packages_of(module))
+        if not self.changed.isdisjoint(map(self._file, (module, *packages))):
             return True
-        folders = {str(Path(self._file(module)).parent) for module in modules}
-        words = {word for module in modules for word in self._texts[module]} if texts else set()
+        folder, texts = str(Path(self._file(module)).parent), self._texts[module]
         return any(
-            self._folder_of(file) in folders
-            or Path(file).name in words
-            or file in words
-            or _top(file) in words
-            for file in self.changed
-            if not file.endswith(".py")
+            self._folder_of(file) == folder
+            or Path(file).name in texts
+            or file in texts
+            or _top(file) in texts
+            for file in self._other_files
         )
+
+    @cached_property
+    def _other_files(self) -> Sequence[str]:
+        """The changed files that are not Python."""
+        return [file for file in self.changed if not file.endswith(".py")]
 
     def _folder_of(self, file: str) -> str | None:
         """Return the folder of the package that a file which is not Python belongs to."""

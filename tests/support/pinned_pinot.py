@@ -6,6 +6,7 @@ These jars build, load and read segments. They cannot run a cluster, and have no
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,20 @@ from jvm_bridge.jars import JarCache, Repository, cache_folder, parse_pins
 from jvm_bridge.jars.download import MIRROR_VARIABLE
 from tests.support.tiers import FULL
 
-__all__ = ["EACH_RUN", "pinned_home", "pinot_versions"]
-
-EACH_RUN = "1.5.1"
-"""The additional version that every run tests; without ``--full`` the only one."""
+__all__ = ["home_variables", "pinned_home", "pinot_versions"]
 
 _PINS = Path(__file__).parents[1] / "pins"
 
 
 def pinot_versions(*others: str) -> list[Any]:
-    """Return the values of a parameter: None for the Pinot of this run, and other versions.
+    """Return the values of a parameter: None for the Pinot of this run, and with ``--full`` other versions.
 
-    Args:
-        others: The other versions; all except :data:`EACH_RUN` only with ``--full``.
+    A run that names a Pinot (``PINOT_HOME``) tests only that one.
     """
     this = [pytest.param(None, id="this")]
     if os.environ.get("PINOT_HOME"):
-        return this  # a run that names a Pinot tests only that one
-    return [*this, *(each if each == EACH_RUN else pytest.param(each, marks=FULL) for each in others)]
+        return this
+    return [*this, *(pytest.param(each, marks=FULL) for each in others)]
 
 
 def pinned_home(version: str, folder: Path) -> Path:
@@ -49,11 +46,12 @@ def pinned_home(version: str, folder: Path) -> Path:
     return lib.parent
 
 
+def home_variables(version: str | None, folder: Path) -> Mapping[str, str]:
+    """Return the environment variables that select a child process's Pinot; None: that of this run."""
+    return {} if version is None else {"PINOT_HOME": str(pinned_home(version, folder))}
+
+
 def _jars(version: str) -> tuple[Path, ...]:
     name = f"pinot-{version}"
     pins = parse_pins(name, (_PINS / f"{name}.txt").read_text(encoding="utf-8"))
     return JarCache(cache_folder(), Repository(os.environ.get(MIRROR_VARIABLE) or None)).ensure(pins)
-
-
-if __name__ == "__main__":
-    _jars(EACH_RUN)

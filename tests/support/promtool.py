@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.support.missing_tool import without
@@ -14,8 +13,7 @@ __all__ = ["promtool"]
 
 def promtool(*arguments: str | Path) -> None:
     """Run promtool; if it fails, the test fails with its output."""
-    beside = Path(sys.executable).with_name("promtool")
-    found = shutil.which("promtool") or (str(beside) if beside.exists() else None)
+    found = shutil.which("promtool")
     if found is None:
         without("promtool is not installed (Debian's package prometheus has it)")
     done = subprocess.run([found, *map(str, arguments)], capture_output=True, text=True, check=False)

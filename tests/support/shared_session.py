@@ -86,7 +86,8 @@ def _is_ready(slot: Slot) -> bool:
     """Prepare a slot: check what is kept in it, or remove what a killed run has left."""
     session = Session(slot)
     try:
-        if not slot.kept.exists():
+        if not slot.kept.exists() or slot.is_free():  # the machine was restarted, say
+            slot.kept.unlink(missing_ok=True)
             session.remove_services()
             # Another user's session has its locks in another place, and other programs have none.
             return slot.is_free()

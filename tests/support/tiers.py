@@ -15,18 +15,20 @@ import pytest
 
 from tests.support.summary import SUMMARY
 
-__all__ = ["FULL", "TiersPlugin"]
+__all__ = ["FULL", "WHEN_TOUCHED", "TiersPlugin"]
 
 FULL = pytest.mark.full
 """Marks a test, or a set of parameters, that runs only with ``--full`` or if it is named."""
 
-_WHEN_TOUCHED = {
+WHEN_TOUCHED = {
     "tests/airflow": "Airflow",
     "tests/browser": "report pages in a browser",
     "tests/docs": "examples of the documentation",
     "tests/integration/images": "the image",
     "tests/packaging": "packaging",
 }
+"""Folders that a run leaves out unless a change affects them, and what their tests are about."""
+
 _AFFECTED = "pinot_plugins_affected"
 _ROOT = Path(__file__).parents[2]
 
@@ -68,7 +70,7 @@ class TiersPlugin:
             return "permutations and long waits"
         if options.since or (options.also_since and self._is_affected(item)):
             return None
-        for folder, what in _WHEN_TOUCHED.items():
+        for folder, what in WHEN_TOUCHED.items():
             if item.nodeid.startswith(f"{folder}/") and not any(name.startswith(folder) for name in named):
                 return f"of {what} (./test.sh {folder})"
         return None

@@ -3,152 +3,95 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from controller_client.as_code import Applier, Kind, ObjectRef, References, read_folder
-from controller_client.as_code.files import FolderSettings, write_folder
+from controller_client.as_code import Kind, ObjectRef
 from controller_client.as_code.inventory import Inventory
-from controller_client.client import ControllerClient
-from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError
 from controller_client.rest.transport import path_of
-from controller_client.zookeeper import PropertyStore
-from tests.integration.as_code.table_files import segment_tars, table_documents
+from controller_client.zookeeper import ClusterLock
+from tests.integration.as_code.table_files import LOCK_WAIT_S, TableFiles, table_files
 from tests.support.cluster import PinotCluster
 from tests.support.program import HANGS_AFTER_S
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
-_LOCK_WAIT_S = 60.0
-_SOME_POINTS = 4
+_SOME_POINTS = 2
 
 
-@dataclass
 class _World:
-    pinot: PinotCluster
-    client: ControllerClient
-    store: PropertyStore
-    name: str
-    folder: Path
-    config: dict[str, Any] = field(default_factory=dict)
-    schema: dict[str, Any] = field(default_factory=dict)
-    further: dict[ObjectRef, dict[str, Any]] = field(default_factory=dict)
+    """A table with segments, whose files get one new version after the other."""
 
-    @property
-    def table(self) -> TableName:
-        return TableName(f"{self.name}_OFFLINE")
+    def __init__(self, pinot: PinotCluster, files: TableFiles) -> None:
+        self.files = files
+        self._pinot = pinot
+        self._numbers = itertools.count()
+        self._number = 0
 
-    def write(self) -> None:
-        documents = {
-            ObjectRef(Kind.SCHEMA, self.name): self.schema,
-            ObjectRef(Kind.TABLE, self.table): self.config,
-            **self.further,
-        }
-        write_folder(self.folder, FolderSettings(owner=self.name), documents)
-
-    def next_version(self, number: int) -> None:
+    def next_version(self) -> None:
         """Add a new column with an index, and a new table, to the files."""
-        column = f"c{number}"
-        self.schema["dimensionFieldSpecs"].append({"name": column, "dataType": "INT"})
-        self.config["tableIndexConfig"]["invertedIndexColumns"] = [column]
-        name = f"{self.name}_{number}"
-        schema, config = copy.deepcopy(self.schema), copy.deepcopy(self.config)
-        schema["schemaName"], config["tableName"] = name, f"{name}_OFFLINE"
-        self.further[ObjectRef(Kind.SCHEMA, name)] = schema
-        self.further[ObjectRef(Kind.TABLE, f"{name}_OFFLINE")] = config
-        self.write()
+        files, self._number = self.files, next(self._numbers)
+        column, name = f"c{self._number}", f"{files.name}_{self._number}"
+        files.schema["dimensionFieldSpecs"].append({"name": column, "dataType": "INT"})
+        files.config["tableIndexConfig"]["invertedIndexColumns"] = [column]
+        files.further[ObjectRef(Kind.SCHEMA, name)] = {**copy.deepcopy(files.schema), "schemaName": name}
+        table = f"{name}_OFFLINE"
+        files.further[ObjectRef(Kind.TABLE, table)] = {**copy.deepcopy(files.config), "tableName": table}
+        files.write()
 
-    def start(self, kill_at: int = -1, lock_wait_s: float = _LOCK_WAIT_S) -> subprocess.Popen[str]:
-        words = [self.pinot.controller_url, self.pinot.zookeeper_address, self.pinot.cluster_name]
-        words += [str(self.folder), str(kill_at), str(lock_wait_s)]
+    def start(self, kill_at: int = -1, lock_wait_s: float = LOCK_WAIT_S) -> subprocess.Popen[str]:
+        """Start an apply as a child process."""
+        words = [self._pinot.controller_url, self._pinot.zookeeper_address, self._pinot.cluster_name]
+        words += [str(self.files.folder), str(kill_at), str(lock_wait_s)]
         command = [sys.executable, "-m", "tests.faults.as_code.apply_program", *words]
         return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def require_finished(self, number: int) -> None:
+    def require_finished(self) -> None:
         """Assert that everything matches the files, segments included, and that no steps are left."""
-        applier = Applier(self.client, self.store, read_folder(self.folder), References({}, self.folder))
-        assert applier.plan().plan.steps == ()
-        entries = Inventory(self.store, self.name).entries()
+        files = self.files
+        assert files.plan().steps == ()
+        entries = Inventory(files.store, files.name).entries()
         assert {ref for ref, entry in entries.items() if entry.pending} == set()
         assert {ref for ref, entry in entries.items() if entry.applied} == {
-            ObjectRef(Kind.SCHEMA, self.name),
-            ObjectRef(Kind.TABLE, self.table),
-            *self.further,
+            ObjectRef(Kind.SCHEMA, files.name),
+            ObjectRef(Kind.TABLE, files.table),
+            *files.further,
         }
-        column = f"c{number}"
-        segments = self.client.segments.list(self.table)
+        column = f"c{self._number}"
+        segments = files.client.segments.list(files.table)
         assert len(segments) == 3
         for segment in segments:  # for all at once, Pinot 1.5 returns only the segments of one server
-            path = path_of("segments", self.table, segment, "metadata")
-            found = self.client._transport.get_json(path, params={"columns": column})
+            path = path_of("segments", files.table, segment, "metadata")
+            found = files.client._transport.get_json(path, params={"columns": column})
             assert found["indexes"][column]["inverted-index"] == "YES", (segment, found)
 
 
 @pytest.fixture(scope="module")
-def tars(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return segment_tars(tmp_path_factory.mktemp("segments"))
-
-
-@pytest.fixture
-def world(pinot: PinotCluster, unique_table: str, tars: list[Path], tmp_path: Path) -> Iterator[_World]:
-    with (
-        pinot.client() as client,
-        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
-    ):
-        made = _World(pinot, client, store, unique_table, tmp_path)
-        made.config, made.schema = table_documents(unique_table)
-        made.write()
-        applier = Applier(client, store, read_folder(tmp_path), References({}, tmp_path))
-        applier.apply(applier.plan().plan)
-        for tar in tars:
-            client.segments.upload_tar(made.table, tar)
-        client.segments.wait_online(made.table, [f"s{number}" for number in range(len(tars))], 60)
-        try:
-            yield made
-        finally:
-            for ref in made.further:
-                if ref.kind is Kind.TABLE and client.tables.exists(ref.name):
-                    client.tables.delete(ref.name)
-
-
-def test_the_next_apply_completes_a_killed_one(world: _World, full: bool) -> None:
-    world.next_version(0)
-    points = _ended(world.start())["points"]
-    world.require_finished(0)
-    assert points >= 20
-    chosen = range(points) if full else range(1, points, points // _SOME_POINTS)
-    for number, point in enumerate(chosen, 1):
-        world.next_version(number)
-        killed = world.start(kill_at=point)
-        killed.communicate(timeout=HANGS_AFTER_S)
-        assert killed.returncode == -signal.SIGKILL, point
-        _ended(world.start())
-        world.require_finished(number)
+def world(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[_World]:
+    with table_files(pinot, tmp_path_factory.mktemp("files")) as files:
+        files.fill(tmp_path_factory.mktemp("segments"))
+        yield _World(pinot, files)
 
 
 def test_one_of_two_concurrent_applies_does_everything(world: _World) -> None:
-    world.next_version(0)
+    world.next_version()
     both = [world.start(), world.start()]
-    done = sorted(_ended(each)["done"] for each in both)
-    assert done == [0, 5]
-    world.require_finished(0)
+    assert sorted(_ended(each)["done"] for each in both) == [0, 5]
+    world.require_finished()
 
 
 def test_an_apply_does_not_wait_for_another_unless_asked(world: _World) -> None:
-    world.next_version(0)
-    from controller_client.zookeeper import ClusterLock
-
-    with ClusterLock(world.store, "as_code", "the cluster's configuration", "a test") as lock:
-        lock.acquire(wait_s=10)
+    world.next_version()
+    with ClusterLock(world.files.store, "as_code", "the cluster's configuration", "a test") as lock:
+        lock.acquire(wait_s=LOCK_WAIT_S)
         refused = world.start(lock_wait_s=0)
         _, said = refused.communicate(timeout=HANGS_AFTER_S)
     assert refused.returncode == 1
@@ -157,14 +100,32 @@ def test_an_apply_does_not_wait_for_another_unless_asked(world: _World) -> None:
 
 
 def test_a_plan_is_rejected_if_the_cluster_has_changed(world: _World) -> None:
-    world.next_version(0)
-    applier = Applier(world.client, world.store, read_folder(world.folder), References({}, world.folder))
+    world.next_version()
+    files = world.files
+    applier = files.applier()
     plan = applier.plan().plan
-    changed = {**world.client.configs.tables(world.name)[world.table], "query": {"timeoutMs": 7}}
-    world.client.configs.update_table(world.table, changed)
+    changed = {**files.client.configs.tables(files.name)[files.table], "query": {"timeoutMs": 7}}
+    files.client.configs.update_table(files.table, changed)
     with pytest.raises(PinotPluginError, match="have changed since plan"):
         applier.apply(plan)
-    assert ObjectRef(Kind.SCHEMA, f"{world.name}_0").name not in world.client.schemas.list()
+    new = [ref.name for ref in files.further if ref.kind is Kind.SCHEMA][-1]
+    assert new not in files.client.schemas.list()
+
+
+def test_the_next_apply_completes_a_killed_one(world: _World, full: bool) -> None:
+    world.next_version()
+    _ended(world.start())
+    world.next_version()
+    points = _ended(world.start())["points"]
+    world.require_finished()
+    assert points >= 20
+    for point in range(points) if full else range(points // 4, points, points // _SOME_POINTS):
+        world.next_version()
+        killed = world.start(kill_at=point)
+        _, said = killed.communicate(timeout=HANGS_AFTER_S)
+        assert killed.returncode == -signal.SIGKILL, (point, said)
+        _ended(world.start())
+        world.require_finished()
 
 
 def _ended(process: subprocess.Popen[str]) -> dict[str, Any]:

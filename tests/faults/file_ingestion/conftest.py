@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -9,11 +10,7 @@ from controller_client.zookeeper import PropertyStore
 from tests.faults.file_ingestion.place import Place, S3Source
 from tests.faults.file_ingestion.runs import Runners
 from tests.faults.file_ingestion.table import rows
-from tests.integration.file_ingestion.conftest import (
-    ingestion_table,
-    shared_folder,
-)
-from tests.integration.file_ingestion.ingestion import IngestionTable
+from tests.integration.file_ingestion.conftest import ingestion_table, new_table, shared_folder, store
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3
@@ -21,7 +18,7 @@ from tests.support.s3 import S3Access
 from tests.support.scheduling import DISTURBS
 from tests.support.tiers import FULL
 
-__all__ = ["ingestion_table", "shared_folder"]
+__all__ = ["ingestion_table", "shared_folder", "store"]
 
 PlaceOf = Callable[[str], Place]
 
@@ -48,20 +45,16 @@ def place_of(
     """The table of a mode, created for its first row and after a failed one; all are dropped at the end."""
     places: dict[str, Place] = {}
     bucket = f"faults-{uuid.uuid4().hex[:12]}"
-    s3_client = s3.client()
-    s3_client.create_bucket(Bucket=bucket)
-
-    with (
-        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
-        FaultyS3(s3) as s3_proxy,
-        pinot.client() as client,
-        pinot.broker() as broker,
-    ):
+    with ExitStack() as at_end:
+        s3_client = at_end.enter_context(closing(s3.client()))
+        s3_client.create_bucket(Bucket=bucket)
+        store = at_end.enter_context(PropertyStore(pinot.zookeeper_address, pinot.cluster_name))
+        s3_proxy = at_end.enter_context(FaultyS3(s3))
 
         def place_of(mode: str) -> Place:
             found = places.get(mode)
             if found is None or not found.is_sound:
-                table = IngestionTable(f"t_{uuid.uuid4().hex[:12]}", client, broker, pinot.controller_url)
+                table = at_end.enter_context(new_table(pinot))
                 source = S3Source(s3_client, bucket, table.name, s3_proxy)
                 found = places[mode] = Place(
                     mode, table, pinot, store, source, controller_proxy, s3_proxy, bucket
@@ -70,17 +63,15 @@ def place_of(
             return found
 
         yield place_of
-        for place in places.values():
-            client.tables.delete(place.name)
-            client.schemas.delete(place.table.name)
-    s3_client.close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "row" in metafunc.fixturenames:
         everything = [
             pytest.param(
-                row, id=row.id, marks=[*([] if row.ci else [FULL]), *([DISTURBS] if row.disturbs else [])]
+                row,
+                id=row.id,
+                marks=[*([] if row.by_default else [FULL]), *([DISTURBS] if row.disturbs else [])],
             )
             for row in rows()
         ]

@@ -91,7 +91,7 @@ class Http:
                 runner.resume()
             if self.fault == "slow":
                 rule.wait_hit()
-                reader.poll_until(reader.polls + 50)
+                reader.poll_until(reader.polls + 20)
                 rule.lift()
             ran = runner.ended()
         finally:
@@ -219,7 +219,7 @@ class Late:
             if self.arrives is not None:
                 runner.wait_paused()
                 rule.lift()
-                reader.poll_until(reader.polls + 50)
+                reader.poll_until(reader.polls + 20)
                 runner.resume()
             return runner.ended()
         finally:

@@ -39,7 +39,7 @@ class Row:
         then: Outcomes that the next trigger may report.
         same_session: Whether the next trigger continues the session of the run; None: either.
         retry_count: The retries of the session as the next trigger reports them.
-        ci: Whether it is tested without ``--full``.
+        by_default: Whether it is tested without ``--full``.
         queries_may_fail: Whether queries may fail during the fault.
     """
 
@@ -51,7 +51,7 @@ class Row:
     then: tuple[str, ...]
     same_session: bool | None = None
     retry_count: int | None = None
-    ci: bool = False
+    by_default: bool = False
     queries_may_fail: bool = False
     configs: dict[str, str] = field(default_factory=dict)
 
@@ -94,18 +94,7 @@ CALLS = (
     *("GET idealstate", "GET externalview", "POST endReplaceSegments"),
 )
 
-_CI_KILLS = {
-    ("append", 2, "after group 0"),
-    ("append", 2, "before entry id"),
-    ("sync", 2, "after from page 0"),
-    ("swap", 2, "before session DONE"),
-}
-_CI_RETRY_KILLS = {"after task name"}
-_CI_CALL_KILLS = {
-    "after POST startReplaceSegments",
-    "after POST push",
-    "after POST endReplaceSegments",
-}
+_KILLS_BY_DEFAULT = {("append", 2, "after group 0"), ("append", 2, "after task name")}
 
 
 def rows() -> list[Row]:
@@ -130,7 +119,7 @@ def _kills() -> Iterator[Row]:
                         retries,
                         Killed((halt,)),
                         run=(DEAD,),
-                        ci=(mode, retries, str(halt)) in _CI_KILLS,
+                        by_default=(mode, retries, str(halt)) in _KILLS_BY_DEFAULT,
                         **_after_kill(left, retries, 0),
                     )
 
@@ -151,7 +140,6 @@ def _kills_of_retries() -> Iterator[Row]:
                 2,
                 Killed((first, halt)),
                 run=(DEAD,),
-                ci=str(halt) in _CI_RETRY_KILLS,
                 **_after_kill(left, 2, retries),
             )
     yield Row(
@@ -163,7 +151,6 @@ def _kills_of_retries() -> Iterator[Row]:
         then=(SWITCHED,),
         same_session=False,
         retry_count=0,
-        ci=True,
     )
 
 
@@ -179,7 +166,7 @@ def _kills_at_calls() -> Iterator[Row]:
                         0,
                         Killed((halt,)),
                         run=(DEAD,),
-                        ci=mode == "swap" and str(halt) in _CI_CALL_KILLS,
+                        by_default=mode == "swap" and str(halt) == "after POST push",
                         **_after_kill(SWITCHING, 0, 0),
                     )
 
@@ -205,12 +192,6 @@ KEYS = {
     "POST endReplaceSegments": "segments/{raw}/endReplaceSegments",
 }
 _CALL_FAULTS = ("reply lost", "connection dropped", "500", "503", "slow")
-_CI_CALL_FAULTS = {
-    ("POST startReplaceSegments", "reply lost"),
-    ("POST push", "reply lost"),
-    ("POST push", "503"),
-    ("POST endReplaceSegments", "reply lost"),
-}
 
 
 def _calls() -> Iterator[Row]:
@@ -230,7 +211,7 @@ def _calls() -> Iterator[Row]:
                     run=(run,),
                     then=(NOTHING_NEW if run == WELL else FINISHED,),
                     same_session=True,
-                    ci=times == 1 and (call, fault) in _CI_CALL_FAULTS,
+                    by_default=times == 1 and (call, fault) == ("POST endReplaceSegments", "reply lost"),
                 )
 
 
@@ -267,7 +248,7 @@ def _roles() -> Iterator[Row]:
             run=(UNKNOWN, WELL, NOT_APPLIED),
             then=(FINISHED,),
             same_session=True,
-            ci=call == "POST startReplaceSegments",
+            by_default=call == "POST startReplaceSegments",
         )
     for server in ("server_1", "server_2"):
         for call in ("POST push", "POST endReplaceSegments"):
@@ -278,19 +259,18 @@ def _roles() -> Iterator[Row]:
                 KilledRole(server, Halt("before", call, since="session SWITCH"), back="while the run waits"),
                 run=(WELL,),
                 then=(NOTHING_NEW,),
-                ci=server == "server_1" and call == "POST push",
                 queries_may_fail=True,
             )
     for how in ("killed", "expired"):
         for retries in (0, 2):
             yield Row(
                 f"the minion in a subtask: {how}",
-                "sync",
+                "swap",
                 retries,
                 MinionInSubtask(how),
                 run=(WELL, "FilesFailedError"),
                 then=(SWITCHED, NOTHING_NEW),
-                ci=retries == 0,
+                by_default=(how, retries) == ("expired", 0),
             )
     for retries in (0, 2):
         yield Row(
@@ -302,7 +282,6 @@ def _roles() -> Iterator[Row]:
             then=(SWITCHED,),
             same_session=retries > 0,
             retry_count=1 if retries else 0,
-            ci=retries == 0,
         )
         yield Row(
             "the run's ZooKeeper session ends while subtasks run, and another run takes the table",
@@ -321,7 +300,7 @@ def _roles() -> Iterator[Row]:
                 Late("POST", KEYS[call], arrives),
                 run=(WELL,),
                 then=(NOTHING_NEW,),
-                ci=arrives is not None and arrives.when == "before" and call == "POST startReplaceSegments",
+                by_default=arrives == Halt("before", "POST startReplaceSegments"),
             )
         halt = Halt("before", call, since="session SWITCH")
         yield Row(
@@ -339,7 +318,7 @@ def _roles() -> Iterator[Row]:
             SessionExpired(halt, other_run=FINISHED),
             run=(WELL, "ConflictError"),
             then=(NOTHING_NEW,),
-            ci=call == "POST endReplaceSegments",
+            by_default=call == "POST endReplaceSegments",
         )
 
 
@@ -350,12 +329,6 @@ _S3_POINTS = {
     "a staged segment's put": ("PUT", "{staging}/*", None),
     "a staged segment's get": ("GET", "{staging}/*", SWITCH),
     "the deletion of staging": ("POST", "{staging_bucket}", Halt("after", "session DONE")),
-}
-_CI_S3 = {
-    ("a source file's get", "body cut", None),
-    ("a staged segment's put", "reply lost", 1),
-    ("a staged segment's get", "body cut", None),
-    ("the deletion of staging", "503", 1),
 }
 
 
@@ -373,7 +346,7 @@ def _s3() -> Iterator[Row]:
                         "append",
                         0 if times else 2,
                         Http("s3", fault, operation, key, times, since),
-                        ci=(point, fault, times) in _CI_S3 and push == "METADATA",
+                        by_default=(point, fault, times) == ("a source file's get", "body cut", None),
                         configs={"push.mode": push},
                         **_with_s3(point, fault, times),
                     )

@@ -12,9 +12,10 @@ import pytest
 
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.session.store import SessionStore
-from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl, write_numbers
+from tests.integration.file_ingestion.ingestion import IngestionTable, invoke, write_numbers
 from tests.support.cluster import PinotCluster
 from tests.support.scheduling import DISTURBS
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -39,33 +40,33 @@ def _without(pinot: PinotCluster, role: str, store: PropertyStore) -> Iterator[s
 
 def _faults(table: IngestionTable) -> list[dict[str, Any]]:
     arguments = ("lineage", "doctor", table.with_type, "--output", "json")
-    done = ended(start_pinotctl(table.controller_url, *arguments))
+    done = invoke(table.controller_url, *arguments)
     found: list[dict[str, Any]] = json.loads(done.out)
     assert done.code == (1 if found else 0), done.err
     return found
 
 
+@FULL
 @DISTURBS
 def test_a_run_completes_with_a_dead_server_and_the_doctor_confirms_when_it_has_caught_up(
-    pinot: PinotCluster, ingestion_table: IngestionTable, shared_folder: Path
+    pinot: PinotCluster, store: PropertyStore, ingestion_table: IngestionTable, shared_folder: Path
 ) -> None:
     table = ingestion_table.create(replication=2)
     table.register(shared_folder, "csv", consistentPushEnabled="true", minServingReplicas="1")
     write_numbers(shared_folder, "first.csv", 0, ROWS)
     assert table.run().report["servers_behind"] == {}
     assert _faults(table) == []
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        with _without(pinot, "server_2", store) as dead:
-            write_numbers(shared_folder, "second.csv", ROWS, ROWS)
-            ran = table.run()
-            assert ran.report["servers_behind"] == {dead: 1}
-            assert f"{dead} lacks 1 of 1 new segments" in ran.err
-            assert table.count() == 2 * ROWS
-            session = SessionStore(store, table.with_type).latest()
-            assert session is not None
-            assert session.behind == ((dead, 1),)
-            findings = _faults(table)
-            assert {each["finding"] for each in findings} == {"BEHIND"}
-            assert all(dead in each["explanation"] for each in findings)
-        wait_for(lambda: _faults(table) == [], "the server to catch up", _TIMEOUT_S)
-    assert table.count() == 2 * ROWS
+    with _without(pinot, "server_2", store) as dead:
+        write_numbers(shared_folder, "second.csv", ROWS, ROWS)
+        ran = table.run()
+        assert ran.report["servers_behind"] == {dead: 1}
+        assert f"{dead} lacks 1 of 1 new segments" in ran.err
+        table.wait_count(2 * ROWS)
+        session = SessionStore(store, table.with_type).latest()
+        assert session is not None
+        assert session.behind == ((dead, 1),)
+        findings = _faults(table)
+        assert {each["finding"] for each in findings} == {"BEHIND"}
+        assert all(dead in each["explanation"] for each in findings)
+    wait_for(lambda: _faults(table) == [], "the server to catch up", _TIMEOUT_S)
+    table.wait_count(2 * ROWS)

@@ -9,17 +9,8 @@ import pytest
 
 from tests.faults.file_ingestion.conftest import PlaceOf
 from tests.faults.file_ingestion.runs import Ran, Runners
-from tests.faults.file_ingestion.table import (
-    CALLS,
-    DEAD,
-    FINISHED,
-    NOTHING_NEW,
-    SWITCHED,
-    WELL,
-    WRITES,
-    Row,
-)
-from tests.faults.file_ingestion.watched import MODES
+from tests.faults.file_ingestion.table import CALLS, DEAD, FINISHED, NOTHING_NEW, SWITCHED, WELL, WRITES, Row
+from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
@@ -45,7 +36,7 @@ def test_fault(row: Row, place_of: PlaceOf, runners: Runners) -> None:
     place.is_sound = True
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["swap", *(pytest.param(mode, marks=FULL) for mode in ("append", "sync"))])
 def test_the_fault_table_covers_each_step_of_a_run(mode: str, place_of: PlaceOf, runners: Runners) -> None:
     place = place_of(mode)
     place.is_sound = False

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Protocol
 
-from controller_client.broker.client import BrokerClient
 from controller_client.common.names import TableName
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.params.registration import register_task
@@ -16,7 +15,7 @@ from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.session.store import SessionStore
 from tests.faults.file_ingestion.leftovers import wait_nothing_left
 from tests.faults.file_ingestion.runs import Runners
-from tests.integration.file_ingestion.ingestion import IngestionTable, Reader
+from tests.integration.file_ingestion.ingestion import IngestionTable, Reader, reading
 from tests.support.cluster import PinotCluster
 from tests.support.reader_polls import TALLY
 from tests.support.wait import wait_for
@@ -152,11 +151,9 @@ class WatchedTable:
             served = [answer for answer in _answers(reader) if not (unserved and answer == (0, 0.0))]
             return [answer for answer, _ in groupby(served)]
 
-        with BrokerClient([self.pinot.broker_url]) as broker:
-            reader = Reader(broker, f"select count(*), sum(id) from {self.table.name}")
-            reader.start()
+        sql = f"select count(*), sum(id) from {self.table.name}"
+        with reading([self.pinot.broker_url], sql) as reader:
             try:
-                reader.poll_until(1)
                 yield reader
                 # A broker may still return the old state briefly after a switch.
                 wait_for(lambda: new in answers(), f"the reader to see {new}")

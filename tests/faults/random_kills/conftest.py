@@ -13,13 +13,11 @@ from controller_client.zookeeper import PropertyStore
 from tests.faults.file_ingestion.runs import Runners
 from tests.faults.file_ingestion.watched import WatchedTable
 from tests.faults.random_kills.plan import draw_kills
-from tests.faults.random_kills.results import RESULTS
 from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.support.cluster import PinotCluster
 from tests.support.missing_tool import without
 from tests.support.s3_program import S3UnavailableError
 from tests.support.session import own_session
-from tests.support.summary import SUMMARY
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,6 @@ def _arena(store: str, folder: Path) -> Iterator[Arena]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kill" in metafunc.fixturenames:
-        config = metafunc.config
-        count = int(os.environ.get("PINOT_TEST_KILLS", "100")) if config.getoption("--full") else 0
-        kills = draw_kills(config.option.seed or 0, count)
+        count = int(os.environ.get("PINOT_TEST_KILLS", "100"))
+        kills = draw_kills(metafunc.config.option.seed or 0, count)
         metafunc.parametrize("kill", kills, ids=str)
-
-
-SUMMARY.append(lambda _config: RESULTS.line())

@@ -14,7 +14,7 @@ RUN = "run"
 ROLES = (RUN, "controller", "minion", "server_1", "server_2", "broker", "zookeeper")
 
 _SUBTASKS = Halt("after", "task name")
-_MOST_POLLS = 300
+_MOST_POLLS = 150
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.faults.file_ingestion.runs import Ran, Runners
-from tests.faults.file_ingestion.table import DEAD, NOTHING_NEW, WELL
+from tests.faults.file_ingestion.table import NOTHING_NEW
 from tests.faults.file_ingestion.watched import WatchedTable
 from tests.faults.random_kills.conftest import Arena, ArenaOf
 from tests.faults.random_kills.plan import RUN, Kill
-from tests.faults.random_kills.results import RESULTS
 from tests.integration.file_ingestion.ingestion import Reader
 from tests.support.tiers import FULL
 
@@ -28,15 +27,12 @@ def test_the_next_triggers_recover_from_a_kill(kill: Kill, arena_of: ArenaOf) ->
     unserved = set(arena.pinot.servers).issubset(kill.roles)
     with table.polled(old, may_fail=True, unserved=unserved) as reader:
         ran = _disturbed(kill, arena, table, reader)
-        triggers = 0 if ran.report is not None else _triggers_until_well(arena.runners, table)
+        if ran.report is None:
+            _trigger_until_well(arena.runners, table)
     assert arena.runners.lasting().run(table.name).well["outcome"] == NOTHING_NEW
     table.assert_nothing_left()
     assert table.served() == table.state
     table.is_sound = True
-    RESULTS.roles.update(kill.roles)
-    RESULTS.pairs += len(kill.roles) > 1
-    RESULTS.ended[_how(ran)] += 1
-    RESULTS.triggers[triggers] += 1
 
 
 def _disturbed(kill: Kill, arena: Arena, table: WatchedTable, reader: Reader) -> Ran:
@@ -63,17 +59,11 @@ def _disturbed(kill: Kill, arena: Arena, table: WatchedTable, reader: Reader) ->
     return Ran() if RUN in kill.roles else runner.ended()
 
 
-def _triggers_until_well(runners: Runners, table: WatchedTable) -> int:
+def _trigger_until_well(runners: Runners, table: WatchedTable) -> None:
     errors = []
-    for number in range(1, _MOST_TRIGGERS + 1):
+    for _ in range(_MOST_TRIGGERS):
         ran = runners.lasting().run(table.name)
         if ran.report is not None:
-            return number
+            return
         errors.append(ran.error)
     raise AssertionError(f"{_MOST_TRIGGERS} triggers in a row failed: {errors}")
-
-
-def _how(ran: Ran) -> str:
-    if ran.error is not None:
-        return ran.error["type"]
-    return WELL if ran.report is not None else DEAD

@@ -1,3 +1,3 @@
-from tests.integration.file_ingestion.conftest import ingestion_table
+from tests.integration.file_ingestion.conftest import ingestion_table, store
 
-__all__ = ["ingestion_table"]
+__all__ = ["ingestion_table", "store"]

@@ -6,6 +6,7 @@ import random
 import socket
 import subprocess
 from pathlib import Path
+from typing import Self
 
 from tests.support.cluster import PinotCluster
 from tests.support.pinotctl import pinotctl
@@ -61,7 +62,10 @@ class Crew:
         process.wait()
         self.killed += 1
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for process in self._processes:
             if process.poll() is None:
                 process.kill()

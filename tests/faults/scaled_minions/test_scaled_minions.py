@@ -23,19 +23,18 @@ from tests.support.cluster import PinotCluster
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
-pytestmark = pytest.mark.cluster
+pytestmark = [FULL, pytest.mark.cluster]
 
 _ROWS = 7
 _TIMEOUT_S = 1800.0
 _MOST_TRIGGERS = 6
 
 
-@pytest.mark.parametrize(
-    ("minions", "files", "per_subtask"), [(2, 120, 10), pytest.param(10, 10_000, 50, marks=FULL)]
-)
+@pytest.mark.parametrize(("minions", "files", "per_subtask"), [(2, 120, 10), (10, 10_000, 50)])
 def test_no_row_is_lost_or_duplicated(
     request: pytest.FixtureRequest,
     pinot: PinotCluster,
+    store: PropertyStore,
     ingestion_table: IngestionTable,
     tmp_path: Path,
     minions: int,
@@ -57,51 +56,48 @@ def test_no_row_is_lost_or_duplicated(
     rows = files * _ROWS
     whole = (rows, float(sum(range(rows))))
     seed = request.config.option.seed or 0
-    crew = Crew(pinot, tmp_path / "minions", tag, seed)
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store, table.polled() as reader:
-        sessions = SessionStore(store, TableName(table.with_type))
+    sessions = SessionStore(store, TableName(table.with_type))
 
-        def staged() -> int:
-            session = sessions.latest()
-            return 0 if session is None else read_progress(sessions, session).staged
+    def staged() -> int:
+        session = sessions.latest()
+        return 0 if session is None else read_progress(sessions, session).staged
 
-        def waiting() -> int:
-            return unfinished_subtasks(store).get(tag, Unfinished()).waiting
+    def waiting() -> int:
+        return unfinished_subtasks(store).get(tag, Unfinished()).waiting
 
-        def live() -> int:
-            return sum(tag in tags for tags in store.live_instance_tags().values())
+    def live() -> int:
+        return sum(tag in tags for tags in store.live_instance_tags().values())
 
-        def wait_staged(count: int) -> None:
-            wait_for(lambda: staged() >= count, f"{count} of {files} files to be staged", _TIMEOUT_S)
+    def wait_staged(count: int) -> None:
+        wait_for(lambda: staged() >= count, f"{count} of {files} files to be staged", _TIMEOUT_S)
 
-        try:
-            running = table.start()
-            wait_for(lambda: waiting() > 0, "subtasks to wait for minions")
+    with Crew(pinot, tmp_path / "minions", tag, seed) as crew, table.polled() as reader:
+        running = table.start()
+        wait_for(lambda: waiting() > 0, "subtasks to wait for minions")
+        crew.grow(minions)
+        wait_staged(files // 10)
+        crew.shrink(0)
+        wait_for(lambda: live() == 0, "the cluster to notice that all minions are gone")
+        left = staged()
+        assert left < files, "the session ended before the last minion was killed"
+        assert running.poll() is None, ended(running)
+        assert table.segments() == []
+
+        crew.grow(minions)
+        chances = random.Random(seed)
+        wait_staged(left + 1)
+        while running.poll() is None and staged() < files * 4 // 5:
+            goal = staged() + chances.randint(1, max(2, files // 10))
+            crew.kill_one()
             crew.grow(minions)
-            wait_staged(files // 10)
-            crew.shrink(0)
-            wait_for(lambda: live() == 0, "the cluster to notice that all minions are gone")
-            left = staged()
-            assert left < files, "the session ended before the last minion was killed"
-            assert running.poll() is None, ended(running)
-            assert table.segments() == []
-
-            crew.grow(minions)
-            chances = random.Random(seed)
-            wait_staged(left + 1)
-            while running.poll() is None and staged() < files * 4 // 5:
-                goal = staged() + chances.randint(1, max(2, files // 10))
-                crew.kill_one()
-                crew.grow(minions)
-                wait_for(partial(_is_further, running, staged, goal), "more files to be staged", _TIMEOUT_S)
-            ran = _until_switched(table, ended(running))
-        finally:
-            crew.close()
+            wait_for(partial(_is_further, running, staged, goal), "more files to be staged", _TIMEOUT_S)
+        ran = _until_switched(table, ended(running))
         reader.poll_until(reader.polls + 5)
     assert json.loads(ran.out)["files"] == files
     assert crew.killed > minions
     assert reader.errors == []
-    assert tuple(table.broker.query(f"select count(*), sum(id) from {table.name}").rows[0]) == whole
+    table.wait_count(rows)
+    assert table.value("select sum(id) from {t}") == whole[1]
     assert table.value("select distinctcount(id) from {t}") == rows
     assert {answer for answer in reader.seen if answer and answer[0]} == {whole}
 

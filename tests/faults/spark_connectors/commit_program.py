@@ -16,17 +16,15 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 
-import pyarrow as pa
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from controller_client.client import ControllerClient
 from controller_client.filestore import FileStore
 from jvm_bridge.jvm import start_jvm
 from spark_connectors.options import WriteOptions, parse_options
-from spark_connectors.write.commit import commit
 from spark_connectors.write.plan import WritePlan
-from spark_connectors.write.staging_task import stage
 from tests.faults.file_ingestion.run_program import SteppedHttp, Steps
+from tests.integration.spark_connectors.connector_program import write
 
 
 def _no_pause() -> None:
@@ -67,11 +65,10 @@ def main() -> None:
     STEPS.begin(order["halt"])
     plan = SteppedPlan.make(
         parse_options(SteppedOptions, order["options"]),
-        StructType([StructField("id", LongType())]),
+        StructType().add("id", "long"),
         overwrite=order["overwrite"],
     )
-    batch = pa.RecordBatch.from_pydict({"id": pa.array(range(*order["ids"]), pa.int64())})
-    commit(plan, [stage(plan, iter([batch]), 0)])
+    write(plan, [[{"id": each} for each in range(*order["ids"])]])
     print(json.dumps(STEPS.done))  # noqa: T201  # read by the test
 
 

@@ -9,26 +9,33 @@ from pyspark.sql import SparkSession
 from tests.faults.spark_connectors.place import Place
 from tests.faults.spark_connectors.table import NEW_TABLE, rows
 from tests.faults.spark_connectors.victims import Victims
-from tests.integration.spark_connectors.conftest import SparkTable, client, make_table, spark
+from tests.integration.spark_connectors.conftest import (
+    Connector,
+    SparkTable,
+    client,
+    connector,
+    make_table,
+    spark,
+)
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
 from tests.support.tiers import FULL
 
-__all__ = ["client", "make_table", "spark"]
+__all__ = ["client", "connector", "make_table", "spark"]
 
 PlaceOf = Callable[[str], Place]
 
 
 @pytest.fixture(scope="package")
-def victims(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victims]:
+def victims(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory, full: bool) -> Iterator[Victims]:
     """Drivers to kill; they inherit access to the deep store from the cluster's fixture."""
-    found = Victims(tmp_path_factory.mktemp("writes"))
+    found = Victims(tmp_path_factory.mktemp("writes"), in_advance=full)
     yield found
     found.close()
 
 
 @pytest.fixture(scope="package")
-def place_of(pinot: PinotCluster, spark: SparkSession) -> Iterator[PlaceOf]:
+def place_of(pinot: PinotCluster, spark: SparkSession, connector: Connector) -> Iterator[PlaceOf]:
     """The tables by mode, created on first use and after a failed row; all are dropped at the end."""
     made: list[Place] = []
     places: dict[str, Place] = {}
@@ -38,7 +45,7 @@ def place_of(pinot: PinotCluster, spark: SparkSession) -> Iterator[PlaceOf]:
             found = places.get(kind)
             if found is None or not found.is_sound:
                 name = f"sp_{uuid.uuid4().hex[:12]}"
-                found = places[kind] = Place(SparkTable(name, pinot, client, broker), spark, proxy)
+                found = places[kind] = Place(SparkTable(name, pinot, client, broker), spark, connector, proxy)
                 made.append(found)
                 if kind != NEW_TABLE:
                     found.write(range(20), "append")

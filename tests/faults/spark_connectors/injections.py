@@ -42,10 +42,10 @@ class Http:
         options = {"writeId": write_id, "controller": place.proxy.url}
         try:
             if self.message is None:
-                place.write(ids, mode, **options)
+                place.write_by_spark(ids, mode, **options)
             else:
                 with pytest.raises(Exception, match=self.message):
-                    place.write(ids, mode, **options)
+                    place.write_by_spark(ids, mode, **options)
         finally:
             place.proxy.lift_all()
         assert rule.was_hit
@@ -73,7 +73,6 @@ class Killed:
         """Write with a process that is killed."""
         victim = victims.take()
         victim.write(ids, place.options(write_id), overwrite=mode == "overwrite", halt=self.halt)
-        victims.prepare()
         victim.assert_killed()
         place.free_lock()
 
@@ -90,7 +89,6 @@ class KilledInCall:
         victim = victims.take()
         try:
             victim.write(ids, place.options(write_id), overwrite=mode == "overwrite", halt=None)
-            victims.prepare()
             rule.wait_hit()
         finally:
             victim.kill()
@@ -118,7 +116,7 @@ class CommitProcessKilled:
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
         with pytest.raises(Exception, match="Python worker exited unexpectedly"):
-            place.write(ids, mode, writeId=write_id, controller=place.proxy.url)
+            place.write_by_spark(ids, mode, writeId=write_id, controller=place.proxy.url)
         killer.join()
 
 
@@ -140,7 +138,7 @@ class LateStart:
     """kill -9 of the driver while its first call is in transit, which arrives after the next write."""
 
     def run(self, place: Place, victims: Victims, ids: range, mode: str, write_id: str) -> None:
-        """Write with a process that is killed, then with Spark."""
+        """Write with a process that is killed, then with another."""
         rule = place.proxy.hold("POST", f"segments/{place.table.name}/startReplaceSegments")
         victim = victims.take()
         try:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import LongType, StructField, StructType
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
@@ -18,14 +17,14 @@ from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.sweeping import sweep
 from tests.faults.file_ingestion.expiry import expire_children
 from tests.integration.file_ingestion.ingestion import Reader
-from tests.integration.spark_connectors.conftest import SparkTable
+from tests.integration.spark_connectors.conftest import ID_COLUMN, Connector, SparkTable, with_ids
 from tests.support.faulty_http import FaultyHttp
 from tests.support.reader_polls import TALLY
 from tests.support.wait import wait_for
 from tests.unit.fake_clock import FakeClock
 
-SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
 State = tuple[int, float]
+_TWO_SEGMENTS = {"createTable": "true", "maxNumRecordsPerSegment": "10"}
 _EIGHT_DAYS_S = 8 * 24 * 3600.0
 
 
@@ -46,6 +45,7 @@ class Place:
 
     table: SparkTable
     spark: SparkSession
+    connector: Connector
     proxy: FaultyHttp
     held: list[range] = field(default_factory=list)
     is_sound: bool = False
@@ -55,19 +55,17 @@ class Place:
         return state_of(*self.held)
 
     def options(self, write_id: str) -> dict[str, str]:
-        """Options of a write of two segments through the proxy."""
-        return {
-            **self.table.options,
-            "controller": self.proxy.url,
-            "writeId": write_id,
-            "createTable": "true",
-            "maxNumRecordsPerSegment": "10",
-        }
+        """Options of a write through the proxy."""
+        return {**self.table.options, **_TWO_SEGMENTS, "controller": self.proxy.url, "writeId": write_id}
 
     def write(self, ids: range, mode: str, **options: str) -> None:
+        """Write without Spark."""
+        rows = with_ids(ids)
+        self.connector.write(self.table.options, mode, ID_COLUMN, rows, **_TWO_SEGMENTS, **options)
+
+    def write_by_spark(self, ids: range, mode: str, **options: str) -> None:
         """Write with Spark."""
-        frame = self.spark.range(ids.start, ids.stop, 1, 1)
-        self.table.write(frame, mode, maxNumRecordsPerSegment="10", createTable="true", **options)
+        self.table.write(self.spark.range(ids.start, ids.stop, 1, 1), mode, **_TWO_SEGMENTS, **options)
 
     def free_lock(self) -> None:
         """Simulate the expiry of the session, which releases the lock of a dead driver."""
@@ -81,7 +79,7 @@ class Place:
 def sweep_much_later(table: SparkTable) -> None:
     """Sweep as the next write does, after a time longer than any live write is without a new file."""
     options = parse_options(WriteOptions, table.options)
-    plan = WritePlan.make(options, StructType([StructField("id", LongType())]), overwrite=False)
+    plan = WritePlan.make(options, ID_COLUMN, overwrite=False)
     clock = FakeClock(time.time() + _EIGHT_DAYS_S)
     with ControllerClient(options.controller_config(), clock=clock) as client:
         sweep(plan, client)

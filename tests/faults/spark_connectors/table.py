@@ -162,7 +162,7 @@ _CALLS = {
         True,
     ),
 }
-_CI_CALLS = {"push lost", "end lost and blind"}
+_CI_CALLS = {"end lost and blind"}
 
 
 def _calls() -> Iterator[Row]:

@@ -12,6 +12,7 @@ from tests.faults.spark_connectors.injections import LateStart
 from tests.faults.spark_connectors.place import assert_clean, in_progress, state_of, sweep_much_later, watched
 from tests.faults.spark_connectors.table import MAKING, NEW_TABLE, STEPS, Row
 from tests.faults.spark_connectors.victims import Victims
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -46,6 +47,7 @@ def test_fault(row: Row, place_of: PlaceOf, victims: Victims) -> None:
     place.is_sound = not row.creates
 
 
+@FULL
 def test_the_fault_table_covers_each_change_of_a_write(place_of: PlaceOf, victims: Victims) -> None:
     place = place_of(NEW_TABLE)
     writer = victims.take()

@@ -36,25 +36,29 @@ class Victim(Program):
 
 
 class Victims:
-    """All drivers of a test session."""
+    """All drivers of a test session.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: An empty folder.
+        in_advance: Whether to start the next one while one is used.
+    """
+
+    def __init__(self, folder: Path, *, in_advance: bool) -> None:
         self._folder = folder
+        self._in_advance = in_advance
         self._started = 0
         self._spare: Victim | None = None
 
-    def prepare(self) -> None:
-        """Start the next one in the background."""
-        if self._spare is None:
-            self._started += 1
-            self._spare = Victim(self._folder / f"write-{self._started}.log")
-
     def take(self) -> Victim:
-        self.prepare()
-        taken, self._spare = self._spare, None
-        assert taken is not None
+        """Return a living one."""
+        taken = self._spare or self._new()
+        self._spare = self._new() if self._in_advance else None
         return taken
 
     def close(self) -> None:
         if self._spare is not None:
             self._spare.kill()
+
+    def _new(self) -> Victim:
+        self._started += 1
+        return Victim(self._folder / f"write-{self._started}.log")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
+from typing import Self
 
 from controller_client.zookeeper import PropertyStore, Standing, read_standing
 from tests.support.pinotctl import pinotctl
@@ -98,7 +99,10 @@ class Several:
 
         wait_for(there, f"{[each.pid for each in processes]} to be queued for {name}")
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for process in self._processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -22,17 +22,10 @@ from tests.integration.file_ingestion.ingestion import IngestionTable, write_num
 from tests.integration.upsert.coordinator.conftest import MakeTable
 from tests.integration.upsert.coordinator.test_coordinator import Feed
 from tests.support.cluster import PinotCluster
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
-
-MakeSeveral = Callable[..., Several]
-
-
-@pytest.fixture
-def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -40,19 +33,6 @@ def usual(store: PropertyStore) -> Iterator[OrdinarySession]:
     session = OrdinarySession(store)
     yield session
     session.close()
-
-
-@pytest.fixture
-def several(pinot: PinotCluster, tmp_path: Path) -> Iterator[MakeSeveral]:
-    made: list[Several] = []
-
-    def make(*words: str) -> Several:
-        made.append(Several(tmp_path, pinot.controller_url, *words))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
 
 
 def kill_and_take_over(
@@ -80,19 +60,19 @@ def kill_and_take_over(
 def test_a_scheduler_takes_over_in_the_middle_of_a_run(
     store: PropertyStore,
     usual: OrdinarySession,
-    several: MakeSeveral,
+    schedulers: Several,
     ingestion_table: IngestionTable,
     shared_folder: Path,
 ) -> None:
+    """Then the other one is stopped in the middle of a run, and ends the run first."""
     table = ingestion_table.create()
     write_numbers(shared_folder, "first.csv", 0, 10)
     table.register(shared_folder, "csv", schedule="0/2 * * * * ?")
-    schedulers = several("scheduler", "--refresh", "1")
     first = schedulers.start()
     schedulers.wait_in_line(store, "scheduler", first)
     second = schedulers.start()
     schedulers.wait_logged(second, f"stands by: {standing(store, 'scheduler')[0].holder}")
-    wait_for(lambda: table.count() == 10, "the rows of the first file")
+    table.wait_count(10)
 
     sessions = SessionStore(store, table.with_type)
 
@@ -100,25 +80,33 @@ def test_a_scheduler_takes_over_in_the_middle_of_a_run(
         session = sessions.latest()
         return session is not None and session.is_open
 
+    def assert_ended(retries: int) -> None:
+        last = sessions.latest()
+        assert last is not None
+        assert last.state is SessionState.DONE
+        assert last.retry_count <= retries
+
     wait_for(lambda: not session_is_open(), "the end of the first run")
     write_numbers(shared_folder, "second.csv", 10, 20_000)
     wait_for(session_is_open, "a run of the second file", interval_s=0.01)
     assert "triggered by its schedule" not in schedulers.log(second)
     kill_and_take_over(store, usual, schedulers, "scheduler", (first, second))
-
-    wait_for(lambda: table.count() == 20_010, "the rows of the second file")
+    table.wait_count(20_010)
     wait_for(lambda: not session_is_open(), "the end of the second run")
-    last = sessions.latest()
-    assert last is not None
-    assert last.state is SessionState.DONE
-    assert last.retry_count <= 1, "the one retry is of the run that was killed"
-    assert table.value("select sum(id) from {t}") == sum(range(20_010))
+    assert_ended(1)  # of the run that was killed
+
+    write_numbers(shared_folder, "third.csv", 20_010, 20_000)
+    wait_for(session_is_open, "a run of the third file", interval_s=0.01)
+    second.send_signal(signal.SIGTERM)
+    assert second.wait(300) == 0
+    assert_ended(0)
+    assert f"{table.with_type}: switched, 1 files, 20000 rows" in schedulers.log(second)
+    table.wait_count(40_010)
+    assert table.value("select sum(id) from {t}") == sum(range(40_010))
 
 
-def test_a_stopping_scheduler_releases_its_lease_at_once(
-    store: PropertyStore, usual: OrdinarySession, several: MakeSeveral
-) -> None:
-    schedulers = several("scheduler")
+@FULL
+def test_a_stopping_scheduler_releases_its_lease_at_once(store: PropertyStore, schedulers: Several) -> None:
     first = schedulers.start()
     schedulers.wait_in_line(store, "scheduler", first)
     second = schedulers.start()
@@ -131,20 +119,25 @@ def test_a_stopping_scheduler_releases_its_lease_at_once(
     schedulers.wait_logged(second, "takes over")
 
 
-def test_a_watch_takes_over(store: PropertyStore, usual: OrdinarySession, several: MakeSeveral) -> None:
+@FULL
+def test_a_watch_takes_over(
+    pinot: PinotCluster, store: PropertyStore, usual: OrdinarySession, tmp_path: Path
+) -> None:
     name = "deepstore-watch-audit-only"
     audited = "controller_client.deepstore.watch: "
-    watches = several("deepstore", "watch", "--audit-only", "--interval", "1")
-    first = watches.start()
-    watches.wait_in_line(store, name, first)
-    watches.wait_logged(first, audited)
-    second = watches.start()
-    watches.wait_logged(second, "stands by")
-    assert audited not in watches.log(second)
-    kill_and_take_over(store, usual, watches, name, (first, second))
-    watches.wait_logged(second, audited)
+    words = ("deepstore", "watch", "--audit-only", "--interval", "1")
+    with Several(tmp_path, pinot.controller_url, *words) as watches:
+        first = watches.start()
+        watches.wait_in_line(store, name, first)
+        watches.wait_logged(first, audited)
+        second = watches.start()
+        watches.wait_logged(second, "stands by")
+        assert audited not in watches.log(second)
+        kill_and_take_over(store, usual, watches, name, (first, second))
+        watches.wait_logged(second, audited)
 
 
+@FULL
 @pytest.mark.kafka
 def test_a_key_coordinator_takes_over(
     store: PropertyStore, usual: OrdinarySession, make_table: MakeTable

@@ -1,36 +1,37 @@
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.faults.scaled_minions.crew import Crew
-from tests.faults.takeover.place import Several
+from tests.faults.takeover.conftest import schedulers
 from tests.faults.upgrade.place import RAISED
-from tests.integration.consumption.conftest import make_stream_table, store
+from tests.integration.consumption.conftest import make_stream_table
 from tests.integration.file_ingestion.conftest import (
+    controller_proxy,
     faulty_s3,
     ingestion_table,
     new_table,
     shared_folder,
     source,
+    store,
 )
 from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.support.cluster import PinotCluster
-from tests.support.faulty_http import FaultyHttp
 from tests.support.releases import Release, make_later
 
 __all__ = [
+    "controller_proxy",
     "faulty_s3",
     "ingestion_table",
     "make_stream_table",
+    "schedulers",
     "shared_folder",
     "source",
     "store",
 ]
-
-_TAG = "later_release"
 
 
 @pytest.fixture(scope="package")
@@ -44,10 +45,10 @@ def later_minions(
     pinot: PinotCluster, later: Release, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The tag of a minion of the later release, which joins once it is ready; runs wait for it."""
-    crew = Crew(pinot, tmp_path_factory.mktemp("minions"), _TAG, release=later)
-    crew.grow(1)
-    yield _TAG
-    crew.close()
+    tag = f"later_release_{uuid.uuid4().hex[:8]}"
+    with Crew(pinot, tmp_path_factory.mktemp("minions"), tag, release=later) as crew:
+        crew.grow(1)
+        yield tag
 
 
 @pytest.fixture
@@ -55,17 +56,3 @@ def other_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
     """A second table, not created yet; dropped after the test."""
     with new_table(pinot) as table:
         yield table
-
-
-@pytest.fixture
-def controller_proxy(pinot: PinotCluster) -> Iterator[FaultyHttp]:
-    with FaultyHttp(pinot.controller_url) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def schedulers(pinot: PinotCluster, tmp_path: Path) -> Iterator[Several]:
-    """Schedulers of either release, each with its own log."""
-    several = Several(tmp_path, pinot.controller_url, "scheduler", "--refresh", "1")
-    yield several
-    several.close()

@@ -17,7 +17,7 @@ from tests.support.cluster import PinotCluster
 from tests.support.releases import THIS, Release
 from tests.support.tiers import FULL
 
-pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+pytestmark = [FULL, pytest.mark.cluster, pytest.mark.kafka]
 
 
 def test_a_pause(
@@ -46,7 +46,6 @@ def test_a_pause(
     table.wait_rows()
 
 
-@FULL
 def test_a_recipe(
     pinot: PinotCluster, store: PropertyStore, later: Release, make_stream_table: MakeTable
 ) -> None:

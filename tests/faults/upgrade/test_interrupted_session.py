@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller_client.zookeeper import PropertyStore
+from minion_tasks.file_ingestion.params.registration import register_task
 from minion_tasks.file_ingestion.session.records import SESSION_FORMAT
 from tests.faults.file_ingestion.leftovers import wait_nothing_left
 from tests.faults.takeover.place import Several
@@ -57,7 +58,6 @@ def table(ingestion_table: IngestionTable, source: Source, later_minions: str) -
         source.uri,
         "csv",
         **source.proxy.access.task_parameters,
-        schedule=EACH_SECOND,
         minionInstanceTag=later_minions,
         minionWait="10m",
         taskMaxNumFilesPerTask="1",
@@ -98,7 +98,9 @@ def assert_ended(table: IngestionTable, sessions: Sessions, ran: Ran, point: Poi
     assert tuple(table.broker.query(sql).rows[0]) == (rows, ids, rows)
 
 
-@pytest.mark.parametrize("point", [READING, SWITCHING], ids=["reading", "switching"])
+@pytest.mark.parametrize(
+    "point", [READING, pytest.param(SWITCHING, marks=FULL)], ids=["reading", "switching"]
+)
 def test_the_later_release_ends_a_session_of_this_one(
     pinot: PinotCluster,
     store: PropertyStore,
@@ -121,9 +123,8 @@ def test_the_later_release_ends_a_session_of_this_one(
     wait_nothing_left(table, pinot, store)
 
 
-@pytest.mark.parametrize(
-    "point", [READING, pytest.param(SWITCHING, marks=FULL)], ids=["reading", "switching"]
-)
+@FULL
+@pytest.mark.parametrize("point", [READING, SWITCHING], ids=["reading", "switching"])
 def test_this_release_does_not_touch_a_session_of_the_later_one(
     pinot: PinotCluster,
     store: PropertyStore,
@@ -146,10 +147,12 @@ def test_this_release_does_not_touch_a_session_of_the_later_one(
         error = json.loads(as_json.err.splitlines()[-1])["error"]
         assert (error["type"], error["message"]) == ("FormatVersionError", refusal(SESSION_FORMAT, where))
 
+        scheduled = {**table.configs, "schedule": EACH_SECOND}
+        register_task(table.client.tables, table.with_type, scheduled)
         write_numbers(shared_folder, "a.csv", 0, 10)
         other.register(shared_folder, "csv", schedule=EACH_SECOND)
         scheduler = schedulers.start()
-        wait_for(lambda: other.count() == 10, "the rows of the other table")
+        other.wait_count(10)
 
         def triggers() -> int:
             return schedulers.log(scheduler).count(f"{table.with_type}: triggered by its schedule")

@@ -12,8 +12,9 @@ from tests.faults.upgrade.place import Sessions, pinotctl, refusal
 from tests.integration.file_ingestion.ingestion import IngestionTable, Ran, write_numbers
 from tests.support.cluster import PinotCluster
 from tests.support.releases import THIS, Release, make_later
+from tests.support.tiers import FULL
 
-pytestmark = pytest.mark.cluster
+pytestmark = [FULL, pytest.mark.cluster]
 
 
 @pytest.fixture
@@ -51,7 +52,8 @@ def test_a_minion_rejects_subtasks_of_a_later_release_until_it_is_upgraded(
     table.register(shared_folder, "csv", consistentPushMaxRetries="1", **upgraded)
     report = run(later, pinot, table).report
     assert (report["outcome"], report["session"], report["retry_count"]) == ("switched", session, 1)
-    assert (table.count(), table.value("select sum(id) from {t}")) == (10, sum(range(10)))
+    table.wait_count(10)
+    assert table.value("select sum(id) from {t}") == sum(range(10))
 
 
 def test_a_release_without_new_formats_can_be_installed_and_rolled_back_in_any_order(
@@ -63,4 +65,5 @@ def test_a_release_without_new_formats_can_be_installed_and_rolled_back_in_any_o
     write_numbers(shared_folder, "b.csv", 10, 10)
     assert run(THIS, pinot, table).report["outcome"] == "switched"
     assert run(other, pinot, table).report["outcome"] == "nothing_new"
-    assert (table.count(), table.value("select sum(id) from {t}")) == (20, sum(range(20)))
+    table.wait_count(20)
+    assert table.value("select sum(id) from {t}") == sum(range(20))

@@ -17,9 +17,10 @@ from tests.faults.upgrade.place import Sessions, delete_znode, pinotctl, refusal
 from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
 from tests.support.cluster import PinotCluster
 from tests.support.releases import THIS, Release
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
-pytestmark = pytest.mark.cluster
+pytestmark = [FULL, pytest.mark.cluster]
 
 ROWS = 10
 

@@ -14,36 +14,24 @@ TABLE_CONFIG = "org.apache.pinot.spi.config.table.TableConfig"
 COLUMNS = ("alpha", "beta", "gamma", "delta", "ts")
 
 # Fields that identify the table or decide where it is stored.
-_FIXED = {
-    "tableName",
-    "tableType",
-    "replication",
-    "replicasPerPartition",
-    "tenants",
-    "schemaName",
-    "isDimTable",
-}
-_FIXED |= {"instancePartitionsMap", "tableSamplers"}
-_REQUIRED = {
-    "name",
-    "taskTypeConfigsMap",
-    "columnName",
-    "columnPartitionMap",
-    "functionName",
+_FIXED = {"tableName", "tableType", "replication", "replicasPerPartition", "tenants", "schemaName"}
+_FIXED |= {"isDimTable", "instancePartitionsMap", "tableSamplers"}
+_REQUIRED = {"name", "taskTypeConfigsMap", "columnName", "columnPartitionMap", "functionName", "tag"}
+_REQUIRED |= {
     "numPartitions",
-    "tag",
+    "constraints",
+    "segmentSelectorType",
+    "storageType",
+    "enricherType",
+    "dimensionsSplitOrder",
 }
-_REQUIRED |= {"constraints", "segmentSelectorType", "storageType", "enricherType", "dimensionsSplitOrder"}
 _REQUIRED |= {"functionColumnPairs", "tagPoolConfig", "replicaGroupPartitionConfig", "mode", "dedupEnabled"}
 _WORDS = {
-    "segmentPushType": ("APPEND", "REFRESH"),
-    "segmentIngestionType": ("APPEND", "REFRESH"),
-    "segmentPushFrequency": ("DAILY", "HOURLY"),
-    "segmentIngestionFrequency": ("DAILY", "HOURLY"),
+    **dict.fromkeys(("segmentPushType", "segmentIngestionType"), ("APPEND", "REFRESH")),
+    **dict.fromkeys(("segmentPushFrequency", "segmentIngestionFrequency"), ("DAILY", "HOURLY")),
+    **dict.fromkeys(("retentionTimeUnit", "untrackedSegmentsRetentionTimeUnit"), ("DAYS", "HOURS")),
     "timeType": ("DAYS", "HOURS", "MILLISECONDS"),
-    "retentionTimeUnit": ("DAYS", "HOURS"),
     "retentionTimeValue": ("3000", "4000"),
-    "untrackedSegmentsRetentionTimeUnit": ("DAYS", "HOURS"),
     "untrackedSegmentsRetentionTimeValue": ("3", "4"),
     "untrackedSegmentsDeletionBatchSize": ("100", "200"),
     "deletedSegmentsRetentionPeriod": ("1d", "7d"),
@@ -95,12 +83,9 @@ def schemas() -> st.SearchStrategy[dict[str, Any]]:
         {"dataType": st.sampled_from(("INT", "LONG", "DOUBLE"))},
         optional={"defaultNullValue": st.integers(0, 9)},
     )
-    time = st.fixed_dictionaries(
-        {
-            "dataType": st.sampled_from(("LONG", "TIMESTAMP")),
-            "granularity": st.sampled_from(("1:MILLISECONDS", "1:DAYS")),
-        }
-    )
+    grains = st.sampled_from(("1:MILLISECONDS", "1:DAYS"))
+    kinds = st.sampled_from(("LONG", "TIMESTAMP"))
+    time = st.fixed_dictionaries({"dataType": kinds, "granularity": grains})
     return st.builds(_schema, st.lists(dimension, min_size=3, max_size=3), metric, time, st.booleans())
 
 
@@ -152,12 +137,9 @@ def _value(classes: Mapping[str, Any], key: str, wanted: Mapping[str, Any]) -> A
         inner = _value(classes, "", wanted["of"])
         return None if inner is None else st.dictionaries(_columns, inner, max_size=2)
     if kind == "list":
-        inner = _columns if wanted["of"]["kind"] == "text" else _value(classes, "", wanted["of"])
-        return (
-            None
-            if inner is None
-            else st.lists(inner, max_size=2, unique=wanted["of"]["kind"] in ("text", "choice"))
-        )
+        of = wanted["of"]["kind"]
+        inner = _columns if of == "text" else _value(classes, "", wanted["of"])
+        return None if inner is None else st.lists(inner, max_size=2, unique=of in ("text", "choice"))
     return None
 
 

@@ -15,27 +15,21 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from click.testing import Result
 
 from controller_client.errors import NotFoundError
 from controller_client.helix import TaskQueues
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capability
 from controller_client.zookeeper import PropertyStore
-from tests.integration.cli.conftest import Numbers, Run
+from tests.integration.cli.conftest import Numbers, Run, built_numbers
 from tests.support.cluster import PinotCluster
 from tests.support.needs import has
 from tests.support.offline_tables import offline_table
 from tests.support.pinotctl import pinotctl
+from tests.support.scheduling import DISTURBS
 from tests.support.wait import wait_for
 
-pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
-
-JSON = ("--output", "json")
-
-
-def rows(result: Result) -> Any:
-    return json.loads(result.stdout)
+pytestmark = [pytest.mark.cluster]
 
 
 @pytest.fixture
@@ -44,9 +38,8 @@ def dead(pinot: PinotCluster) -> Iterator[list[str]]:
     host = f"dead-{uuid4().hex[:8]}"
     with pinot.client() as client:
         names = [
-            client.instances.create("server", host, 1, tags=["server_untagged"]),
-            client.instances.create("server", host, 2, tags=["server_untagged"]),
-            client.instances.create("broker", host, 3, tags=["broker_untagged"]),
+            client.instances.create(role, host, port, tags=[f"{role}_untagged"])
+            for port, role in enumerate(("server", "server", "broker"), 1)
         ]
         try:
             yield names
@@ -61,110 +54,102 @@ def tenant() -> str:
     return f"tenant{uuid4().hex[:8]}"
 
 
-def test_tags_and_states_of_instances(run: Run, dead: list[str], tenant: str) -> None:
-    name = dead[0]
-    tag = f"{tenant}_OFFLINE"
-    would = rows(
-        run("instance", "tag", name, "--add", tag, "--remove", "server_untagged", "--dry-run", *JSON)
-    )
+@pytest.fixture
+def empty_table(pinot: PinotCluster, unique_table: str) -> str:
+    """The name with type of a table without segments."""
+    schema = {"schemaName": unique_table, "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
+    with pinot.client() as client:
+        client.schemas.create(Schema.from_json(schema))
+        client.tables.create(TableConfig.from_json(offline_table(unique_table)))
+    return f"{unique_table}_OFFLINE"
+
+
+def test_tags_of_instances(run: Run, dead: list[str], tenant: str) -> None:
+    name, tag = dead[0], f"{tenant}_OFFLINE"
+    would = run.read("instance", "tag", name, "--add", tag, "--remove", "server_untagged", "--dry-run")
     assert (would["before"], would["tags"], would["changed"]) == (["server_untagged"], [tag], False)
-    assert rows(run("instance", "tag", name, tag, *JSON))["changed"]
-    assert rows(run("instance", "show", name, *JSON))["tags"] == [tag]
+    assert run.read("instance", "tag", name, tag)["changed"]
+    assert run.read("instance", "show", name)["tags"] == [tag]
     assert "already" in run("instance", "tag", name, tag).stderr
-    run("instance", "tag", name, "--remove", tag, code=2)
-    assert "did you mean" in run("instance", "tag", f"{name}x", tag, code=1).stderr
-
-    run("instance", "tag", name, "server_untagged")
+    run.error("instance", "tag", name, "--remove", tag, code=2)
+    assert "did you mean" in run.error("instance", "tag", f"{name}x", tag)
 
 
+@DISTURBS  # a minion that is disabled drops its tasks
 def test_an_instance_is_disabled_and_enabled(run: Run, pinot: PinotCluster) -> None:
-    """Uses the minion, which has no segments and no running task."""
     name = pinot.minion_instance
-    assert rows(run("instance", "disable", name, "--dry-run", *JSON))["enabled"]
-    run("instance", "disable", name, code=1, stdin="n\n")
+    disable = ("instance", "disable", name)
+    assert run.read(*disable, "--dry-run")["enabled"]
+    run.error(*disable, stdin="n\n")
     try:
-        assert rows(run("instance", "disable", name, "--yes", *JSON))["changed"]
-        assert not rows(run("instance", "show", name, *JSON))["enabled"]
-        assert "already" in run("instance", "disable", name, "--yes").stderr
+        assert run.read(*disable, "--yes")["changed"]
+        assert not run.read("instance", "show", name)["enabled"]
+        assert "already" in run(*disable, "--yes").stderr
     finally:
-        done = rows(run("instance", "enable", name, *JSON))
+        done = run.read("instance", "enable", name)
     assert done["changed"]
-    assert rows(run("instance", "show", name, *JSON))["enabled"]
+    assert run.read("instance", "show", name)["enabled"]
 
 
 def test_an_instance_is_dropped_only_if_nothing_uses_it(
-    run: Run, dead: list[str], pinot: PinotCluster, unique_table: str
+    run: Run, dead: list[str], pinot: PinotCluster, empty_table: str
 ) -> None:
-    with pinot.client() as client:
-        schema = {"schemaName": unique_table, "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
-        client.schemas.create(Schema.from_json(schema))
-        client.tables.create(TableConfig.from_json(offline_table(unique_table)))
-    live = pinot.broker_instance
+    live, server = pinot.broker_instance, ("instance", "drop", dead[1])
     wait_for(
-        lambda: (
-            f"{unique_table}_OFFLINE" in rows(run("instance", "drop", live, "--dry-run", *JSON))["broker_of"]
-        ),
+        lambda: empty_table in run.read("instance", "drop", live, "--dry-run")["broker_of"],
         "the broker to have the table",
     )
-    refused = run("instance", "drop", live, "--yes", code=1)
-    assert f"{live} cannot be dropped: it is live" in refused.stderr
-    assert f"{unique_table}_OFFLINE" in refused.stderr
-    assert rows(run("instance", "drop", dead[1], "--dry-run", *JSON))["obstacles"] == []
-    run("instance", "drop", dead[1], code=1, stdin="n\n")
-    assert rows(run("instance", "drop", dead[1], "--yes", *JSON))["changed"]
+    refused = run.error("instance", "drop", live, "--yes")
+    assert f"{live} cannot be dropped: it is live" in refused
+    assert empty_table in refused
+    assert run.read(*server, "--dry-run")["obstacles"] == []
+    run.error(*server, stdin="n\n")
+    assert run.read(*server, "--yes")["changed"]
     assert "there is" not in run("instance", "show", dead[0]).stderr
-    assert "404" in run("instance", "drop", dead[1], code=1).stderr
+    assert "404" in run.error(*server)
 
 
-def test_tenants_from_named_instances(
-    run: Run, dead: list[str], tenant: str, pinot: PinotCluster, unique_table: str
-) -> None:
+def test_tenants_from_named_instances(run: Run, dead: list[str], tenant: str, empty_table: str) -> None:
     first, second, broker = dead
-    create = ("tenant", "create", tenant, "--instance", first)
-    assert rows(run(*create, "--dry-run", *JSON))["changed"] is False
-    assert "404" in run("tenant", "create", tenant, "--instance", "Server_nope_1", code=1).stderr
-    assert "--count" in run("tenant", "create", tenant, code=2).stderr
-    assert "is not a server" in run("tenant", "create", tenant, "--instance", broker, code=1).stderr
-    done = rows(run(*create, *JSON))
+    create = ("tenant", "create", tenant)
+    assert run.read(*create, "--instance", first, "--dry-run")["changed"] is False
+    assert "404" in run.error(*create, "--instance", "Server_nope_1")
+    assert "--count" in run.error(*create, code=2)
+    assert "is not a server" in run.error(*create, "--instance", broker)
+    done = run.read(*create, "--instance", first)
     assert done["tags"] == {first: [f"{tenant}_OFFLINE", f"{tenant}_REALTIME"]}
-    assert "already" in run(*create, code=1).stderr
-    run("tenant", "create", tenant, "--role", "broker", "--instance", broker)
-    assert rows(run("tenant", "extend", tenant, "--instance", second, "--for", "offline", *JSON))["changed"]
-    assert rows(run("tenant", "show", tenant, *JSON)) == {
+    assert "already" in run.error(*create, "--instance", first)
+    run(*create, "--role", "broker", "--instance", broker)
+    assert run.read("tenant", "extend", tenant, "--instance", second, "--for", "offline")["changed"]
+    assert run.read("tenant", "show", tenant) == {
         "tenant": tenant,
         "offline_servers": [first, second],
         "realtime_servers": [first],
         "brokers": [broker],
         "tables": [],
     }
-    assert f"did you mean {tenant}?" in run("tenant", "show", f"{tenant}x", code=1).stderr
+    assert f"did you mean {tenant}?" in run.error("tenant", "show", f"{tenant}x")
 
-    table = f"{unique_table}_OFFLINE"
-    with pinot.client() as client:
-        schema = {"schemaName": unique_table, "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
-        client.schemas.create(Schema.from_json(schema))
-        client.tables.create(TableConfig.from_json(offline_table(unique_table)))
-    assert "no server tenant" in run("table", "move", unique_table, "--server", "nope", code=1).stderr
-    move = ("table", "move", unique_table, "--server", tenant)
-    assert rows(run(*move, "--dry-run", *JSON))["rebalance_needed"]
-    moved = run(*move, *JSON)
-    assert rows(moved)["changed"]
-    assert f"pinotctl table rebalance {table} --reassign-instances" in moved.stderr
-    assert rows(run("tenant", "show", tenant, *JSON))["tables"] == [table]
-    assert table in run("tenant", "delete", tenant, "--yes", code=1).stderr
-    assert "already" in run(*move).stderr
-    run("table", "move", unique_table, "--server", "DefaultTenant")
+    move = ("table", "move", empty_table, "--server")
+    assert "no server tenant" in run.error(*move, "nope")
+    assert run.read(*move, tenant, "--dry-run")["rebalance_needed"]
+    moved = run(*move, tenant)
+    assert f"pinotctl table rebalance {empty_table} --reassign-instances" in moved.stderr
+    assert run.read("tenant", "show", tenant)["tables"] == [empty_table]
+    assert empty_table in run.error("tenant", "delete", tenant, "--yes")
+    assert "already" in run(*move, tenant).stderr
+    assert run.read(*move, "DefaultTenant")["changed"]
 
-    assert rows(run("tenant", "shrink", tenant, "--instance", second, "--yes", *JSON))["tags"] == {
-        second: ["server_untagged"]
-    }
-    run("tenant", "delete", tenant, code=1, stdin="n\n")
+    shrunk = run.read("tenant", "shrink", tenant, "--instance", second, "--yes")
+    assert shrunk["tags"] == {second: ["server_untagged"]}
+    run.error("tenant", "delete", tenant, stdin="n\n")
     run("tenant", "delete", tenant, "--yes")
     run("tenant", "delete", tenant, "--role", "broker", "--yes")
-    assert "there is no tenant" in run("tenant", "show", tenant, code=1).stderr
-    assert rows(run("instance", "show", broker, *JSON))["tags"] == ["broker_untagged"]
+    assert "there is no tenant" in run.error("tenant", "show", tenant)
+    assert run.read("instance", "show", broker)["tags"] == ["broker_untagged"]
 
 
+@DISTURBS  # Pinot chooses among all free servers
 def test_a_tenant_from_free_live_servers(run: Run, tenant: str, pinot: PinotCluster) -> None:
     """Uses a live server that has both its own tag and that of free servers: it keeps its own tables."""
     with pinot.client() as client:
@@ -174,12 +159,11 @@ def test_a_tenant_from_free_live_servers(run: Run, tenant: str, pinot: PinotClus
             if name.startswith("Server_127.0.0.2") and "DefaultTenant_OFFLINE" in client.instances.tags(name)
         )
         tags = client.instances.tags(live)
-        few = run("tenant", "create", tenant, "--count", "9", code=1)
-        assert "Expected: at least 9" in few.stderr
+        assert "Expected: at least 9" in run.error("tenant", "create", tenant, "--count", "9")
         client.instances.set_tags(live, [*tags, "server_untagged"])
         try:
-            assert rows(run("tenant", "create", tenant, "--count", "1", *JSON))["instances"] == [live]
-            assert rows(run("tenant", "show", tenant, *JSON))["offline_servers"] == [live]
+            assert run.read("tenant", "create", tenant, "--count", "1")["instances"] == [live]
+            assert run.read("tenant", "show", tenant)["offline_servers"] == [live]
             assert set(client.instances.tags(live)) == {*tags, f"{tenant}_OFFLINE", f"{tenant}_REALTIME"}
         finally:
             client.instances.set_tags(live, tags)
@@ -187,64 +171,60 @@ def test_a_tenant_from_free_live_servers(run: Run, tenant: str, pinot: PinotClus
 
 def test_task_queues(run: Run, pinot: PinotCluster) -> None:
     task_type = f"Type{uuid4().hex[:8]}"
-    assert "no queue" in run("queue", "stop", task_type, code=1).stderr
+    debug, stop, delete = (("queue", word, task_type) for word in ("debug", "stop", "delete"))
+    assert "no queue" in run.error(*stop)
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         name = TaskQueues(store).submit(
             task_type, [{"a": "b"}], minion_tag="no_minion", timeout_s=600, concurrent_per_instance=1
         )
-    (row,) = [each for each in rows(run("queue", "list", *JSON)) if each["task_type"] == task_type]
+    (row,) = [each for each in run.read("queue", "list") if each["task_type"] == task_type]
     assert row["tasks"] == 1
-    assert name in run("queue", "debug", task_type).stdout
-    assert name in rows(run("queue", "debug", task_type, *JSON))
-    run("queue", "debug", task_type, name)
-    assert "is not stopped" in run("queue", "delete", task_type, "--yes", code=1).stderr
-    assert rows(run("queue", "stop", task_type, "--dry-run", *JSON))["state"] != "STOPPED"
-    assert rows(run("queue", "stop", task_type, *JSON))["state"] == "STOPPED"
-    assert rows(run("queue", "resume", task_type, *JSON))["state"] == "IN_PROGRESS"
-    run("queue", "stop", task_type)
-    run("queue", "delete", task_type, code=1, stdin="n\n")
-    assert rows(run("queue", "delete", task_type, "--yes", *JSON))["tasks"] == 1
+    assert name in run(*debug).stdout
+    assert name in run.read(*debug)
+    run(*debug, name)
+    assert "is not stopped" in run.error(*delete, "--yes")
+    assert run.read(*stop, "--dry-run")["state"] != "STOPPED"
+    assert run.read(*stop)["state"] == "STOPPED"
+    assert run.read("queue", "resume", task_type)["state"] == "IN_PROGRESS"
+    run(*stop)
+    run.error(*delete, stdin="n\n")
+    assert run.read(*delete, "--yes")["tasks"] == 1
     wait_for(
-        lambda: task_type not in [each["task_type"] for each in rows(run("queue", "list", *JSON))],
+        lambda: task_type not in [each["task_type"] for each in run.read("queue", "list")],
         "the queue to be gone",
     )
 
 
-def test_tasks_are_created_for_only_one_table(run: Run, pinot: PinotCluster, unique_table: str) -> None:
-    with pinot.client() as client:
-        schema = {"schemaName": unique_table, "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
-        client.schemas.create(Schema.from_json(schema))
-        client.tables.create(TableConfig.from_json(offline_table(unique_table)))
-    schedule = ("queue", "schedule", "--table", unique_table, *JSON)
-    assert rows(run(*schedule, "--dry-run"))["tables"] == {}
-    made = rows(run(*schedule))
+def test_tasks_are_created_for_only_one_table(run: Run, pinot: PinotCluster, empty_table: str) -> None:
+    schedule = ("queue", "schedule", "--table", empty_table)
+    assert run.read(*schedule, "--dry-run")["tables"] == {}
+    made = run.read(*schedule)
     assert [name for names in made["tasks"].values() for name in names] == []
     assert made["changed"] is False
     with pinot.client() as client:
-        table = f"{unique_table}_OFFLINE"
-        client.tables.set_task_config(table, "SomeTask", {"key": "value"})
+        client.tables.set_task_config(empty_table, "SomeTask", {"key": "value"})
     for words in (("--dry-run",), ("--type", "SomeTask", "--dry-run")):
-        would = rows(run(*schedule, *words))
-        assert (would["tables"], would["changed"]) == ({"SomeTask": [table]}, False)
-    assert rows(run(*schedule, "--type", "AnotherTask", "--dry-run"))["tables"] == {}
+        would = run.read(*schedule, *words)
+        assert (would["tables"], would["changed"]) == ({"SomeTask": [empty_table]}, False)
+    assert run.read(*schedule, "--type", "AnotherTask", "--dry-run")["tables"] == {}
 
 
-def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
+@pytest.mark.jvm
+def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster, tmp_path: Path) -> None:
     if not has(Capability.PAUSE_TOPICS):  # Pinot 1.5 changed the default
-        refused = run("queries", "list", code=1)
-        assert "pinot.broker.enable.query.cancellation" in refused.stderr
+        assert "pinot.broker.enable.query.cancellation" in run.error("queries", "list")
         return
-    assert isinstance(rows(run("queries", "list", *JSON)), list)
-    assert "no broker runs" in run("queries", "cancel", "123456789", code=1).stderr
+    assert isinstance(run.read("queries", "list"), list)
+    assert "no broker runs" in run.error("queries", "cancel", "123456789")
     run("schema", "create", numbers.schema_file)
     run("table", "create", numbers.table_file)
-    run("segment", "upload", numbers.name, numbers.many)
+    run("segment", "upload", numbers.name, *built_numbers(tmp_path, 60_000))
     # Java's regular expressions backtrack on each row, which takes some seconds.
     text = f"concat('{'a' * 10}', cast(id as varchar), '')"
     slow = f"select max(length(regexp_replace({text}, '(a+)+\\1b', ''))) from {numbers.name}"
 
     def running() -> list[dict[str, str]]:
-        return [each for each in rows(run("queries", "list", *JSON)) if numbers.name in each["sql"]]
+        return [each for each in run.read("queries", "list") if numbers.name in each["sql"]]
 
     @contextmanager
     def asked() -> Iterator[subprocess.Popen[str]]:
@@ -258,9 +238,9 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
     with asked() as asking:
         (query,) = running()
         assert query["broker"] == pinot.broker_url
-        assert rows(run("queries", "cancel", query["query"], "--dry-run", *JSON))["sql"] == query["sql"]
-        assert rows(run("queries", "cancel", query["query"], *JSON))["sql"] == query["sql"]
-        assert running() == []
+        cancel = ("queries", "cancel", query["query"])
+        assert run.read(*cancel, "--dry-run")["sql"] == run.read(*cancel)["sql"] == query["sql"]
+        wait_for(lambda: not running(), "the query to end")
         asking.communicate(timeout=120)
     with asked() as asking:
         asking.send_signal(signal.SIGINT)
@@ -274,59 +254,48 @@ def test_users(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinot:
     file = tmp_path / "password"
     file.write_text(f"{password}\n")
     place = ("--component", "broker")
+    rights = ("--new-password-file", file, "--table", "a", "--permission", "read")
+    create, update = ("user", "create", name, *place), ("user", "update", name, *place)
+    outputs: list[str] = []
+
+    def read(*words: object) -> Any:
+        result = run(*words, "--output", "json")
+        outputs.append(result.output)
+        return json.loads(result.stdout)
+
     monkeypatch.delenv("PINOT_NEW_PASSWORD", raising=False)
-    assert "has no password" in run("user", "create", name, *place, code=2).stderr
-    create = (
-        "user",
-        "create",
-        name,
-        *place,
-        "--new-password-file",
-        file,
-        "--table",
-        "a",
-        "--permission",
-        "read",
-    )
-    shown = [run(*create, "--dry-run", *JSON)]
-    assert name not in [each["user"] for each in rows(run("user", "list", *JSON))]
+    assert "has no password" in run.error(*create, code=2)
+    assert read(*create, *rights, "--dry-run")["dry_run"]
+    assert name not in _users(run)
     try:
-        shown.append(run(*create, *JSON))
-        assert rows(shown[-1]) == {
-            "user": name,
-            "component": "broker",
-            "role": "user",
-            "tables": ["a"],
-            "exclude_tables": [],
-            "permissions": ["read"],
-            "changed": True,
-            "dry_run": False,
-        }
-        assert "does not use these users" in shown[-1].stderr
+        made = read(*create, *rights)
+        assert [made[key] for key in ("user", "component", "role")] == [name, "broker", "user"]
+        assert (made["tables"], made["exclude_tables"], made["permissions"]) == (["a"], [], ["read"])
+        assert (made["changed"], made["dry_run"]) == (True, False)
+        assert "does not use these users" in outputs[-1]
         before = _hash(pinot, name)
         assert before.startswith("$2")
-        shown += [run("user", "list", *JSON), run("user", "list"), run(*create, code=1)]
-        assert "already" in shown[-1].stderr
-        shown.append(run("user", "update", name, *place, "--role", "admin", "--all-tables", *JSON))
-        assert rows(shown[-1])["changes"] == ["role", "tables"]
+        outputs += [run("user", "list").output, run.error(*create, *rights)]
+        assert "already" in outputs[-1]
+        assert read(*update, "--role", "admin", "--all-tables")["changes"] == ["role", "tables"]
         assert _hash(pinot, name) == before, "the password changed without a new one"
         monkeypatch.setenv("PINOT_NEW_PASSWORD", f"{password}2")
-        shown.append(run("user", "update", name, *place, *JSON))
-        assert rows(shown[-1])["changes"] == ["password"]
+        assert read(*update)["changes"] == ["password"]
         after = _hash(pinot, name)
         assert after.startswith("$2")
         assert after != before
-        (found,) = [each for each in rows(run("user", "list", *JSON)) if each["user"] == name]
+        (found,) = [each for each in read("user", "list") if each["user"] == name]
         assert (found["role"], found["tables"], found["permissions"]) == ("admin", [], ["read"])
-        assert (
-            "there is no user" in run("user", "delete", name, "--component", "server", "--yes", code=1).stderr
-        )
+        elsewhere = ("user", "delete", name, "--component", "server", "--yes")
+        assert "there is no user" in run.error(*elsewhere)
     finally:
-        shown.append(run("user", "delete", name, *place, "--yes"))
-    assert name not in [each["user"] for each in rows(run("user", "list", *JSON))]
-    for result in shown:
-        assert password not in result.output
-        assert before not in result.output
+        outputs.append(run("user", "delete", name, *place, "--yes").output)
+    assert name not in _users(run)
+    assert not [text for text in outputs if password in text or before in text]
+
+
+def _users(run: Run) -> list[str]:
+    return [each["user"] for each in run.read("user", "list")]
 
 
 def _hash(pinot: PinotCluster, name: str) -> str:

@@ -2,12 +2,13 @@
 
 A step is a write to ZooKeeper or a controller request that changes something. Its name is what it does, with
 a number if that is repeated. Argument: JSON with ``controller``, ``zookeeper``, ``cluster``, ``table``,
-``recipe``, ``change`` (keys of the stream config), ``timeout_s``, ``watch_stream``, and ``kill`` (null, or
-``[before or after, step]``). Prints the finished steps as JSON.
+``recipe``, ``change`` (keys of the stream config), and ``kill`` (null, or ``[before or after, step]``).
+Prints the finished steps as JSON.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -27,6 +28,7 @@ from controller_client.consumption.change_stream import change_stream
 from controller_client.consumption.draining import drain
 from controller_client.consumption.recovering import recover, recreate, reset
 from controller_client.zookeeper import PropertyStore, ZooKeeperConnection
+from tests.integration.consumption.stream_table import quietly
 
 
 class Steps:
@@ -90,27 +92,17 @@ def _last(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _silent(_text: str) -> None:
-    return
-
-
 def run(order: dict[str, Any], control: TableControl) -> None:
     """Run the recipe of the argument."""
-    timeout_s = order["timeout_s"]
-    recipes: dict[str, Callable[[], object]] = {
-        "change-stream": lambda: change_stream(
-            control,
-            order["change"],
-            consume_from=ConsumeFrom.SMALLEST,
-            timeout_s=timeout_s,
-            report=_silent,
-        ),
-        "drain": lambda: drain(control, until=None, timeout_s=timeout_s, report=_silent),
-        "recover": lambda: recover(control, timeout_s=timeout_s, report=_silent),
-        "recreate": lambda: recreate(control, timeout_s=timeout_s, report=_silent),
-        "reset": lambda: reset(control, timeout_s=timeout_s, report=_silent),
+    change = functools.partial(change_stream, control, order["change"], consume_from=ConsumeFrom.SMALLEST)
+    recipes: dict[str, Callable[..., object]] = {
+        "change-stream": change,
+        "drain": functools.partial(drain, control, until=None),
+        "recover": functools.partial(recover, control),
+        "recreate": functools.partial(recreate, control),
+        "reset": functools.partial(reset, control),
     }
-    recipes[order["recipe"]]()
+    recipes[order["recipe"]](**quietly(120.0))
 
 
 def main() -> None:
@@ -123,7 +115,7 @@ def main() -> None:
         store = PropertyStore(order["zookeeper"], order["cluster"])
         store.connection = SteppedZooKeeper(order["zookeeper"], steps)
         with store:
-            run(order, TableControl(client, store, order["table"], watch_stream=order["watch_stream"]))
+            run(order, TableControl(client, store, order["table"]))
     json.dump(steps.done, sys.stdout)
 
 

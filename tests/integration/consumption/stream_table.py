@@ -33,6 +33,11 @@ def secret_value(password: str) -> str:
     return f'{module} required username="me" password="{password}";'
 
 
+def quietly(timeout_s: float = 300.0) -> dict[str, Any]:
+    """Return the options of a recipe whose steps are of no interest."""
+    return {"timeout_s": timeout_s, "report": lambda _line: None}
+
+
 class StreamTable:
     """A table, its topic, and the rows that were produced.
 
@@ -112,6 +117,10 @@ class StreamTable:
 
     def control(self, client: ControllerClient | None = None, **options: Any) -> TableControl:
         return TableControl(client or self.client, self.store, self.table, **options)
+
+    def committed_rows(self) -> int:
+        """Return the number of rows in segments, by their end offsets."""
+        return sum(int(each.committed_offset or 0) for each in self.control().status().partitions)
 
     def shown_secrets(self) -> list[str]:
         """Return this project's records about the table that contain a secret of its stream config."""
@@ -193,5 +202,5 @@ class StreamTable:
         delete_realtime(self.client, self.table)
         if self.name in self.client.schemas.list():
             self.client.schemas.delete(self.name)
-        for topic in self.topics:
-            topic.delete()
+        while self.topics:
+            self.topics.pop().delete()

@@ -1,140 +1,139 @@
-"""A pause on a real cluster: no rows arrive while it lasts, and afterwards each row is there once."""
+"""Pauses on a real cluster: no rows arrive meanwhile, each row is there once, and who resumes the table."""
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
-from controller_client.clock import SystemClock
-from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
+from controller_client.consumption import (
+    PartitionState,
+    PauseEnd,
+    TableState,
+    end_pause,
+    force_commit,
+    pause,
+    paused,
+    resume,
+)
+from controller_client.consumption.pause_end import leave_pause
 from controller_client.consumption.pause_record import read_record
 from controller_client.errors import ConflictError
 from controller_client.helix.ideal_state import read_flags, set_paused_partitions
 from tests.integration.consumption.conftest import MakeTable
-from tests.integration.consumption.stream_table import StreamTable
-from tests.support.cluster import PinotCluster
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for, watch_unchanged
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
-_CALLERS = 5
 
-
-def _committed(table: StreamTable) -> int:
-    """Return the number of rows in segments, by their end offsets."""
-    return sum(int(each.committed_offset or 0) for each in table.control().status().partitions)
-
-
-def test_rows_that_arrive_during_a_pause_are_read_after_it(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=3, replicas=2)
+def test_rows_that_arrive_during_a_pause_are_read_after_it(make_stream_table: MakeTable, full: bool) -> None:
+    # Pinot divides the number of rows by the number of partitions: a segment is full at 40, and the pause
+    # begins while segments commit.
+    table = make_stream_table(partitions=3, replicas=2, rows_per_segment=120)
     control = table.control(by="me")
-    table.produce(100)
-    table.wait_rows()
-    before = table.expected()
-    assert control.status().state is TableState.CONSUMING
-
-    assert pause(control, reason="test", comment="a comment")
-    table.produce(50)
-    status = control.status()
-    assert status.state is TableState.PAUSED
-    assert [(each.committed_offset, each.lag) for each in status.partitions] == [("100", 50)] * 3
-    assert [(each.by, each.reason, each.comment) for each in status.holders] == [("me", "test", "a comment")]
-    # A consumer would read new rows within seconds.
-    watch_unchanged(table.counts, before)
-    assert not pause(control), "paused already"
-
-    assert resume(control).jumps == ()
+    for _ in range(12 if full else 1):
+        for _ in range(4 if full else 2):
+            table.produce(40)
+        before = table.committed_rows()
+        assert pause(control, reason="test", comment="a comment")
+        table.produce(50)
+        status = control.status()
+        assert status.state is TableState.PAUSED
+        holders = [(each.by, each.reason, each.comment) for each in status.holders]
+        assert holders == [("me", "test", "a comment")]
+        # A forgotten segment would continue to consume, and its rows would be in no committed offset.
+        committed = table.committed_rows()
+        assert committed >= before
+        assert sum(each.lag or 0 for each in status.partitions) == len(table.produced) - committed
+        wait_for(lambda rows=committed: table.counts()[0] == rows, "exactly the committed rows")  # type: ignore[misc]  # a default that binds
+        watch_unchanged(table.counts, table.counts(), 2.0)  # a consumer would read new rows meanwhile
+        assert table.committed_rows() == committed
+        assert not pause(control), "paused already"
+        assert resume(control).jumps == ()
     table.wait_rows()
     status = control.status()
     assert (status.state, status.holders) == (TableState.CONSUMING, ())
     assert read_record(table.store, table.table) is None
 
-    # The status shows individually paused partitions; they stay so when Pinot changes the ideal state.
+
+@FULL  # tests/integration/server_hooks/pause proves it for servers that heed the flags
+def test_flags_of_paused_partitions_outlast_a_commit(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(rows=20)
     set_paused_partitions(table.store, table.table, lambda partitions: partitions | {1})
-    assert len(force_commit(control, timeout_s=300)) == 3
+    assert len(force_commit(table.control(), timeout_s=300)) == 3
     assert read_flags(table.store, table.table).paused_partitions == {1}
     table.wait_consuming()
-    states = [each.state for each in control.status().partitions]
+    states = [each.state for each in table.control().status().partitions]
     assert states == [PartitionState.CONSUMING, PartitionState.PARTITION_PAUSING, PartitionState.CONSUMING]
-    set_paused_partitions(table.store, table.table, lambda partitions: partitions - {1})
-    table.produce(50)
-    table.wait_rows()
 
 
-def test_a_pause_during_commits_finishes(make_stream_table: MakeTable, full: bool) -> None:
-    rounds = 12 if full else 4
-    # Pinot divides the number of rows by the number of partitions: a segment is full at 40.
-    table = make_stream_table(partitions=4, rows_per_segment=160)
-    control = table.control()
-    for _ in range(rounds):
-        for _ in range(4):
-            table.produce(40)
-        at_pause = _committed(table)
-        pause(control, timeout_s=300)
-        first = _committed(table)
-        # A forgotten segment would continue to consume, and its rows would be in no committed offset.
-        assert first >= at_pause
-        table.produce(5)
-        wait_for(lambda rows=first: table.counts()[0] == rows, "exactly the committed rows")  # type: ignore[misc]  # a default that binds
+def test_a_block_resumes_only_what_it_paused(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=1, rows=20)
+    # The controller returns ZooKeeper's address.
+    with table.client.paused(table.table, reason="outer") as control:
         assert control.status().state is TableState.PAUSED
-        assert _committed(table) == first
-        resume(control, timeout_s=300)
+        with paused(control, reason="inner"):
+            table.produce(20)
+            assert [each.reason for each in control.status().holders] == ["outer", "inner"]
+        assert control.status().state is TableState.PAUSED, "the outer block goes on"
+        assert end_pause(control, "nobody") == PauseEnd(False, False, still_paused_by=(control.by,))
     table.wait_rows()
+    assert control.status().state is TableState.CONSUMING
 
 
-def test_five_simultaneous_pauses_are_one(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
-    table = make_stream_table(partitions=3)
-    table.produce(20)
-    table.wait_rows()
-    start = threading.Barrier(_CALLERS)
+@FULL  # many pauses
+def test_blocks_that_end_otherwise(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=2, rows=20)
+    control = table.control()
+    with pytest.raises(KeyError, match="of the block"), paused(control):
+        raise KeyError("of the block")
+    assert control.status().state is TableState.CONSUMING
 
-    def call(number: int) -> bool:
-        with pinot.client() as client:
-            start.wait()
-            return pause(table.control(client, by=f"caller {number}"), timeout_s=300)
+    with pytest.raises(KeyError), paused(control, resume_on_error=False):
+        raise KeyError("of the block")
+    assert control.status().state is TableState.PAUSED
+    resume(control)
 
-    with ThreadPoolExecutor(_CALLERS) as pool:
-        began = list(pool.map(call, range(_CALLERS)))
-    assert any(began)
-    status = table.control().status()
-    assert status.state is TableState.PAUSED
-    assert len(status.holders) == 1, "the first caller"
-    table.produce(20)
-    resume(table.control(), timeout_s=300)
-    table.wait_rows()
+    with pytest.raises(ConflictError, match="somebody else resumed"), paused(control):
+        resume(control)
+    assert control.status().state is TableState.CONSUMING
 
+    # A pause by the controller's API alone has no holder, and outlives the block.
+    table.client.consumption.pause(table.table)
+    with paused(control, reason="a guest"):
+        status = control.status()
+        assert (status.foreign, [each.reason for each in status.holders]) == (True, ["a guest"])
+    status = control.status()
+    assert (status.state, status.holders, status.foreign) == (TableState.PAUSED, (), False)
+    resume(control)
 
-class HeldClock(SystemClock):
-    """A clock whose sleepers wait until they are released."""
-
-    def __init__(self) -> None:
-        self.sleeps = threading.Event()
-        self.released = threading.Event()
-
-    def sleep(self, seconds: float) -> None:
-        self.sleeps.set()
-        assert self.released.wait(300)
-        super().sleep(seconds)
+    # The record of a pause that others ended does not apply to their next one.
+    pause(control, reason="old")
+    table.client.consumption.resume(table.table)
+    table.wait_consuming()
+    table.client.consumption.pause(table.table)
+    assert control.status().holders == ()
 
 
-def test_a_resume_during_a_pause_wins(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
-    table = make_stream_table(partitions=3, replicas=2)
-    table.produce(20)
-    table.wait_rows()
-    clock = HeldClock()
-    with pinot.client(clock) as client, ThreadPoolExecutor(1) as pool:
-        pausing = pool.submit(pause, table.control(client), timeout_s=300)
-        try:
-            # It has set the flag and waits: two replicas need seconds to agree on what to commit.
-            assert clock.sleeps.wait(300)
-            assert read_flags(table.store, table.table).table_paused
-            resume(table.control(), timeout_s=300)
-        finally:
-            clock.released.set()
-        with pytest.raises(ConflictError, match=r"somebody else resumed .* while it was being paused"):
-            pausing.result()
-    table.produce(20)
-    table.wait_rows()
-    assert table.control().status().state is TableState.CONSUMING
+@FULL  # many pauses
+def test_end_pause_ends_only_the_pause_of_its_holder_and_only_once(make_stream_table: MakeTable) -> None:
+    table = make_stream_table(partitions=1)
+    control = table.control(by="me")
+    never_there = PauseEnd(was_paused=False, resumed=False)
+    assert end_pause(control, "first") == never_there
+    for holder in ("first", "second"):
+        pause(control, holder=holder)
+    assert end_pause(control, "first") == PauseEnd(was_paused=True, resumed=False, still_paused_by=("me",))
+    assert end_pause(control, "first") == PauseEnd(was_paused=False, resumed=False, still_paused_by=("me",))
+    assert control.status().state is TableState.PAUSED
+    # If it is killed between its two steps, the next call finishes.
+    assert leave_pause(control, "second".__eq__)
+    assert end_pause(control, "second") == PauseEnd(was_paused=False, resumed=True)
+    assert control.status().state is TableState.CONSUMING
+    assert end_pause(control, "second") == never_there
+
+    pause(control, holder="third")
+    table.client.consumption.resume(table.table)
+    table.wait_consuming()
+    with pytest.raises(ConflictError, match="somebody else resumed"):
+        end_pause(control, "third")
+    assert end_pause(control, "third") == never_there

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from controller_client.cli import cli
 from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
 from controller_client.consumption.recovering import recover
 from controller_client.errors import WaitTimeoutError
+from tests.integration.cli.conftest import Run
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
 from tests.support.cluster import PinotCluster
@@ -27,34 +25,26 @@ _ROWS = 400_000
 """Building a segment with this number of rows takes long enough to kill its server meanwhile."""
 
 
-def _audit(pinot: PinotCluster, table: StreamTable) -> dict[str, Any]:
-    env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
-    words = ["deepstore", "audit", table.name, "--min-copies", "1", "--output", "json"]
-    answer = CliRunner().invoke(cli, words, env=env)
-    assert answer.exit_code in (0, 1), answer.output
-    (document,) = json.loads(answer.stdout)["tables"]
-    return dict(document)
+def _audit(run: Run, table: StreamTable, **options: int) -> Any:
+    return run.read("deepstore", "audit", table.name, "--min-copies", "1", **options)["tables"][0]
 
 
-def test_a_pause_waits_until_all_segments_are_built(
-    make_stream_table: MakeTable, pinot: PinotCluster
-) -> None:
+def test_a_pause_waits_until_all_segments_are_built(make_stream_table: MakeTable, run: Run) -> None:
     table = make_stream_table(partitions=2, replicas=2, rows_per_segment=80, pauseless=True)
     control = table.control()
     for _ in range(3):
         table.produce(200)
-        pause(control, timeout_s=300)
+        pause(control)
         assert control.committing() == []
         assert control.servers_consume() == {}
-        status = control.status()
-        assert status.state is TableState.PAUSED
-        committed = sum(int(each.committed_offset or 0) for each in status.partitions)
+        assert control.status().state is TableState.PAUSED
+        committed = table.committed_rows()
         table.produce(5)
         wait_for(lambda rows=committed: table.counts()[0] == rows, "exactly the committed rows")  # type: ignore[misc]  # a default that binds
         watch_unchanged(table.counts, table.counts())
-        found = _audit(pinot, table)
+        found = _audit(run, table)
         assert (found["faulty"], found["consuming"], found["committing"]) == ([], 0, 0)
-        assert resume(control, timeout_s=300).jumps == ()
+        assert resume(control).jumps == ()
     table.wait_rows()
     open_before = set(control.ideal().consuming)
     assert set(force_commit(control, timeout_s=300)) == open_before
@@ -65,12 +55,10 @@ def test_a_pause_waits_until_all_segments_are_built(
 
 @DISTURBS
 def test_a_segment_whose_server_dies_before_it_is_built(
-    make_stream_table: MakeTable, pinot: PinotCluster
+    make_stream_table: MakeTable, pinot: PinotCluster, run: Run
 ) -> None:
-    table = make_stream_table(partitions=1, rows_per_segment=10 * _ROWS, pauseless=True)
+    table = make_stream_table(partitions=1, rows_per_segment=10 * _ROWS, pauseless=True, rows=_ROWS)
     control = table.control()
-    table.produce(_ROWS)
-    table.wait_rows()
     (segment,), (server,) = control.ideal().consuming, next(iter(control.ideal().consuming.values()))
     role = next(name for name, (address, _port) in SERVER_ADDRESSES.items() if address in server)
     pause(control, wait=False)
@@ -89,7 +77,7 @@ def test_a_segment_whose_server_dies_before_it_is_built(
         (partition,) = status.partitions
         assert (partition.state, partition.building) == (PartitionState.COMMITTING, (segment,))
         assert (partition.offset, partition.committed_offset) == (str(_ROWS), None)
-        found = _audit(pinot, table)
+        found = _audit(run, table, code=1)
         assert found["committing"] == 1
         (lost,) = found["faulty"]
         assert [each["fault"] for each in lost["findings"]] == ["not_built"]

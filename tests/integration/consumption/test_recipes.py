@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from controller_client.errors import (
 from controller_client.models import Schema
 from controller_client.stream.config import StreamConfig, with_stream
 from tests.integration.consumption.conftest import MakeTable
-from tests.integration.consumption.stream_table import SECRET_KEY, secret_value
+from tests.integration.consumption.stream_table import SECRET_KEY, quietly, secret_value
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
@@ -33,72 +34,67 @@ _DECODER = "stream.kafka.decoder.class.name"
 
 
 def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=2, replicas=2)
+    table = make_stream_table(partitions=2, rows=30)
     control = table.control()
     new = table.new_topic(3)
-    table.produce(30)
-    table.wait_rows()
-    table.wait_read(30)
     reported: list[str] = []
     change = {_TOPIC: new.name, SECRET_KEY: secret_value("new-secret")}
+
+    def move(
+        changes: dict[str, str], start: ConsumeFrom | None = None, **options: Any
+    ) -> ResumeResult | None:
+        return change_stream(
+            control, changes, consume_from=start, timeout_s=300, report=reported.append, **options
+        )
+
     with pytest.raises(ConfigError, match="no change of the stream config"):
-        change_stream(control, {}, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=reported.append)
+        move({}, ConsumeFrom.SMALLEST)
     with pytest.raises(ConfigError, match="no position to start from"):
-        change_stream(control, change, consume_from=None, timeout_s=300, report=reported.append)
+        move(change)
     with pytest.raises(NotFoundError, match="the topic nope does not exist"):
-        change_stream(
-            control,
-            {_TOPIC: "nope"},
-            consume_from=ConsumeFrom.SMALLEST,
-            timeout_s=300,
-            report=reported.append,
-        )
-    assert (
-        change_stream(
-            control,
-            change,
-            consume_from=ConsumeFrom.SMALLEST,
-            timeout_s=300,
-            report=reported.append,
-            dry_run=True,
-        )
-        is None
-    )
+        move({_TOPIC: "nope"}, ConsumeFrom.SMALLEST)
+    assert move(change, ConsumeFrom.SMALLEST, dry_run=True) is None
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
 
     # Rows from before, during and after the move; later rows of the old topic are not in the table.
     table.produce(20, topic=new)
-    change_stream(control, change, consume_from=ConsumeFrom.SMALLEST, timeout_s=300, report=reported.append)
+    move(change, ConsumeFrom.SMALLEST)
     table.partitions = 3
     table.produce(20, topic=new)
     table.wait_rows()
-    sources = table.broker.query(
-        f"select source, count(*) from {table.name} group by source order by count(*)", timeout_s=20
-    ).rows
+    sql = f"select source, count(*) from {table.name} group by source order by count(*)"
+    sources = table.broker.query(sql, timeout_s=20).rows
     assert [(row[0], int(row[1])) for row in sources] == [(table.name, 60), (new.name, 100)]
     assert StreamConfig.of(table.client.tables.get(table.table)).topic == new.name
     assert control.status().state is TableState.CONSUMING
     assert read_plan(table.store, table.table) is None
-    again = change_stream(control, change, consume_from=None, timeout_s=300, report=reported.append)
-    assert again == ResumeResult(changed=False), "already has these values"
+    assert move(change) == ResumeResult(changed=False), "already has these values"
     assert "old-secret" not in str(table.client.tables.get(table.table).to_json()), "kept only for an undo"
     assert not [line for line in reported if "-secret" in line]
 
 
-def test_an_unreachable_stream_is_undone(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=2)
+@FULL  # half a minute or more of waiting for Pinot; tests/unit/controller_client/consumption/test_undo.py
+@pytest.mark.parametrize(
+    ("change", "timeout_s", "words"),
+    [
+        # No broker: the controller cannot read offsets, so it creates no segments.
+        ({_BROKERS: "127.0.0.1:1"}, 10.0, "no consuming segment for the partitions 0, 1"),
+        # Servers cannot decode it, so the first segments after the change go to ERROR.
+        ({_DECODER: "no.such.Decoder"}, 60.0, "could not be read"),
+    ],
+)
+def test_a_stream_that_cannot_be_read_is_undone(
+    make_stream_table: MakeTable, change: dict[str, str], timeout_s: float, words: str
+) -> None:
+    table = make_stream_table(partitions=2, rows=30)
     control = table.control(watch_stream=False)
-    table.produce(30)
-    table.wait_rows()
-    # No broker: the controller cannot read offsets, so it creates no segments.
-    with pytest.raises(RejectedError, match="no consuming segment for the partitions 0, 1") as caught:
+    with pytest.raises(RejectedError, match=words) as caught:
         change_stream(
             control,
-            {_BROKERS: "127.0.0.1:1", SECRET_KEY: secret_value("new-secret")},
+            {**change, SECRET_KEY: secret_value("new-secret")},
             consume_from=ConsumeFrom.SMALLEST,
-            timeout_s=10,
-            report=lambda _line: None,
+            **quietly(timeout_s),
         )
     assert "so the old one was restored" in str(caught.value)
     assert control.status().state is TableState.CONSUMING
@@ -109,100 +105,63 @@ def test_an_unreachable_stream_is_undone(make_stream_table: MakeTable) -> None:
     table.wait_rows()
 
 
-@FULL  # takes a minute of waiting for Pinot
-def test_a_stream_that_cannot_be_decoded_is_undone(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=2)
-    control = table.control(watch_stream=False)
-    table.produce(30)
-    table.wait_rows()
-    reported: list[str] = []
-    # Servers cannot decode it, so the first segments after the change go to ERROR.
-    with pytest.raises(RejectedError, match="could not be read") as caught:
-        change_stream(
-            control,
-            {_DECODER: "no.such.Decoder", SECRET_KEY: secret_value("new-secret")},
-            consume_from=ConsumeFrom.SMALLEST,
-            timeout_s=60,
-            report=reported.append,
-        )
-    assert "so the old one was restored" in str(caught.value)
-    config = str(table.client.tables.get(table.table).to_json())
-    assert ("old-secret" in config, "new-secret" in config) == (True, False)
-    assert control.status().state is TableState.CONSUMING
-    assert read_plan(table.store, table.table) is None
-    table.produce(30)
-    table.wait_rows()
-
-
+@FULL  # test_cli.py: the recipes drain a table
 def test_a_finite_stream_is_read_to_its_end(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2)
     control = table.control()
     table.produce(500)
-    reported: list[str] = []
-    assert drain(control, until=None, timeout_s=300, report=reported.append, dry_run=True) == {0: 500, 1: 500}
-    assert drain(control, until=None, timeout_s=300, report=reported.append) == {0: 500, 1: 500}
+    assert drain(control, until=None, dry_run=True, **quietly()) == {0: 500, 1: 500}
+    assert drain(control, until=None, **quietly()) == {0: 500, 1: 500}
     status = control.status()
-    assert [(each.state, each.committed_offset) for each in status.partitions] == [
-        (PartitionState.PAUSED, "500")
-    ] * 2
+    found = [(each.state, each.committed_offset) for each in status.partitions]
+    assert found == [(PartitionState.PAUSED, "500")] * 2
     assert [each.reason for each in status.holders] == ["drained"]
     table.wait_rows()
-    resume(control, timeout_s=300)
+    resume(control)
     with pytest.raises(WaitTimeoutError, match="partition 0 at 500 of 501"):
-        drain(control, until={0: 501}, timeout_s=0.5, report=reported.append)
+        drain(control, until={0: 501}, **quietly(0.5))
     with pytest.raises(ConflictError, match="the recipe drain is in progress"):
-        change_stream(
-            control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, report=reported.append
-        )
+        change_stream(control, {_TOPIC: "other"}, consume_from=ConsumeFrom.SMALLEST, **quietly(1))
     table.produce(1)
-    assert drain(control, until=None, timeout_s=300, report=reported.append) == {0: 501}
+    assert drain(control, until=None, **quietly()) == {0: 501}
     table.wait_rows()
 
 
 def test_deleted_consuming_segments_are_recreated(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=2)
+    table = make_stream_table(partitions=2, rows=20)
     control = table.control()
     reported: list[str] = []
-    table.produce(20)
-    table.wait_rows()
-    pause(control, timeout_s=300)
-    resume(control, timeout_s=300)
-    assert not recreate(control, timeout_s=300, report=reported.append).changed
+    pause(control)
+    resume(control)
+    assert not recreate(control, **quietly()).changed
     table.produce(20)
     table.wait_rows()
     # One that followed a committed one. Its 20 rows are read again from the stream.
     gone = min(control.ideal().consuming)
     table.client.segments.delete(table.table, [gone])
     table.client.segments.wait_gone(table.table, [gone], 60)
-    assert [each.state for each in control.status().partitions] == [
-        PartitionState.STOPPED,
-        PartitionState.CONSUMING,
-    ]
+    states = [each.state for each in control.status().partitions]
+    assert states == [PartitionState.STOPPED, PartitionState.CONSUMING]
     assert recreate(control, timeout_s=300, report=reported.append).changed
     assert reported[-1] == "create a segment for partition 0 from 20"
     table.wait_rows()
 
 
 def test_a_segment_in_error_is_recovered_with_a_new_column(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=2)
+    table = make_stream_table(partitions=2, rows=20)
     control = table.control()
-    reported: list[str] = []
-    table.produce(20)
-    table.wait_rows()
     # Servers cannot start the next segments: they go to ERROR, and stay there after the config is fixed.
     good = table.client.tables.get(table.table)
     table.client.tables.update(
         with_stream(good, StreamConfig.of(good).changed({_DECODER: "no.such.Decoder"}))
     )
     table.client.consumption.force_commit(table.table)
-    wait_for(
-        lambda: len(control.status().in_state(PartitionState.FAILED)) == 2, "both partitions to fail", 120
-    )
+    wait_for(lambda: len(control.status().in_state(PartitionState.FAILED)) == 2, "both partitions to fail")
     table.client.tables.update(good)
     schema = table.client.schemas.get(table.name).to_json()
     schema["dimensionFieldSpecs"].append({"name": "extra", "dataType": "STRING"})
     table.client.schemas.update(Schema.from_json(schema))
-    recover(control, timeout_s=300, report=reported.append, reload=True)
+    recover(control, reload=True, **quietly())
     assert control.status().state is TableState.CONSUMING
     first = max(table.produced) + 1
     table.topic.produce({0: [{"number": first, "source": "x", "extra": "new", "ts": 1_700_000_000_000}]})
@@ -216,23 +175,11 @@ def test_a_segment_in_error_is_recovered_with_a_new_column(make_stream_table: Ma
     wait_for(lambda: extra() == [("new", 1), ("null", 40)], "the new column in all segments")
 
 
+@FULL  # test_cli.py: the recipes reset a table
 def test_a_reset_leaves_all_rows_queryable(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=2, replicas=2)
+    table = make_stream_table(partitions=2, replicas=2, rows=50)
     control = table.control()
-    table.produce(50)
-    table.wait_rows()
-    # Each replica reads the stream independently; a query reads one of them.
-    wait_for(
-        lambda: (
-            {
-                each.offset
-                for found in table.client.consumption.progress(table.table).values()
-                for each in found
-            }
-            == {"50"}
-        ),
-        "both replicas to have all rows",
-    )
+    table.wait_read(50)
     seen: list[int] = []
     stop = threading.Event()
 
@@ -243,7 +190,7 @@ def test_a_reset_leaves_all_rows_queryable(make_stream_table: MakeTable) -> None
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        committed = reset(control, timeout_s=300, report=lambda _text: None)
+        committed = reset(control, **quietly())
     finally:
         stop.set()
         reader.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
+from controller_client.publishing.replacement import SegmentReplacement
 from tests.support.cluster import PinotCluster
 from tests.support.offline_tables import offline_table
 from tests.support.segments import BuiltSegment, build_segments
@@ -142,13 +144,49 @@ def content(broker: BrokerClient, table: str) -> Content:
     return Content(broker, table)
 
 
+@dataclass(frozen=True)
+class Filled:
+    """A table with the first two of the built segments, which queries see.
+
+    Attributes:
+        client: A client.
+        table: Its name with type.
+        content: What queries see in it.
+        built: All segments that fit it.
+    """
+
+    client: ControllerClient
+    table: TableName
+    content: Content
+    built: list[BuiltSegment]
+
+    @property
+    def old(self) -> list[BuiltSegment]:
+        """The segments in it."""
+        return self.built[:2]
+
+    def push(self, segments: list[BuiltSegment]) -> None:
+        push(self.client, self.table, segments)
+
+    def replacement(self, new: list[BuiltSegment], **settings: Any) -> SegmentReplacement:
+        """Return a replacement of the old segments."""
+        return SegmentReplacement(self.client, self.table, names(self.old), names(new), **settings)
+
+    def swap(self, new: list[BuiltSegment]) -> SegmentReplacement:
+        """Replace the old segments."""
+        with self.replacement(new) as replacement:
+            self.push(new)
+        return replacement
+
+    def listed(self) -> list[str]:
+        """Return the names of all its segments, including replaced ones."""
+        return self.client.segments.list(self.table, exclude_replaced=False)
+
+
 @pytest.fixture
-def filled(
-    client: ControllerClient, table: str, content: Content, built: list[BuiltSegment]
-) -> list[BuiltSegment]:
-    """The first two segments, which are in ``table`` and visible to queries."""
-    for segment in built[:2]:
-        client.segments.upload_tar(table, segment.tar)
-    client.segments.wait_online(table, [segment.name for segment in built[:2]], 60)
-    content.wait(built[:2])
-    return built[:2]
+def filled(client: ControllerClient, table: TableName, content: Content, built: list[BuiltSegment]) -> Filled:
+    made = Filled(client, table, content, built)
+    made.push(made.old)
+    client.segments.wait_online(table, names(made.old), 300)
+    content.wait(made.old)
+    return made

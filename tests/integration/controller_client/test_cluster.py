@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from controller_client.client import ControllerClient
@@ -9,6 +11,7 @@ from controller_client.config import ControllerConfig
 from controller_client.errors import NotFoundError, UnsupportedError
 from controller_client.rest.capabilities import Capability
 from tests.support.cluster import PinotCluster
+from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
 
@@ -41,25 +44,22 @@ def test_brokers(pinot: PinotCluster, client: ControllerClient, table: str) -> N
     assert pinot.broker_url in client.cluster.broker_urls(table.removesuffix("_OFFLINE"))
 
 
-def test_instances_and_tenants(client: ControllerClient) -> None:
-    # Other tests have servers in their own tenants.
-    name = next(name for name in client.instances.list() if name.startswith("Server_127.0.0.21_"))
-    server = client.instances.get(name)
-    assert server.name == name
-    assert "DefaultTenant_OFFLINE" in server.tags == client.instances.tags(name)
-    assert "DefaultTenant" in client.tenants.list().server
-    with pytest.raises(NotFoundError, match="Server_nope_1"):
-        client.instances.get("Server_nope_1")
-
-
-def test_tags_are_set(client: ControllerClient) -> None:
-    server = next(name for name in client.instances.list() if name.startswith("Server_"))
-    before = client.instances.tags(server)
+def test_instances_their_tags_and_tenants(client: ControllerClient) -> None:
+    host = f"host-{uuid.uuid4().hex[:8]}"
+    name = f"Server_{host}_1"
+    client.instances.create("server", host, 1, tags=[f"{host}_OFFLINE"])
     try:
-        client.instances.set_tags(server, [*before, "extra_OFFLINE"])
-        assert set(client.instances.tags(server)) == {*before, "extra_OFFLINE"}
+        assert name in client.instances.list()
+        client.instances.set_tags(name, [f"{host}_OFFLINE", f"{host}_REALTIME"])
+        server = client.instances.get(name)
+        assert (server.name, server.host) == (name, host)
+        assert set(server.tags) == {f"{host}_OFFLINE", f"{host}_REALTIME"}
+        assert server.tags == client.instances.tags(name)
+        assert {"DefaultTenant", host} <= set(client.tenants.list().server)
     finally:
-        client.instances.set_tags(server, before)
+        client.instances.drop(name)
+    with pytest.raises(NotFoundError, match=name):
+        client.instances.get(name)
 
 
 def test_what_the_version_lacks_says_since_when(client: ControllerClient) -> None:
@@ -70,8 +70,11 @@ def test_what_the_version_lacks_says_since_when(client: ControllerClient) -> Non
 
 
 def test_tasks_of_unknown_types_and_names(client: ControllerClient) -> None:
-    assert isinstance(client.tasks.types(), list)
-    assert client.tasks.queues() == [f"TaskQueue_{name}" for name in client.tasks.types()]
+    # Another test may add one between the two calls.
+    wait_for(
+        lambda: client.tasks.queues() == [f"TaskQueue_{name}" for name in client.tasks.types()],
+        "the queue of each type",
+    )
     assert client.tasks.states("NoSuchTask") == {}
     assert client.tasks.names("NoSuchTask") == []
     assert client.tasks.counts("NoSuchTask") == {}

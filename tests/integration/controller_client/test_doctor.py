@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 import pytest
 
-from controller_client.client import ControllerClient
+from controller_client.clock import SystemClock
 from controller_client.common.names import TableName
-from controller_client.errors import (
-    ConflictError,
-    WaitTimeoutError,
-)
+from controller_client.errors import ConflictError, WaitTimeoutError
 from controller_client.filestore import open_store
 from controller_client.helix import wake_helix
 from controller_client.publishing.doctor import Finding, Repair
 from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.publishing.lineage_repair import repair
-from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.rest.lineage import LineageState
 from controller_client.zookeeper import PropertyStore, ZNRecord
-from tests.integration.controller_client.conftest import Content, names, push
+from controller_client.zookeeper.compare_and_set import change_record
+from tests.integration.controller_client.conftest import Filled, names
 from tests.support.cluster import PinotCluster
 from tests.support.segments import BuiltSegment
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -37,53 +37,36 @@ def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
 class Pushes:
     """Pushes segments whose tars the servers download from a location of the test."""
 
-    def __init__(self, pinot: PinotCluster, client: ControllerClient, table: TableName) -> None:
-        self._client = client
-        self._table = table
-        self._place = f"{pinot.deep_store_uri.rstrip('/')}/{table}-elsewhere"
+    def __init__(self, pinot: PinotCluster, filled: Filled) -> None:
+        self._filled = filled
+        self._place = f"{pinot.deep_store_uri.rstrip('/')}/{filled.table}-elsewhere"
         self._files = open_store(self._place, {}, key="deep store")
         self.again: list[str] = []
 
     def without_tar(self, segment: BuiltSegment) -> None:
-        uri = f"{self._place}/{segment.name}.tar.gz"
-        self._client.segments.push_metadata(self._table, segment.metadata_tar, uri, copy_to_deep_store=False)
+        client, uri = self._filled.client, f"{self._place}/{segment.name}.tar.gz"
+        client.segments.push_metadata(self._filled.table, segment.metadata_tar, uri, copy_to_deep_store=False)
 
     def put_tar(self, segment: BuiltSegment) -> None:
         self._files.upload(segment.tar, f"{self._place}/{segment.name}.tar.gz")
 
-    def whole(self, segments: list[BuiltSegment], names: Collection[str]) -> None:
-        self.again += sorted(names)
-        push(self._client, self._table, [segment for segment in segments if segment.name in names])
+    def whole(self, wanted: Collection[str]) -> None:
+        self.again += sorted(wanted)
+        self._filled.push([segment for segment in self._filled.built if segment.name in wanted])
 
 
 def test_segments_that_do_not_load_are_found_and_repaired(
-    pinot: PinotCluster,
-    client: ControllerClient,
-    store: PropertyStore,
-    table: TableName,
-    content: Content,
-    filled: list[BuiltSegment],
-    built: list[BuiltSegment],
+    pinot: PinotCluster, store: PropertyStore, filled: Filled
 ) -> None:
     """The state after a controller was killed while segments were pushed and loaded."""
-    new = built[2:5]
+    client, table, new = filled.client, filled.table, filled.built[2:5]
     reset, lost, unassigned = new
-    pushes = Pushes(pinot, client, table)
+    pushes = Pushes(pinot, filled)
 
-    def replacement() -> SegmentReplacement:
-        return SegmentReplacement(
-            client,
-            table,
-            names(filled),
-            names(new),
-            store=store,
-            push_again=lambda names: pushes.whole(new, names),
-        )
-
-    replacement().start()
+    filled.replacement(new, store=store).start()
     pushes.without_tar(reset)
     pushes.without_tar(lost)
-    push(client, table, [unassigned])
+    filled.push([unassigned])
     client.segments.wait_online(table, [unassigned.name], 300)
     _take_out_of_the_ideal_state(store, table, unassigned.name)
 
@@ -100,71 +83,65 @@ def test_segments_that_do_not_load_are_found_and_repaired(
     # The servers could load it now. As Helix has processed the table meanwhile, a reset alone does not help.
     pushes.put_tar(reset)
     wake_helix(store, table)
-    last = replacement()
+    last = filled.replacement(new, store=store, push_again=pushes.whole)
     assert last.start() is LineageState.IN_PROGRESS
     last.end()
     assert sorted(pushes.again) == [lost.name, unassigned.name]
-    content.wait(new)
+    filled.content.wait(new)
     assert examine_lineage(client, table, older_than_s=0) == []
 
 
+@FULL
 def test_a_segment_that_never_loads_is_named_with_the_servers_reason(
-    pinot: PinotCluster,
-    client: ControllerClient,
-    store: PropertyStore,
-    table: TableName,
-    filled: list[BuiltSegment],
-    built: list[BuiltSegment],
+    pinot: PinotCluster, store: PropertyStore, filled: Filled
 ) -> None:
-    pushes = Pushes(pinot, client, table)
-    replacement = SegmentReplacement(client, table, names(filled), names(built[2:3]), store=store)
+    client, table, segment = filled.client, filled.table, filled.built[2]
+    pushes = Pushes(pinot, filled)
+    replacement = filled.replacement([segment], store=store)
     replacement.start()
-    pushes.without_tar(built[2])
-    with pytest.raises(WaitTimeoutError, match=rf"{built[2].name} ERROR on Server_.*: .*AttemptsExceeded"):
+    pushes.without_tar(segment)
+    with pytest.raises(WaitTimeoutError, match=rf"{segment.name} ERROR on Server_.*: .*AttemptsExceeded"):
         replacement.end()
     (found,) = examine_lineage(client, table, older_than_s=3600)
-    pushes.put_tar(built[2])
-    assert repair(client, table, found, store=store).load == (built[2].name,)
+    pushes.put_tar(segment)
+    assert repair(client, table, found, store=store).load == (segment.name,)
     assert examine_lineage(client, table, older_than_s=3600) == []
     replacement.end()
 
 
 def _take_out_of_the_ideal_state(store: PropertyStore, table: TableName, segment: str) -> None:
     """Leave only the segment's record, like a controller that dies between the two writes of a push."""
+
+    def without(record: ZNRecord | None) -> ZNRecord:
+        assert record is not None
+        maps = {name: states for name, states in record.map_fields.items() if name != segment}
+        return replace(record, map_fields=maps)
+
     path = f"/{store.cluster_name}/IDEALSTATES/{table}"
-    found = store.connection.get(path)
-    assert found is not None
-    record = ZNRecord.from_bytes(found[0])
-    del record.map_fields[segment]
-    store.connection.set(path, record.to_bytes(), found[1])
+    change_record(store.connection, path, without, clock=SystemClock(), rng=random.Random())
 
 
-def test_the_doctor_finds_and_repairs_a_stuck_entry(
-    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
-) -> None:
-    entry_id = client.lineage.start(table, names(filled), names(built[2:4]))
-    push(client, table, built[2:3])
+def test_the_doctor_finds_and_repairs_a_stuck_entry_and_leftovers(filled: Filled) -> None:
+    client, table, (stuck_one, _, left_one) = filled.client, filled.table, filled.built[2:5]
+    entry_id = client.lineage.start(table, names(filled.old), names(filled.built[2:4]))
+    filled.push([stuck_one])
     assert examine_lineage(client, table, older_than_s=3600) == []
     (stuck,) = examine_lineage(client, table, older_than_s=0)
     assert (stuck.finding, stuck.entry.entry_id) == (Finding.STUCK, entry_id)
     done = repair(client, table, stuck)
     assert done.revert
-    assert done.delete == (built[2].name,)
+    assert done.delete == (stuck_one.name,)
     assert examine_lineage(client, table, older_than_s=0) == []
-    assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
+    assert filled.listed() == sorted(names(filled.old))
     with pytest.raises(ConflictError, match="changed since"):
         repair(client, table, stuck)
 
-
-def test_the_doctor_finds_and_repairs_leftovers(
-    client: ControllerClient, table: TableName, filled: list[BuiltSegment], built: list[BuiltSegment]
-) -> None:
-    entry_id = client.lineage.start(table, names(filled), names(built[2:3]))
+    entry_id = client.lineage.start(table, names(filled.old), [left_one.name])
     client.lineage.revert(table, entry_id, force=True)
     # A push that was in progress when the entry was reverted.
-    push(client, table, built[2:3])
-    client.segments.wait_online(table, names(built[2:3]), 60)
+    filled.push([left_one])
+    client.segments.wait_online(table, [left_one.name], 300)
     (left,) = examine_lineage(client, table, older_than_s=3600)
     assert left.finding is Finding.LEFTOVERS
     repair(client, table, left)
-    assert client.segments.list(table, exclude_replaced=False) == sorted(names(filled))
+    assert filled.listed() == sorted(names(filled.old))

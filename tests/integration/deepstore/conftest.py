@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,6 +15,9 @@ from tests.support.cluster import PinotCluster
 from tests.support.faulty_s3 import faulty_s3
 from tests.support.kafka import Kafka
 from tests.support.s3 import S3Access
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 __all__ = ["Audit", "MakeTable", "Run", "faulty_s3"]
 
@@ -41,12 +44,11 @@ def run(pinot: PinotCluster) -> Run:
 
 
 @pytest.fixture
-def audit(pinot: PinotCluster) -> Audit:
+def audit(run: Run) -> Audit:
     """Runs the command that audits a table; returns the segments with each fault."""
 
     def run_audit(table: str, *options: str) -> dict[str, set[str]]:
-        env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
-        answer = CliRunner().invoke(cli, ["deepstore", "audit", table, "--output", "json", *options], env=env)
+        answer = run("deepstore", "audit", table, "--output", "json", *options, code=None)
         document: dict[str, Any] = json.loads(answer.stdout)
         found: dict[str, set[str]] = {}
         for each in document["tables"][0]["faulty"]:
@@ -65,13 +67,19 @@ def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
 
 
 @pytest.fixture
-def make_table(pinot: PinotCluster, kafka: Kafka, s3: S3Access, store: PropertyStore) -> Iterator[MakeTable]:
+def s3_client(s3: S3Access) -> Iterator[S3Client]:
+    with closing(s3.client()) as client:
+        yield client
+
+
+@pytest.fixture
+def make_table(
+    pinot: PinotCluster, kafka: Kafka, s3_client: S3Client, store: PropertyStore
+) -> Iterator[MakeTable]:
     """Makes realtime tables on both servers, dropped after the test."""
     with ExitStack() as at_end:
         client = at_end.enter_context(pinot.client())
         broker = at_end.enter_context(pinot.broker())
-        s3_client = s3.client()
-        at_end.callback(s3_client.close)
 
         def make(*, partitions: int, peers: bool = True, closed: bool = True) -> PeerTable:
             table = PeerTable(pinot, kafka, client, broker, store, partitions)

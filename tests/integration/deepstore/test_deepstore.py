@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import requests
 
 from controller_client.common.names import TableName
-from controller_client.errors import DataError, NotAppliedError
 from controller_client.segment_tar import TarLimits, content_crc
 from tests.integration.deepstore.commands import damage_replica, repaired, replica_tar
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.integration.deepstore.peer_table import PeerTable
 from tests.support.cluster import PinotCluster
+from tests.support.faulty_s3 import FaultyS3
 from tests.support.local_ports import free_base
 from tests.support.needs import Need, has
 from tests.support.numbers_table import ROWS, SUM, answer, load_numbers
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.pinotctl import pinotctl
 from tests.support.scheduling import DISTURBS
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
@@ -36,16 +40,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
     """Run the watch; yield the URL of its metrics, and end it as a service manager does."""
     port = free_base()
-    command = pinotctl(
-        "deepstore",
-        "watch",
-        table.name,
-        "--interval",
-        "1",
-        "--metrics-port",
-        str(port),
-        controller=pinot.controller_url,
-    )
+    words = ("deepstore", "watch", table.name, "--interval", "1", "--metrics-port", str(port))
+    command = pinotctl(*words, controller=pinot.controller_url)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -58,12 +54,17 @@ def watching(pinot: PinotCluster, table: PeerTable) -> Iterator[str]:
 
 
 def test_an_outage_of_the_store(
-    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
+    make_table: MakeTable,
+    run: Run,
+    audit: Audit,
+    pinot: PinotCluster,
+    faulty_s3: FaultyS3,
+    tmp_path: Path,
 ) -> None:
     table = make_table(partitions=2)
-    table.fill(3)
+    table.fill(2)
     segments = set(table.committed())
-    assert len(segments) == 6
+    assert len(segments) == 4
     assert audit(table.table) == {"no_url": segments}
     assert audit(table.table, "--min-copies", "3") == {"no_url": segments, "few_copies": segments}
     page = tmp_path / "audit.html"
@@ -83,16 +84,15 @@ def test_an_outage_of_the_store(
     assert {each["outcome"] for each in dry.values()} == {"would_repair"}
     assert audit(table.table) == {"no_url": segments}
 
-    # One is killed after its third upload, before it writes the URL; then two run at once.
-    program = [sys.executable, "-m", "tests.integration.deepstore.repair_program"]
-    place = [pinot.controller_url, pinot.zookeeper_address, pinot.cluster_name, table.table]
-    killed = subprocess.run([*program, *place, "3"], check=False, timeout=300)
-    assert killed.returncode == -signal.SIGKILL
+    # One is killed after an upload, before it writes the URL; then two run at once.
+    words = ("deepstore", "repair", table.name, "--yes", "--output", "json")
+    command = pinotctl(*words, controller=pinot.controller_url)
+    held = faulty_s3.hold_reply("PUT", f"{DEEP_STORE_BUCKET}/{table.folder_key}/*")
+    with subprocess.Popen(command, env={**os.environ, "AWS_ENDPOINT_URL_S3": faulty_s3.url}) as killed:
+        held.wait_hit()
+        killed.kill()
     left = audit(table.table)["no_url"]
-    assert len(left) == 4
-    command = pinotctl(
-        "deepstore", "repair", table.name, "--yes", "--output", "json", controller=pinot.controller_url
-    )
+    assert left
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     printed = [process.communicate(timeout=300)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
@@ -106,7 +106,7 @@ def test_an_outage_of_the_store(
 
     # Pinot uploads segments itself again.
     table.fill(1)
-    assert len(table.committed()) == 8
+    assert len(table.committed()) == 6
     assert audit(table.table, "--read-tars") == {}
 
     # An object is deleted manually: it can be fetched from peers, and after the repair from the store.
@@ -127,6 +127,7 @@ def test_an_outage_of_the_store(
     table.wait_rows()
 
 
+@FULL
 @DISTURBS
 def test_replicas_that_differ_from_the_segment(
     make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
@@ -184,21 +185,20 @@ def test_replicas_that_differ_from_the_segment(
 
 
 def test_a_batch_table(
-    unique_table: str, run: Run, audit: Audit, pinot: PinotCluster, tmp_path: Path
+    unique_table: str, run: Run, audit: Audit, pinot: PinotCluster, s3_client: S3Client, tmp_path: Path
 ) -> None:
     load_numbers(pinot, unique_table, tmp_path)
     table = TableName(f"{unique_table}_OFFLINE")
     assert audit(table, "--read-tars") == {}
-    gone, garbage, whole, cut = (f"{unique_table}_{number}" for number in range(4))
-    s3 = pinot.s3.client()
-    try:
-        place = {name: f"segments/{unique_table}/{name}" for name in (gone, garbage, whole, cut)}
-        s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=place[gone])
-        s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=place[garbage], Body=b"x")
-        tar = s3.get_object(Bucket=DEEP_STORE_BUCKET, Key=place[cut])["Body"].read()
-        s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=place[cut], Body=tar[:-100] + bytes(100))
-    finally:
-        s3.close()
+    gone, garbage, cut = (f"{unique_table}_{number}" for number in range(3))
+
+    def key(segment: str) -> str:
+        return f"segments/{unique_table}/{segment}"
+
+    s3_client.delete_object(Bucket=DEEP_STORE_BUCKET, Key=key(gone))
+    s3_client.put_object(Bucket=DEEP_STORE_BUCKET, Key=key(garbage), Body=b"x")
+    tar = s3_client.get_object(Bucket=DEEP_STORE_BUCKET, Key=key(cut))["Body"].read()
+    s3_client.put_object(Bucket=DEEP_STORE_BUCKET, Key=key(cut), Body=tar[:-100] + bytes(100))
     assert audit(table, "--min-copies", "1") == {"object_gone": {gone}, "wrong_size": {garbage}}
     assert audit(table, "--min-copies", "1", "--read-tars")["wrong_crc"] == {cut}
     printed = run("deepstore", "repair", table, "--read-tars", "--yes", "--output", "json")
@@ -212,29 +212,20 @@ def test_a_batch_table(
         damaged = min(name for name, states in view.items() if bad in states)
         expected = client.segments.metadata(table, damaged).crc
         damage_replica(pinot, "server_1", replica_tar(client, bad, table, damaged, tmp_path))
-        s3 = pinot.s3.client()
-        try:
-            key = f"segments/{unique_table}/{damaged}"
-            tar = s3.get_object(Bucket=DEEP_STORE_BUCKET, Key=key)["Body"].read()
-            s3.delete_object(Bucket=DEEP_STORE_BUCKET, Key=key)
-            repair = run("deepstore", "repair", table, "--yes", "--output", "json", code=1)
-            (refused,) = json.loads(repair.stdout)
-            assert refused["outcome"] == "no_source"
-            assert "its files have crc" in refused["message"]
-            s3.put_object(Bucket=DEEP_STORE_BUCKET, Key=key, Body=tar)
-        finally:
-            s3.close()
+        tar = s3_client.get_object(Bucket=DEEP_STORE_BUCKET, Key=key(damaged))["Body"].read()
+        s3_client.delete_object(Bucket=DEEP_STORE_BUCKET, Key=key(damaged))
+        repair = run("deepstore", "repair", table, "--yes", "--output", "json", code=1)
+        (refused,) = json.loads(repair.stdout)
+        assert refused["outcome"] == "no_source"
+        assert "its files have crc" in refused["message"]
+        s3_client.put_object(Bucket=DEEP_STORE_BUCKET, Key=key(damaged), Body=tar)
         run("table", "reload", table, damaged, "--download", "--no-wait")
 
-        def is_restored() -> bool:
-            try:
-                found = content_crc(replica_tar(client, bad, table, damaged, tmp_path), TarLimits())
-            except (DataError, NotAppliedError):  # it is being replaced
-                return False
-            return found == expected
+        def crc() -> int:
+            return content_crc(replica_tar(client, bad, table, damaged, tmp_path), TarLimits())
 
-        wait_for(is_restored, f"{bad} to have {damaged} as the store has it")
-    assert answer(pinot, unique_table) == (ROWS, SUM, 2)
+        wait_for(lambda: crc() == expected, f"{bad} to have {damaged} as the store has it")
+    wait_for(lambda: answer(pinot, unique_table) == (ROWS, SUM, 2), "all rows from both servers")
 
 
 def test_enable(make_table: MakeTable, run: Run) -> None:
@@ -242,11 +233,9 @@ def test_enable(make_table: MakeTable, run: Run) -> None:
     scheme = "peerSegmentDownloadScheme"
     answer = run("deepstore", "enable", table.name, "--dry-run", "--output", "json")
     findings = {(each["where"], each["verdict"]) for each in json.loads(answer.stdout)}
-    # Only servers of the table's tenant: other tests start their own servers.
-    servers = [name for name in table.client.instances.list() if name.startswith("Server_127.0.0.2")]
-    tag = "DefaultTenant_REALTIME"
-    own = {(name, "ok") for name in servers if tag in table.client.instances.tags(name)}
-    assert len(own) >= 2
+    ideal = table.client.tables.ideal_state(table.table)
+    own = {(server, "ok") for servers in ideal.values() for server in servers}
+    assert len(own) == 2
     assert own <= findings
     assert scheme not in table.client.tables.get(table.table).to_json()["segmentsConfig"]
     run("deepstore", "enable", table.name, "--yes")

@@ -9,9 +9,10 @@ import pytest
 
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.integration.deepstore.peer_table import PeerTable
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
-pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
+pytestmark = [FULL, pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
 _SCHEME = "peerSegmentDownloadScheme"
 

@@ -20,7 +20,7 @@ from tests.support.pinotctl import pinotctl
 from tests.support.spark import LOCAL_SPARK, spark_words
 from tests.support.tiers import FULL
 
-pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
+pytestmark = [FULL, pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
 
 def executors_of(pid: int) -> list[psutil.Process]:
@@ -41,9 +41,7 @@ def outcomes_of(commands: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
     return sorted((each["segment"], each["outcome"]) for text in printed for each in json.loads(text))
 
 
-def test_spark_repairs(
-    make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster, full: bool
-) -> None:
+def test_spark_repairs(make_table: MakeTable, run: Run, audit: Audit, pinot: PinotCluster) -> None:
     table = make_table(partitions=2)
     table.fill(2)
     segments = set(table.committed())
@@ -59,8 +57,6 @@ def test_spark_repairs(
     assert outcomes_of([command]) == [(name, "repaired") for name in sorted(segments)]
     assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
     assert repaired(run, table, "--engine", "spark", *spark) == {}
-    if not full:
-        return
 
     for name in segments:
         table.delete_object(name)
@@ -80,7 +76,6 @@ def test_spark_repairs(
     assert repaired(run, table)[gone]["outcome"] == "repaired"
 
 
-@FULL
 def test_spark_loses_its_executors_during_a_repair(
     make_table: MakeTable, audit: Audit, pinot: PinotCluster, faulty_s3: FaultyS3
 ) -> None:

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
 def test_sweep_deletes_leftovers_and_keeps_segments(make_table: MakeTable, run: Run, audit: Audit) -> None:
     table = make_table(partitions=1, closed=False)
-    table.fill(2)
+    table.fill(1)
     run("deepstore", "repair", table.name, "--yes")
     segment = min(table.committed())
     gone = f"{table.name}__0__99__20200101T0000Z"

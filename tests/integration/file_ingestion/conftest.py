@@ -8,24 +8,37 @@ from pathlib import Path
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from tests.integration.file_ingestion.ingestion import IngestionTable, forget_jobs
+from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl, forget_jobs
 from tests.integration.file_ingestion.scenes.scene import Scene
 from tests.integration.file_ingestion.scenes.source import Source
-from tests.integration.file_ingestion.scenes.steered import SteeredScheduler
 from tests.support.cluster import PinotCluster
+from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3, faulty_s3
 from tests.support.s3 import S3Access
 
 __all__ = ["faulty_s3"]
 
 
-@pytest.fixture
-def ingestion_table(pinot: PinotCluster, unique_table: str) -> Iterator[IngestionTable]:
-    """A table to be created by the test; dropped after it."""
+@contextmanager
+def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
+    """Yield a table to be created in the block; drop it, and schemas with its prefix, afterwards."""
+    name = f"t_{uuid.uuid4().hex[:12]}"
     with pinot.client() as client, pinot.broker() as broker:
-        table = IngestionTable(unique_table, client, broker, pinot.controller_url)
+        table = IngestionTable(name, client, broker, pinot.controller_url)
         yield table
         forget_jobs(table, pinot)
+        if client.tables.exists(table.with_type):
+            client.tables.delete(table.with_type)
+        for schema in client.schemas.list():
+            if schema.startswith(name):
+                client.schemas.delete(schema)
+
+
+@pytest.fixture
+def ingestion_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
+    """A table to be created by the test; dropped after it."""
+    with new_table(pinot) as table:
+        yield table
 
 
 @pytest.fixture(scope="module")
@@ -35,46 +48,30 @@ def module_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
         yield table
 
 
-@contextmanager
-def new_table(pinot: PinotCluster) -> Iterator[IngestionTable]:
-    """Yield a table to be created in the block; drop it afterwards."""
-    name = f"t_{uuid.uuid4().hex[:12]}"
-    with pinot.client() as client, pinot.broker() as broker:
-        table = IngestionTable(name, client, broker, pinot.controller_url)
-        yield table
-        forget_jobs(table, pinot)
-        if client.tables.exists(f"{name}_OFFLINE"):
-            client.tables.delete(f"{name}_OFFLINE")
-        if name in client.schemas.list():
-            client.schemas.delete(name)
+@pytest.fixture
+def controller_proxy(pinot: PinotCluster) -> Iterator[FaultyHttp]:
+    """A proxy for one test in front of the controller."""
+    with FaultyHttp(pinot.controller_url) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-def shared_folder(pinot: PinotCluster, tmp_path: Path) -> Path:
-    """A source folder that the scheduler and the Python-hosted minion see under the same path."""
+def pinotctl(pinot: PinotCluster) -> Pinotctl:
+    return Pinotctl(pinot.controller_url)
+
+
+@pytest.fixture
+def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
+        yield store
+
+
+@pytest.fixture
+def shared_folder(tmp_path: Path) -> Path:
+    """A source folder that runs and the Python-hosted minion see under the same path."""
     folder = tmp_path / "source"
     folder.mkdir()
     return folder
-
-
-@pytest.fixture(scope="package")
-def steered_scheduler(
-    pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SteeredScheduler]:
-    """A scheduler for the session, with a clock that tests control."""
-    scheduler = SteeredScheduler(pinot, tmp_path_factory.mktemp("scheduler") / "stderr.log")
-    yield scheduler
-    scheduler.close()
-
-
-@pytest.fixture(scope="package")
-def second_scheduler(
-    pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SteeredScheduler]:
-    """Another scheduler."""
-    scheduler = SteeredScheduler(pinot, tmp_path_factory.mktemp("scheduler") / "stderr.log")
-    yield scheduler
-    scheduler.close()
 
 
 @pytest.fixture
@@ -90,8 +87,7 @@ def scene(
     pinot: PinotCluster,
     source: Source,
     ingestion_table: IngestionTable,
-    steered_scheduler: SteeredScheduler,
-) -> Iterator[Scene]:
+    store: PropertyStore,
+) -> Scene:
     """A table to be created by the test, and an empty source behind a proxy."""
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        yield Scene(pinot, ingestion_table, source, steered_scheduler, store)
+    return Scene(pinot, ingestion_table, source, store)

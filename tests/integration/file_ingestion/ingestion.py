@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import os
 import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import requests
+from click.testing import CliRunner
 
 from controller_client.broker.client import BrokerClient
+from controller_client.cli import cli
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError, PartialResultError, PinotPluginError
@@ -27,7 +31,7 @@ from minion_tasks.file_ingestion.params.registration import register_task
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from tests.support.cluster import PinotCluster
 from tests.support.offline_tables import offline_table
-from tests.support.wait import wait_for
+from tests.support.wait import WaitError, wait_for
 
 NUMBERS_SCHEMA: Mapping[str, Any] = {
     "dimensionFieldSpecs": [
@@ -50,6 +54,36 @@ def start_pinotctl(controller_url: str, *arguments: str) -> subprocess.Popen[str
     )
 
 
+def invoke(controller_url: str, *arguments: str, stdin: str | None = None) -> Ran:
+    """Run ``pinotctl`` in this process, which takes a second less; for commands that need no JVM."""
+    words = ("--controller", controller_url, *arguments)
+    log = io.StringIO()
+    handler = logging.StreamHandler(log)
+    handler.setLevel(logging.WARNING)  # as in a process that does not configure logging
+    logging.getLogger().addHandler(handler)
+    try:
+        result = CliRunner().invoke(cli, words, env={"PINOTCTL_CONFIG": "/no/such/file"}, input=stdin)
+    finally:
+        logging.getLogger().removeHandler(handler)
+    return Ran(result.exit_code, result.stdout, log.getvalue() + result.stderr)
+
+
+class Pinotctl:
+    """Runs ``pinotctl task`` in this process, and checks that its output contains no secret of the tests."""
+
+    def __init__(self, controller_url: str) -> None:
+        self._controller_url = controller_url
+
+    def __call__(self, *arguments: str, code: int = 0, stdin: str | None = None) -> Ran:
+        ran = invoke(self._controller_url, "task", *arguments, stdin=stdin)
+        assert ran.code == code, ran
+        assert "canary" not in ran.out + ran.err
+        return ran
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self(*arguments, "--output", "json").out)
+
+
 def ended(process: subprocess.Popen[str], timeout_s: float = 600) -> Ran:
     """Wait for the end of a process and return its output."""
     out, err = process.communicate(timeout=timeout_s)
@@ -66,9 +100,20 @@ class Ran:
 
     @property
     def report(self) -> dict[str, Any]:
+        """What a run reports that must have succeeded."""
         assert self.code == 0, f"exit code {self.code}\n{self.out}\n{self.err}"
         value: dict[str, Any] = json.loads(self.out)
         return value
+
+    @property
+    def failed(self) -> str:
+        """What a run says that must have failed."""
+        assert self.code != 0, f"it succeeded: {self.out}\n{self.err}"
+        return self.err
+
+    @property
+    def error_type(self) -> str:
+        return str(json.loads(self.failed.splitlines()[-1])["error"]["type"])
 
 
 @dataclass
@@ -112,7 +157,8 @@ class IngestionTable:
         return start_pinotctl(self.controller_url, "task", "run", self.name, "--output", "json", *arguments)
 
     def run(self, *arguments: str) -> Ran:
-        return ended(self.start(*arguments))
+        """Run the task to its end, in this process."""
+        return invoke(self.controller_url, "task", "run", self.name, "--output", "json", *arguments)
 
     def value(self, sql: str) -> Any:
         """Return the single value of a query's result."""
@@ -123,29 +169,39 @@ class IngestionTable:
         rows = self.broker.query(f"select count(*) from {self.name}").rows
         return int(rows[0][0]) if rows else 0
 
+    def wait_count(self, rows: int) -> None:
+        """Wait until queries see this number of rows: a broker may answer from before for some moments."""
+        try:
+            wait_for(lambda: self.count() == rows, f"{rows} rows in {self.name}")
+        except WaitError as error:
+            error.add_note(f"it has {self.count()} rows")
+            raise
+
     def segments(self) -> list[str]:
         return self.client.segments.list(self.with_type, exclude_replaced=False)
 
     def tasks(self) -> dict[str, str]:
         """Return the states of the jobs of its runs, by name; Helix forgets jobs of the past at some time."""
         url = f"{self.controller_url}/tasks/{TASK_TYPE}/{self.with_type}/state"
-        answer = requests.get(url, headers={"Accept": "application/json"}, timeout=_REST_TIMEOUT_S)
-        answer.raise_for_status()
-        states: dict[str, str] = answer.json()
+        states: dict[str, str] = {}
+
+        def is_answered() -> bool:
+            answer = requests.get(url, headers={"Accept": "application/json"}, timeout=_REST_TIMEOUT_S)
+            # 500 while a job of any table is being deleted.
+            answer.raise_for_status()
+            states.update(answer.json())
+            return True
+
+        wait_for(is_answered, f"the jobs of {self.with_type}")
         return states
 
     @contextmanager
     def polled(self) -> Iterator[Reader]:
         """Run a second reader that counts rows continuously, once the broker knows the table."""
-        wait_for(
-            lambda: self.broker.query(f"select count(*) from {self.name}"), f"the broker to know {self.name}"
-        )
-        reader = Reader(self.broker, f"select count(*), sum(id) from {self.name}")
-        reader.start()
-        try:
+        sql = f"select count(*), sum(id) from {self.name}"
+        wait_for(lambda: self.broker.query(sql), f"the broker to know {self.name}")
+        with reading(self.broker.config.urls, sql) as reader:
             yield reader
-        finally:
-            reader.stop()
 
 
 def forget_jobs(table: IngestionTable, pinot: PinotCluster) -> None:
@@ -160,7 +216,22 @@ def forget_jobs(table: IngestionTable, pinot: PinotCluster) -> None:
                 TaskQueues(store).delete(name)
 
 
-_POLL_PAUSE_S = 0.02
+@contextmanager
+def reading(broker_urls: Sequence[str], sql: str) -> Iterator[Reader]:
+    """Repeat a query continuously during the block, once it has been answered."""
+    with requests.Session() as session:
+        session.trust_env = False  # tests change the environment meanwhile
+        with BrokerClient(broker_urls, session=session) as broker:
+            reader = Reader(broker, sql)
+            reader.start()
+            try:
+                reader.poll_until(1)
+                yield reader
+            finally:
+                reader.stop()
+
+
+_POLL_PAUSE_S = 0.04
 _REST_TIMEOUT_S = 60.0
 
 
@@ -206,13 +277,16 @@ class Reader(threading.Thread):
             self.seen.append(answer)
 
     def poll_until(self, count: int) -> None:
-        while self.polls < count and self.is_alive():
-            self._ended.wait(0.01)
+        """Wait for this number of answers."""
+        self._wait(lambda: self.polls >= count, f"{count} answers to {self._sql}")
 
     def try_until(self, count: int) -> None:
         """Like `poll_until`, but polls without an answer count too."""
-        while self.tries < count and self.is_alive():
-            self._ended.wait(0.01)
+        self._wait(lambda: self.tries >= count, f"{count} tries of {self._sql}")
+
+    def _wait(self, is_reached: Callable[[], bool], what: str) -> None:
+        wait_for(lambda: is_reached() or not self.is_alive(), what, interval_s=0.01)
+        assert self.is_alive(), "the reader has died"
 
     def stop(self) -> None:
         self._ended.set()

@@ -4,38 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from tests.integration.file_ingestion.ingestion import Ran
+from tests.integration.file_ingestion.ingestion import IngestionTable, Ran
 from tests.support.cluster import PinotCluster
 
 _LOG_LINES = 100_000
 
+# The file system of file: URIs ignores them, so a run succeeds with them.
+SECRETS = {f"input.fs.prop.{name}": f"canary-{uuid.uuid4().hex}" for name in ("accessKey", "secretKey")}
 
-def assert_hidden(pinot: PinotCluster, secrets: Sequence[str], *runs: Ran) -> None:
-    """No secret is in what the runs wrote, in the minion's log, nor in any znode but the table configs.
+
+def assert_hidden(
+    pinot: PinotCluster, table: IngestionTable, runs: Sequence[Ran], secrets: Sequence[str] = ()
+) -> None:
+    """No secret is in what the runs wrote, in the minion's log, nor in any znode about the table.
 
     The table config holds the task's parameters, secrets included: that is Pinot's own place for them.
     """
+    secrets = secrets or list(SECRETS.values())
+    log = pinot.logs("minion", _LOG_LINES)
     for secret in secrets:
+        assert secret not in log
         for ran in runs:
-            assert secret not in ran.out
-            assert secret not in ran.err
-        assert secret not in pinot.logs("minion", _LOG_LINES)
-    seen = 0
-    for path, text in _znodes(pinot):
-        seen += 1
-        if f"/{pinot.cluster_name}/PROPERTYSTORE/CONFIGS/TABLE/" not in path:
-            assert [secret for secret in secrets if secret in text] == [], path
-    assert seen > 100
+            assert secret not in ran.out + ran.err
+    config = f"/{pinot.cluster_name}/PROPERTYSTORE/CONFIGS/TABLE/"
+    found = [(path, text) for path, text in _znodes(pinot) if table.name in text and config not in path]
+    assert found
+    for path, text in found:
+        assert [secret for secret in secrets if secret in text] == [], path
 
 
 def _znodes(pinot: PinotCluster) -> Iterator[tuple[str, str]]:
-    """Return every znode of the cluster, including Helix' own, as text."""
+    """Return every znode of the cluster, including Helix' own, as text that begins with its path."""
     client = KazooClient(hosts=pinot.zookeeper_address)
     client.start(timeout=300)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,26 +10,14 @@ from pathlib import Path
 import pytest
 
 from controller_client.errors import NotFoundError
-from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore, TableLock
 from minion_tasks.file_ingestion.session.model import SessionState
 from minion_tasks.file_ingestion.session.store import SessionStore
-from tests.integration.file_ingestion.ingestion import (
-    IngestionTable,
-    Ran,
-    ended,
-    start_pinotctl,
-    write_numbers,
-)
-from tests.integration.file_ingestion.secrecy import assert_hidden
+from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl, Ran, ended, write_numbers
+from tests.integration.file_ingestion.secrecy import SECRETS, assert_hidden
 from tests.support.cluster import PinotCluster
-from tests.support.kafka import Kafka
-from tests.support.realtime_tables import realtime_schema, realtime_table
 
 pytestmark = pytest.mark.cluster
-
-# The file system of file: URIs ignores them, so a run succeeds with them.
-SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey": "canary-secret"}
 
 
 @dataclass
@@ -71,6 +58,7 @@ def first_load(module_table: IngestionTable, tmp_path_factory: pytest.TempPathFa
     write_numbers(loaded.folder, "good.csv", 0, 10)
     loaded.register()
     assert module_table.run().report["rows"] == 10
+    module_table.wait_count(10)
     return loaded
 
 
@@ -99,7 +87,9 @@ def _bad_row(path: Path) -> None:
     path.write_text("id,word,amount\n1,a,1\n2,b,2\nthree,c,3\n", encoding="utf-8")
 
 
-def test_all_bad_files_are_named_and_their_run_leaves_nothing(pinot: PinotCluster, loaded: Loaded) -> None:
+def test_all_bad_files_are_named_and_their_run_leaves_nothing(
+    pinot: PinotCluster, store: PropertyStore, loaded: Loaded
+) -> None:
     bad: dict[str, Callable[[Path], None]] = {
         "half.csv.gz": _truncated_gzip,
         "no-gzip.csv.gz": _binary,
@@ -112,9 +102,7 @@ def test_all_bad_files_are_named_and_their_run_leaves_nothing(pinot: PinotCluste
     assert "also-good" not in ran.err
     for line in ran.err.splitlines():
         assert not line.startswith("Traceback")
-    assert_hidden(pinot, list(SECRETS.values()), ran)
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        session = SessionStore(store, loaded.table.with_type).latest()
+    session = SessionStore(store, loaded.table.with_type).latest()
     assert session is not None
     assert (session.state, session.abandoned) == (SessionState.IN_PROGRESS, True)
     assert "half.csv.gz" in (session.message or "")
@@ -122,30 +110,28 @@ def test_all_bad_files_are_named_and_their_run_leaves_nothing(pinot: PinotCluste
         (loaded.folder / name).unlink()
     again = loaded.table.run("--wait-lock", "0")
     assert again.report["rows"] == 10
-    assert loaded.table.count() == loaded.rows + 10
-    assert_hidden(pinot, list(SECRETS.values()), again)
+    loaded.table.wait_count(loaded.rows + 10)
+    assert_hidden(pinot, loaded.table, [ran, again])
 
 
-def test_a_pattern_that_matches_nothing(loaded: Loaded) -> None:
+def test_a_pattern_that_matches_nothing(loaded: Loaded, pinotctl: Pinotctl) -> None:
     loaded.register(includeFileNamePattern="glob:**/*.parquet", enableSync="true")
     ran = loaded.assert_fails("glob:**/*.parquet", str(loaded.folder), "exclude all", "good.csv")
-    plan = ("task", "plan", loaded.table.name, "--output", "json")
-    planned = ended(start_pinotctl(loaded.table.controller_url, *plan))
-    assert (planned.code, planned.out) == (1, "")
+    planned = pinotctl("plan", loaded.table.name, "--output", "json", code=1)
+    assert planned.out == ""
     assert planned.err.splitlines()[-1] == ran.err.splitlines()[-1]
+
+
+def test_wrong_parameters(loaded: Loaded) -> None:
     loaded.register(includeFileNamePattern="glob:*.csv")
     loaded.assert_fails("glob:*.csv", "did you mean 'glob:**/*.csv'", code=2)
-
-
-def test_a_missing_folder(loaded: Loaded) -> None:
+    loaded.register(includeFilenamePatern="glob:**")
+    loaded.assert_fails("includeFilenamePatern", "did you mean 'includeFileNamePattern'", code=2)
     nowhere = loaded.folder.parent / "nowhere"
     loaded.table.register(nowhere, "csv", outputDirURI=f"file://{loaded.staging}")
     loaded.assert_fails(str(nowhere))
-
-
-def test_a_misspelt_parameter_names_the_nearest(loaded: Loaded) -> None:
-    loaded.register(includeFilenamePatern="glob:**")
-    loaded.assert_fails("includeFilenamePatern", "did you mean 'includeFileNamePattern'", code=2)
+    loaded.table.client.tables.set_task_config(loaded.table.with_type, "FileIngestionTask", None)
+    loaded.assert_fails("pinotctl task register", code=2)
 
 
 def test_a_missing_table(ingestion_table: IngestionTable) -> None:
@@ -154,26 +140,6 @@ def test_a_missing_table(ingestion_table: IngestionTable) -> None:
     assert f"{ingestion_table.name}_OFFLINE" in ran.err
     with pytest.raises(NotFoundError):
         ingestion_table.client.tables.get(ingestion_table.with_type)
-
-
-@pytest.mark.kafka
-def test_a_realtime_table(ingestion_table: IngestionTable, kafka: Kafka) -> None:
-    table = ingestion_table
-    kafka.produce(table.name, [json.dumps({"amount": 1, "ts": 1_700_000_000_000})])
-    table.client.schemas.create(Schema.from_json(realtime_schema(table.name, {}, {"amount": "LONG"})))
-    table.client.tables.create(TableConfig.from_json(realtime_table(table.name, kafka)))
-    segments = table.client.segments.list(f"{table.name}_REALTIME")
-    for name in (table.name, f"{table.name}_REALTIME"):
-        ran = IngestionTable(name, table.client, table.broker, table.controller_url).run()
-        assert ran.code == 2
-        assert f"{name} is a realtime table" in ran.err
-    assert table.client.segments.list(f"{table.name}_REALTIME") == segments
-    assert not table.client.tables.exists(table.with_type)
-
-
-def test_a_table_without_the_task(loaded: Loaded) -> None:
-    loaded.table.client.tables.set_task_config(loaded.table.with_type, "FileIngestionTask", None)
-    loaded.assert_fails("pinotctl task register", code=2)
 
 
 def test_the_source_must_not_be_in_the_staging_folder(loaded: Loaded) -> None:
@@ -188,12 +154,9 @@ def test_the_source_must_not_be_in_the_staging_folder(loaded: Loaded) -> None:
     loaded.assert_unchanged()
 
 
-def test_a_run_that_may_not_wait_names_the_holder_of_the_lock(pinot: PinotCluster, loaded: Loaded) -> None:
+def test_a_run_that_may_not_wait_names_the_holder_of_the_lock(store: PropertyStore, loaded: Loaded) -> None:
     write_numbers(loaded.folder, "locked.csv", 1000, 1000)
-    with (
-        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
-        TableLock(store, loaded.table.with_type, "FileIngestionTask", "somebody@elsewhere") as lock,
-    ):
+    with TableLock(store, loaded.table.with_type, "FileIngestionTask", "somebody@elsewhere") as lock:
         lock.acquire(0)
         ran = loaded.table.run("--wait-lock", "0")
     assert ran.code == 1
@@ -207,5 +170,5 @@ def test_two_runs_at_once(loaded: Loaded) -> None:
     both = loaded.table.start(), loaded.table.start()
     reports = [ended(process).report for process in both]
     assert sorted(report["outcome"] for report in reports) == ["nothing_new", "switched"]
-    assert loaded.table.count() == loaded.rows + 4000
+    loaded.table.wait_count(loaded.rows + 4000)
     assert len(loaded.table.segments()) == len(loaded.segments) + 1  # small files share a segment

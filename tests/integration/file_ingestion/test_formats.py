@@ -7,7 +7,9 @@ import json
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,7 @@ from pyarrow import orc
 
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.plan.ingested import read_contents
-from tests.integration.file_ingestion.ingestion import IngestionTable, ended, start_pinotctl
-from tests.support.cluster import PinotCluster
+from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl
 from tests.support.tiers import FULL
 
 pytestmark = pytest.mark.cluster
@@ -52,16 +53,7 @@ SCHEMA: Mapping[str, Any] = {
         }
     ],
 }
-WORDS = [
-    "plain",
-    "with space",
-    "ünïcödé",
-    "日本語",
-    "emoji 🛫",
-    'quote " inside',
-    "comma, inside",
-    "tab\tinside",
-]
+WORDS = ["plain", "with space", "ünïcödé", "日本語", "emoji 🛫", 'quote " inside', "comma, inside", "tab\tin"]
 Row = dict[str, Any]
 
 
@@ -151,27 +143,24 @@ def _text_big(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 
 
-def write_parquet(path: Path, rows: Sequence[Row]) -> None:
-    pq.write_table(to_arrow(rows), path)
-
-
-def write_orc(path: Path, rows: Sequence[Row]) -> None:
-    orc.write_table(to_arrow(rows), path)
-
-
 WRITERS: Mapping[str, tuple[str, Callable[[Path, Sequence[Row]], None]]] = {
     "csv": ("csv", write_csv),
     "json": ("json.gz", write_json),
     "avro": ("avro", write_avro),
-    "parquet": ("parquet", write_parquet),
-    "orc": ("orc", write_orc),
+    "parquet": ("parquet", lambda path, rows: pq.write_table(to_arrow(rows), path)),
+    "orc": ("orc", lambda path, rows: orc.write_table(to_arrow(rows), path)),
 }
 
 
-@pytest.mark.parametrize("file_format", list(WRITERS))
-@pytest.mark.parametrize("reader", ["auto", pytest.param("pinot", marks=FULL)])
+@pytest.mark.parametrize(
+    ("reader", "file_format"),
+    [
+        pytest.param(*row, marks=() if row == ("auto", "parquet") else FULL)
+        for row in product(("auto", "pinot"), WRITERS)
+    ],
+)
 def test_every_row_once_with_every_value(
-    ingestion_table: IngestionTable, shared_folder: Path, file_format: str, reader: str
+    ingestion_table: IngestionTable, shared_folder: Path, reader: str, file_format: str
 ) -> None:
     suffix, write = WRITERS[file_format]
     batches = [make_rows(0, 400), make_rows(400, 300), []]
@@ -182,7 +171,7 @@ def test_every_row_once_with_every_value(
     assert (report["files"], report["rows"]) == (3, 700)
 
     arrow = to_arrow([row for rows in batches for row in rows])
-    assert table.count() == 700
+    table.wait_count(700)
     for name in ("i", "l", "f", "d"):
         # A metric's null is 0 in Pinot and skipped by Arrow's sum, which is equivalent.
         assert float(table.value(f"select sum({name}) from {{t}}")) == float(pc.sum(arrow[name]).as_py()), (
@@ -212,7 +201,6 @@ def _plain(row: Sequence[Any]) -> list[Any]:
 
 def _expected(arrow: pa.Table) -> dict[int, tuple[Any, ...]]:
     """Return values as in Pinot without null handling: the default null value of each type and role."""
-    from datetime import UTC, datetime
 
     def stamp(ms: int) -> str:
         return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.0")
@@ -239,45 +227,26 @@ def _or(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-def test_a_single_empty_file_is_ingested_once(ingestion_table: IngestionTable, shared_folder: Path) -> None:
-    (shared_folder / "empty.csv").write_text("id,word,amount\n")
-    table = ingestion_table.create().register(shared_folder, "csv")
-    report = table.run().report
-    assert (report["files"], report["rows"]) == (1, 0)
-    assert table.run().report["outcome"] == "nothing_new"
-    assert table.count() == 0
-
-
 # Some component could mistake each of these for another file, another folder, a pattern or markup.
 HOSTILE_NAMES = [
-    *(
-        b"a.json",
-        b"a.json#1.json",
-        b"a.json?x=1",
-        b"a%20b.json",
-        b"a b.json",
-        b"a+b.json",
-        b"%41.json",
-        b"A.json",
-    ),
+    *(b"a.json", b"a.json#1.json", b"a.json?x=1", b"a%20b.json", b"a b.json", b"a+b.json"),
+    *(b"%41.json", b"A.json"),
     *(b"new\nline.json", b"tab\there.json", b"\x1b[31mred\x07.json", b" leading.json", b"trailing .json"),
-    *(
-        b"-.json",
-        b"~.json",
-        b"$(x).json",
-        b"'quoted'.json",
-        b'"double".json',
-        b"back\\slash.json",
-        b"<b>.json",
-    ),
+    *(b"-.json", b"~.json", b"$(x).json", b"'quoted'.json", b'"double".json', b"back\\slash.json"),
+    b"<b>.json",
     *(b"colon:.json", b"semi;colon.json", b"a,b.json", b"{x}.json", b"[y].json", b"*.json", b"s3:.json"),
     *("zürich 日本 🛫.json".encode(), "u\u0308.json".encode(), "\u202egpj.json".encode(), b"\xff\xfe.json"),
     *(b"folder #1/a.json", b"folder%201/a.json", b"folder\n1/a.json", b"\xff/a.json"),
 ]
 
 
+@FULL
 def test_files_with_hostile_names_are_read_correctly(
-    pinot: PinotCluster, ingestion_table: IngestionTable, shared_folder: Path, tmp_path: Path
+    store: PropertyStore,
+    pinotctl: Pinotctl,
+    ingestion_table: IngestionTable,
+    shared_folder: Path,
+    tmp_path: Path,
 ) -> None:
     paths = [os.fsencode(shared_folder) + b"/" + name for name in HOSTILE_NAMES]
     for number, path in enumerate(paths):
@@ -299,8 +268,7 @@ def test_files_with_hostile_names_are_read_correctly(
     ids = f"select id, count(*) from {table.name} group by id order by id limit 1000"
     assert [list(row) for row in table.broker.query(ids).rows] == each_once
 
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        contents = read_contents(table.client, store, table.with_type)
+    contents = read_contents(table.client, store, table.with_type)
     assert sorted(os.fsencode(uri.removeprefix("file://")) for uri in contents.files) == sorted(paths)
     assert table.run().report["outcome"] == "nothing_new"
 
@@ -311,9 +279,6 @@ def test_files_with_hostile_names_are_read_correctly(
     message = json.loads(failed.err.splitlines()[-1])["error"]["message"]
     assert r"bad\x1b[31m\xff.json, line 1: the byte 0xe9 at offset 22" in message
     page = tmp_path / "report.html"
-    shown = ended(
-        start_pinotctl(table.controller_url, "task", "session", "report", table.name, "--file", str(page))
-    )
-    assert shown.code == 0, shown
+    pinotctl("session", "report", table.name, "--file", str(page))
     assert r"bad\x1b[31m\xff.json" in page.read_text(encoding="utf-8")
     assert [list(row) for row in table.broker.query(ids).rows] == each_once

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import requests
 
@@ -13,21 +11,17 @@ from tests.faults.file_ingestion.killing import kill_when
 from tests.integration.file_ingestion.ingestion import start_pinotctl
 from tests.integration.file_ingestion.scenes.scene import APPEND, Scene, whole
 from tests.support.faulty_http import FaultyHttp
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 
-@pytest.fixture
-def controller_proxy(scene: Scene) -> Iterator[FaultyHttp]:
-    with FaultyHttp(scene.pinot.controller_url) as proxy:
-        yield proxy
-
-
+@FULL
 def test_the_next_run_still_ends_the_session(scene: Scene, controller_proxy: FaultyHttp) -> None:
     scene.begin(APPEND, consistentPushMaxRetries="2")
     scene.source.put("F1")
-    scene.scheduler.trigger().assert_well()
+    assert scene.trigger().report["outcome"] == "switched"
     scene.assert_serves("F1")
     scene.source.put("F2")
     with scene.polled(whole(["F1"]), whole(["F1", "F2"])):
@@ -38,8 +32,8 @@ def test_the_next_run_still_ends_the_session(scene: Scene, controller_proxy: Fau
         assert (killed.state, entry.state) == (SessionState.SWITCH, LineageState.COMPLETED)
         _run_retention(scene)
         wait_for(lambda: scene.lineage() == [], "the retention to remove the entries")
-        report = scene.scheduler.trigger().well
-    assert (report["session_id"], report["outcome"]) == (killed.session_id, "switch_finished")
+        report = scene.trigger().report
+    assert (report["session"], report["outcome"]) == (killed.session_id, "switch_finished")
     assert scene.latest().state is SessionState.DONE
     scene.assert_serves("F1", "F2")
     assert scene.staged() == []

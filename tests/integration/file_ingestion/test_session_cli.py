@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from controller_client.cli import cli
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.lineage import LineageState
@@ -20,53 +17,17 @@ from minion_tasks.file_ingestion.session.model import (
     FileEntry,
     FileGroup,
     FileStatus,
-    IngestionMode,
-    Session,
     SessionState,
     StagedUnit,
 )
 from minion_tasks.file_ingestion.session.store import SessionStore, sessions_path
-from tests.integration.file_ingestion.ingestion import IngestionTable, write_numbers
-from tests.support.cluster import PinotCluster
+from tests.integration.file_ingestion.ingestion import IngestionTable, Pinotctl, write_numbers
+from tests.integration.file_ingestion.secrecy import SECRETS
+from tests.support.tiers import FULL
 
 pytestmark = pytest.mark.cluster
 
 BY_HAND = "99991231T235959999-abcdef"
-SECRETS = {"input.fs.prop.accessKey": "canary-access", "input.fs.prop.secretKey": "canary-secret"}
-
-
-class Pinotctl:
-    """Runs ``pinotctl task`` in this process, and checks that its output contains no secret."""
-
-    def __init__(self, pinot: PinotCluster) -> None:
-        self._env = {"PINOT_CONTROLLER_URL": pinot.controller_url, "PINOTCTL_CONFIG": "/no/such/file"}
-
-    def __call__(self, *arguments: str, code: int = 0, stdin: str | None = None) -> Result:
-        result = CliRunner().invoke(cli, ("task", *arguments), env=self._env, input=stdin)
-        assert result.exit_code == code, result.output
-        assert "canary" not in result.stdout
-        assert "canary" not in result.stderr
-        return result
-
-    def json(self, *arguments: str) -> Any:
-        return json.loads(self(*arguments, "--output", "json").stdout)
-
-
-@pytest.fixture
-def pinotctl(pinot: PinotCluster) -> Pinotctl:
-    return Pinotctl(pinot)
-
-
-@pytest.fixture
-def store(pinot: PinotCluster) -> Any:
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        yield store
-
-
-def bad_file(folder: Path, name: str) -> Path:
-    path = folder / name
-    path.write_text("id,word,amount\n1,a,1.5\nnot-a-number,b,2.5\n", encoding="utf-8")
-    return path
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -78,7 +39,7 @@ def failed(ingestion_table: IngestionTable, shared_folder: Path, tmp_path: Path)
     """Three files are staged, one is not; two retries are left."""
     for n in range(3):
         write_numbers(shared_folder, f"{n}.csv", n * 10, 10)
-    bad_file(shared_folder, "bad.csv")
+    (shared_folder / "bad.csv").write_text("id,word,amount\n1,a,1.5\nnot-a-number,b,2.5\n", encoding="utf-8")
     table = ingestion_table.create().register(
         shared_folder,
         "csv",
@@ -114,10 +75,10 @@ def test_a_failed_session_from_its_first_run_to_its_last(
     assert error["file"].endswith("/bad.csv")
     assert "not-a-number" in error["error"]
     as_table = pinotctl("session", "show", name)
-    assert "4: 3 staged, 1 failed" in as_table.stdout
-    assert "not-a-number" in as_table.stdout
+    assert "4: 3 staged, 1 failed" in as_table.out
+    assert "not-a-number" in as_table.out
     assert pinotctl.json("session", "show", name, "--errors", "0")["errors"] == []
-    assert "history" in pinotctl("session", "show", name, "--session", "no-such", code=1).stderr
+    assert "history" in pinotctl("session", "show", name, "--session", "no-such", code=1).err
 
     (shared_folder / "0.csv").unlink()
     write_numbers(shared_folder, "1.csv", 100, 10)
@@ -137,7 +98,7 @@ def test_a_failed_session_from_its_first_run_to_its_last(
     assert names["to_read"] == ["bad.csv", "new.csv"]
     assert names["session_dropped"] == ["0.csv"]
     assert names["session_kept_rewritten"] == ["1.csv"]
-    assert "1 kept, 1 kept rewritten, 1 to read, 1 dropped, 1 joining" in pinotctl("plan", name).stdout
+    assert "1 kept, 1 kept rewritten, 1 to read, 1 dropped, 1 joining" in pinotctl("plan", name).out
     assert pinotctl.json("session", "show", name) == shown, "a plan changes nothing"
 
     page = tmp_path / "session.html"
@@ -146,13 +107,14 @@ def test_a_failed_session_from_its_first_run_to_its_last(
     assert "canary" not in text
     for words in ("bad.csv", "not-a-number", shown["session"], "3 staged", "retry 1 of 2"):
         assert words in text, words
-    assert pinotctl("session", "report", name).stdout.startswith("<!doctype html>")
+    assert pinotctl("session", "report", name).out.startswith("<!doctype html>")
 
     write_numbers(shared_folder, "bad.csv", 300, 10)
     before = failed.tasks().keys()
     ran = failed.run().report
     (task,) = failed.tasks().keys() - before
-    assert len(failed.client.tasks.subtask_states(task)) == planned["subtasks"]
+    assert failed.tasks()[task] == "COMPLETED"
+    assert list(failed.client.tasks.subtask_states(task).values()) == ["COMPLETED"] * planned["subtasks"]
     assert (ran["outcome"], ran["mode"], ran["retry_count"], ran["files"]) == ("switched", "append", 1, 4)
     assert (ran["rows"], ran["replaced_segments"], ran["skipped_files"]) == (40, 0, 0)
     after = pinotctl.json("session", "show", name)
@@ -166,7 +128,10 @@ def test_a_failed_session_from_its_first_run_to_its_last(
     write_numbers(shared_folder, "later.csv", 400, 10)
     planned = pinotctl.json("plan", name)
     assert (planned["files_to_read"], planned["subtasks"]) == (1, 1)
-    assert failed.run().report["files"] == 1
+    later = failed.run()
+    assert later.report["files"] == 1
+    assert "changed since it was ingested; not read again: " in later.err
+    assert ("1.csv" in later.err, "bad.csv" in later.err) == (True, False)
     rows = pinotctl.json("session", "history", name)
     assert [(row["state"], row["retries"], row["files"], row["rows"]) for row in rows] == [
         ("DONE", 0, 1, 10),
@@ -187,7 +152,7 @@ def test_the_next_trigger_starts_over_after_clearing(
     with TableLock(store, failed.with_type, TASK_TYPE, "a test") as lock:
         lock.acquire(10)
         refused = pinotctl("session", "clear", name, "--yes", "--wait-lock", "0", code=1)
-        assert "a test" in refused.stderr
+        assert "a test" in refused.err
         running = pinotctl.json("session", "show", name)
         assert "a test" in running["running"]
         assert running["next_trigger"].startswith(
@@ -198,7 +163,7 @@ def test_the_next_trigger_starts_over_after_clearing(
     assert files_below(staging) == []
     assert pinotctl.json("session", "history", name) == []
     assert pinotctl.json("session", "clear", name, "--yes") == []
-    assert "pinotctl task run" in pinotctl("session", "show", name, code=1).stderr
+    assert "pinotctl task run" in pinotctl("session", "show", name, code=1).err
     write_numbers(shared_folder, "bad.csv", 300, 10)
     ran = failed.run().report
     assert (ran["files"], ran["retry_count"], ran["rows"]) == (4, 0, 40)
@@ -213,22 +178,8 @@ def test_clearing_reverts_a_switch_in_progress(
     segment = StagedSegment(f"{name}_{BY_HAND}_000000", f"{staging_uri}/x", 1, 10, 5, 9, 0.1, "arrow")
     entry = FileEntry(0, FileInfo(f"file://{shared_folder}/0.csv", 1, 1), FileStatus.STAGED, None, now_ms)
     # Its id sorts last, like that of a newer session.
-    session = Session(
-        BY_HAND,
-        failed.with_type,
-        SessionState.SWITCH,
-        now_ms,
-        now_ms,
-        "a test",
-        IngestionMode.APPEND,
-        True,
-        f"file://{shared_folder}",
-        staging_uri,
-        files=1,
-        total_bytes=1,
-        groups=1,
-        numbers=1,
-    )
+    session = replace(sessions.load(sessions.ids()[-1]), session_id=BY_HAND, state=SessionState.SWITCH)
+    session = replace(session, files=1, total_bytes=1, groups=1, numbers=1, staging_uri=staging_uri)
     sessions.create(session)
     sessions.create_group(session.session_id, FileGroup(0, (entry,), (StagedUnit((0,), (segment,)),)))
     shown = pinotctl.json("session", "show", name)
@@ -268,6 +219,7 @@ def test_clearing_reverts_a_switch_in_progress(
     assert sessions.ids() == []
 
 
+@FULL
 def test_exhausted_retries_and_changed_parameters_are_reported(
     pinotctl: Pinotctl, failed: IngestionTable, shared_folder: Path
 ) -> None:
@@ -302,16 +254,6 @@ def test_exhausted_retries_and_changed_parameters_are_reported(
     assert pinotctl.json("session", "show", name)["next_trigger"].startswith("fails: ")
 
 
-def test_registering_a_task_that_clears_sessions_prints_a_warning(
-    pinotctl: Pinotctl, ingestion_table: IngestionTable, shared_folder: Path
-) -> None:
-    table = ingestion_table.create()
-    task = ("register", table.name, "--set", f"inputDirURI={shared_folder}", "--set", "inputFormat=csv")
-    assert "clearConsistentPushState" not in pinotctl(*task).stderr
-    warned = pinotctl(*task, "--set", "clearConsistentPushState=true")
-    assert "clearConsistentPushState is true" in warned.stderr
-
-
 def test_purge_deletes_what_a_switch_has_replaced(
     pinotctl: Pinotctl, ingestion_table: IngestionTable, shared_folder: Path
 ) -> None:
@@ -329,7 +271,7 @@ def test_purge_deletes_what_a_switch_has_replaced(
     (gone,) = planned["lists"]["replaced_segment"]
     shown = pinotctl.json("session", "show", table.name)
     assert shown["replaces"] == {"segments": 1, "first": [gone]}
-    assert f"1 segment: {gone}" in pinotctl("session", "show", table.name).stdout
+    assert f"1 segment: {gone}" in pinotctl("session", "show", table.name).out
     assert old < set(table.segments())
 
     assert pinotctl.json("purge", table.name, "--yes") == [], "its grace period is an hour"
@@ -339,7 +281,7 @@ def test_purge_deletes_what_a_switch_has_replaced(
     assert gone in table.segments()
     assert pinotctl.json(*soon, "--yes") == [{"segment": gone}]
     table.client.segments.wait_gone(table.with_type, [gone], 60)
-    assert table.count() == 30
+    table.wait_count(30)
     assert pinotctl.json(*soon, "--yes") == []
 
 

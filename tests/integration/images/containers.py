@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import tarfile
-import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,19 +23,6 @@ FOLDER = "/srv/test"
 """Where a container's files are."""
 
 _USER = 1000
-
-
-@dataclass(frozen=True)
-class Stopped:
-    """How a container ended.
-
-    Attributes:
-        exit_code: The exit code of its first process.
-        took_s: The seconds from SIGTERM to its end.
-    """
-
-    exit_code: int
-    took_s: float
 
 
 @dataclass
@@ -117,12 +103,10 @@ class RoleContainer:
 
         wait_for(healthy, f"{self.arguments[0]} at {url}", timeout_s=300)
 
-    def stop(self, grace_s: int = 120) -> Stopped:
-        """Send SIGTERM, and SIGKILL after the grace period, as Kubernetes does."""
-        began_s = time.monotonic()
-        self._container.stop(timeout=grace_s)
-        code = int(self._container.wait()["StatusCode"])
-        return Stopped(code, time.monotonic() - began_s)
+    def stop(self) -> int:
+        """Send SIGTERM, and SIGKILL two minutes later, as Kubernetes does; return the exit code."""
+        self._container.stop(timeout=120)
+        return int(self._container.wait()["StatusCode"])
 
     def remove(self) -> None:
         """Remove it, even if it is running."""

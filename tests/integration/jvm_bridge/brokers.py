@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from tests.integration.jvm_bridge.servers import HOST, ServerProcess
 from tests.support.service import Program
-from tests.support.wait import wait_for
 
 _START = {Program.PINOT: ("StartBroker",), Program.PINOTCTL: ("serve", "broker")}
 
@@ -33,28 +32,18 @@ class BrokerProcess(ServerProcess):
     def by_file(self) -> list[str]:
         """Write a configuration file and return the arguments that start it with this file."""
         listener = "pinot.broker.client.access.protocols"
-        properties = {
-            "pinot.cluster.name": self.pinot.cluster_name,
-            "pinot.zk.server": self.pinot.zookeeper_address,
-            "pinot.broker.hostname": HOST,
-            listener: "http",
-            f"{listener}.http.host": HOST,
-            f"{listener}.http.port": str(self.ports[1]),
-            "pinot.query.runner.hostname": HOST,
-            "pinot.query.runner.port": str(self.ports[2]),
-            "pinot.broker.delayShutdownTimeMs": "500",
-            **self.properties,
-        }
-        file = self.folder / "broker.conf"
-        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-        return ["-configFileName", str(file)]
+        return self.write_configuration(
+            {
+                "pinot.broker.hostname": HOST,
+                listener: "http",
+                f"{listener}.http.host": HOST,
+                f"{listener}.http.port": str(self.ports[1]),
+                "pinot.query.runner.hostname": HOST,
+                "pinot.query.runner.port": str(self.ports[2]),
+                "pinot.broker.delayShutdownTimeMs": "500",
+            }
+        )
 
-    def wait_ready(self) -> None:
-        """Wait until it is healthy."""
-
-        def ready() -> bool:
-            assert self.process is not None
-            assert self.process.poll() is None, self.log[-4000:]
-            return self.health() == "OK"
-
-        wait_for(ready, f"{self.instance} to be ready", 120.0)
+    def takes_queries(self) -> bool:
+        """Return whether it may be asked: brokers, unlike servers, set no flag."""
+        return True

@@ -10,23 +10,18 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-TIMEOUT_S = 120
-
-
-def run(code: str, *, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `code` and wait for its end."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-        env={**os.environ, **(env or {})},
-    )
+_TIMEOUT_S = 300
 
 
 def result(code: str, *, env: Mapping[str, str] | None = None) -> Any:
     """Run `code`, which writes one JSON value to stdout at its end."""
-    process = run(code, env=env)
-    assert process.returncode == 0, process.stderr
-    return json.loads(process.stdout.splitlines()[-1])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+        env={**os.environ, **(env or {})},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])

@@ -14,6 +14,7 @@ from pathlib import Path
 import requests
 
 from controller_client.zookeeper import PropertyStore, ZNRecord
+from jvm_bridge.jars import cache_folder
 from jvm_bridge.jdk import find_java
 from tests.support.cluster import PinotCluster
 from tests.support.java_options import QUICK_START
@@ -30,6 +31,16 @@ JAVA_OPTS = f"-Xmx256m {QUICK_START} -Dzk.session.timeout=4000"
 _START = {Program.PINOT: ("StartServer",), Program.PINOTCTL: ("serve", "server")}
 _TIMEOUT_S = 300.0
 
+# All JDK modules that Pinot needs, without the compiler.
+_MODULES = (
+    "java.se,jdk.unsupported,jdk.management,jdk.management.agent,jdk.net,jdk.crypto.ec,jdk.naming.dns,"
+    "jdk.zipfs,jdk.httpserver,jdk.security.auth,jdk.charsets,jdk.localedata,jdk.jfr,jdk.attach"
+)
+NO_COMPILER = f"{JAVA_OPTS} --limit-modules={_MODULES}"
+"""Options of a JVM in which hooks fail that have classes, if the cache has :data:`CLASSES_OF_ROLES` alone."""
+CLASSES_OF_ROLES = "classes/io.pinotplugins.log-*.jar"
+"""The classes that each role needs, in a cache: the cluster's own minion has compiled them before."""
+
 
 def free_ports(count: int) -> tuple[int, ...]:
     """Return different ports on which nothing listens now."""
@@ -38,6 +49,14 @@ def free_ports(count: int) -> tuple[int, ...]:
         for probe in probes:
             probe.bind((HOST, 0))
         return tuple(probe.getsockname()[1] for probe in probes)
+
+
+def config_of(store: PropertyStore, instance: str) -> ZNRecord:
+    """Return the configuration of an instance in Helix."""
+    path = f"/{store.cluster_name}/CONFIGS/PARTICIPANT/{instance}"
+    found = store.connection.get(path)
+    assert found is not None, path
+    return ZNRecord.from_bytes(found[0], where=path)
 
 
 @dataclass
@@ -103,25 +122,33 @@ class ServerProcess:
     def by_file(self) -> list[str]:
         """Write a configuration file and return the arguments that start it with this file."""
         listener = "pinot.server.adminapi.access.protocols"
-        properties = {
+        return self.write_configuration(
+            {
+                "pinot.set.instance.id.to.hostname": "true",
+                "pinot.server.netty.host": HOST,
+                "pinot.server.netty.port": str(self.ports[0]),
+                listener: "http",
+                f"{listener}.http.host": HOST,
+                f"{listener}.http.port": str(self.ports[1]),
+                "pinot.server.grpc.port": str(self.ports[2]),
+                "pinot.query.server.port": str(self.ports[3]),
+                "pinot.query.runner.port": str(self.ports[4]),
+                "pinot.server.instance.dataDir": str(self.folder / "index"),
+                "pinot.server.instance.segmentTarDir": str(self.folder / "tars"),
+                **self.pinot.file_systems("pinot.server"),
+            }
+        )
+
+    def write_configuration(self, properties: Mapping[str, str]) -> list[str]:
+        """Write a configuration file for this cluster; return the arguments that start it with this file."""
+        every = {
             "pinot.cluster.name": self.pinot.cluster_name,
             "pinot.zk.server": self.pinot.zookeeper_address,
-            "pinot.set.instance.id.to.hostname": "true",
-            "pinot.server.netty.host": HOST,
-            "pinot.server.netty.port": str(self.ports[0]),
-            listener: "http",
-            f"{listener}.http.host": HOST,
-            f"{listener}.http.port": str(self.ports[1]),
-            "pinot.server.grpc.port": str(self.ports[2]),
-            "pinot.query.server.port": str(self.ports[3]),
-            "pinot.query.runner.port": str(self.ports[4]),
-            "pinot.server.instance.dataDir": str(self.folder / "index"),
-            "pinot.server.instance.segmentTarDir": str(self.folder / "tars"),
-            **self.pinot.file_systems("pinot.server"),
+            **properties,
             **self.properties,
         }
-        file = self.folder / "server.conf"
-        file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        file = self.folder / "role.conf"
+        file.write_text("".join(f"{key}={value}\n" for key, value in every.items()))
         return ["-configFileName", str(file)]
 
     def by_flags(self) -> list[str]:
@@ -184,10 +211,7 @@ class ServerProcess:
 
     def config(self) -> ZNRecord:
         """Return its configuration in Helix, which it writes when it joins."""
-        path = f"/{self.store.cluster_name}/CONFIGS/PARTICIPANT/{self.instance}"
-        found = self.store.connection.get(path)
-        assert found is not None, path
-        return ZNRecord.from_bytes(found[0], where=path)
+        return config_of(self.store, self.instance)
 
     def takes_queries(self) -> bool:
         """Return whether brokers may send it queries, by the flag that it sets itself."""
@@ -229,6 +253,16 @@ class ServerProcess:
                     return True
 
                 wait_for(dropped, f"{self.instance} to be dropped")
+
+
+def cache_with(cache: Path, *patterns: str) -> dict[str, str]:
+    """Fill a new cache with a part of this machine's: its jars and what matches; return its environment."""
+    (cache / "classes").mkdir(parents=True)
+    given = cache_folder()
+    for pattern in ("repository", "sets", *patterns):
+        for path in given.glob(pattern):
+            (cache / path.relative_to(given)).symlink_to(path)
+    return {"PINOT_PLUGINS_CACHE": str(cache)}
 
 
 def with_path(*folders: Path) -> dict[str, str]:

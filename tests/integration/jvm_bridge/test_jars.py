@@ -6,15 +6,28 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controller_client.errors import SetupError
+from jvm_bridge.jars import JarCache, Repository, parse_pins
 from tests.integration.jvm_bridge.mirror import Mirror
+from tests.support.wait import wait_for
 
 JARS = 12
+FETCH = """
+import json, sys
+from pathlib import Path
+from jvm_bridge.jars import JarCache, Repository, parse_pins
+pins, folder, mirror = sys.argv[1:]
+told = []
+cache = JarCache(Path(folder), Repository(mirror))
+jars = cache.ensure(parse_pins("demo-1", pins), lambda done, _total: told.append(done))
+print(json.dumps({"jars": [str(jar) for jar in jars], "told": told}))
+"""
 
 
 @pytest.fixture
@@ -24,10 +37,7 @@ def mirror() -> Iterator[Mirror]:
 
 
 def fetcher(tmp_path: Path, mirror: Mirror) -> subprocess.Popen[str]:
-    pins = tmp_path / "pins.txt"
-    pins.write_text(mirror.pins)
-    program = "tests.integration.jvm_bridge.jars_program"
-    command = [sys.executable, "-m", program, str(pins), str(tmp_path / "cache"), mirror.url]
+    command = [sys.executable, "-c", FETCH, mirror.pins, str(tmp_path / "cache"), mirror.url]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -38,16 +48,16 @@ def answer(process: subprocess.Popen[str]) -> dict[str, Any]:
     return found
 
 
-def check(found: dict[str, Any]) -> None:
-    assert [Path(jar).name for jar in found["jars"]] == [f"j{n}-1.jar" for n in range(JARS)]
-    assert [Path(jar).read_bytes() for jar in found["jars"]] == [bytes([n]) * 200_000 for n in range(JARS)]
+def check(jars: Sequence[str | Path]) -> None:
+    assert [Path(jar).name for jar in jars] == [f"j{n}-1.jar" for n in range(JARS)]
+    assert [Path(jar).read_bytes() for jar in jars] == [bytes([n]) * 200_000 for n in range(JARS)]
 
 
 def test_two_processes_at_once_fetch_each_jar_once(tmp_path: Path, mirror: Mirror) -> None:
     both = [fetcher(tmp_path, mirror) for _ in range(2)]
     found = [answer(process) for process in both]
     for one in found:
-        check(one)
+        check(one["jars"])
     assert set(mirror.jar_requests.values()) == {1}
     assert len(mirror.jar_requests) == JARS
     # One process fetched; the other waited and found everything, or started late.
@@ -56,52 +66,32 @@ def test_two_processes_at_once_fetch_each_jar_once(tmp_path: Path, mirror: Mirro
 
 def test_a_killed_process_is_continued(tmp_path: Path, mirror: Mirror) -> None:
     mirror.hold_after = 5
-    victim = fetcher(tmp_path, mirror)
-    assert mirror.held.wait(timeout=300)
-    while len(list((tmp_path / "cache" / "repository").rglob("*.jar"))) < 5:
-        assert victim.poll() is None
-    victim.send_signal(signal.SIGKILL)
-    victim.communicate()
-    whole = list((tmp_path / "cache" / "repository").rglob("*.jar"))
+    repository = tmp_path / "cache" / "repository"
+    with fetcher(tmp_path, mirror) as victim:
+        wait_for(lambda: mirror.held.is_set() and len(list(repository.rglob("*.jar"))) == 5, "five jars")
+        victim.send_signal(signal.SIGKILL)
+    whole = list(repository.rglob("*.jar"))
     assert {jar.stat().st_size for jar in whole} == {200_000}
     mirror.hold_after = None
     mirror.release.set()
     mirror.requests.clear()
-    check(answer(fetcher(tmp_path, mirror)))
+    check(answer(fetcher(tmp_path, mirror))["jars"])
     # Not counted: a last request of the killed process may arrive only now.
     asked = {path.rpartition("/")[2] for path in mirror.jar_requests}
     assert asked == {f"j{n}-1.jar" for n in range(JARS)} - {jar.name for jar in whole}
 
 
-def test_a_complete_cache_sends_no_requests(tmp_path: Path, mirror: Mirror) -> None:
-    check(answer(fetcher(tmp_path, mirror)))
-    mirror.requests.clear()
-    found = answer(fetcher(tmp_path, mirror))
-    check(found)
-    assert found["told"] == []
-    assert not mirror.requests
-
-
-def test_a_request_to_a_busy_mirror_is_repeated(tmp_path: Path, mirror: Mirror) -> None:
-    mirror.busy_answers = 2
-    check(answer(fetcher(tmp_path, mirror)))
-
-
-def test_a_jar_that_the_mirror_lacks_is_reported(tmp_path: Path, mirror: Mirror) -> None:
-    del mirror.files["/maven/g/j3/1/j3-1.jar"]
-    process = fetcher(tmp_path, mirror)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 1
-    assert "SetupError: g:j3:1 cannot be fetched: the repository does not have it" in errors
-    assert mirror.url in errors
+def test_a_request_to_a_busy_mirror_is_repeated_and_a_jar_that_it_lacks_is_reported(
+    tmp_path: Path, mirror: Mirror
+) -> None:
+    pins, cache = parse_pins("demo-1", mirror.pins), JarCache(tmp_path / "cache", Repository(mirror.url))
+    lacking = mirror.files.pop("/maven/g/j3/1/j3-1.jar")
+    with pytest.raises(
+        SetupError, match="g:j3:1 cannot be fetched: the repository does not have it"
+    ) as error:
+        cache.ensure(pins)
+    assert mirror.url in str(error.value)
     assert not list((tmp_path / "cache" / "sets").glob("*"))
-
-
-def test_a_truncated_response_of_the_mirror_is_rejected(tmp_path: Path, mirror: Mirror) -> None:
-    path = "/maven/g/j3/1/j3-1.jar"
-    mirror.files[path] = mirror.files[path][:1000]
-    process = fetcher(tmp_path, mirror)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 1
-    assert "g:j3:1 has the sha256" in errors
-    assert not list((tmp_path / "cache" / "repository").rglob("j3-1.jar"))
+    mirror.files["/maven/g/j3/1/j3-1.jar"] = lacking
+    mirror.busy_answers = 2
+    check(cache.ensure(pins))

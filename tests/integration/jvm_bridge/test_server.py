@@ -11,20 +11,33 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import requests
 
-from controller_client.errors import PinotPluginError
+from controller_client.errors import PinotPluginError, UnsupportedError
+from controller_client.helix.failed_hooks import read_failed_hooks
 from controller_client.models import Schema, TableConfig
+from controller_client.upsert.creating import check_hooks
 from controller_client.zookeeper import PropertyStore
 from tests.integration.jvm_bridge import raising_hook
-from tests.integration.jvm_bridge.servers import HOST, JAVA_OPTS, ServerProcess, free_ports, with_path
+from tests.integration.jvm_bridge.servers import (
+    CLASSES_OF_ROLES,
+    HOST,
+    JAVA_OPTS,
+    NO_COMPILER,
+    ServerProcess,
+    cache_with,
+    free_ports,
+    with_path,
+)
 from tests.support.cluster import PinotCluster
+from tests.support.kafka import Kafka
 from tests.support.offline_tables import offline_table
+from tests.support.realtime_tables import planned_upsert, realtime_schema, realtime_table
 from tests.support.segments import build_segments
 from tests.support.service import Program
 from tests.support.tiers import FULL
@@ -32,7 +45,6 @@ from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
-_PROGRAMS = "tests.integration"
 _ROWS = 1000
 _STOCK, _HOSTED = Program.PINOT, Program.PINOTCTL
 # A stopping server waits for this time without queries before it leaves, and no longer for one query.
@@ -41,27 +53,36 @@ _DRAIN = {"pinot.server.query.executor.timeout": "2000"}
 _SECRET = {"pinot.server.storage.factory.other.secretKey": "hush-hush"}
 # Only with this property does the stock command's exit code report a wrong argument.
 _EXIT = "-Dpinot.admin.system.exit=true"
+# What they do instead, and how often each fails until queries are answered; two need a compiler for Java.
+_FAILURES = {"raises": 2, "cannot-be-made": 1, "is-not-there": 1, "partition-pause": 1, "upsert": 1}
 
 MakeServer = Callable[..., ServerProcess]
 
 
 @pytest.fixture(scope="module")
-def make_server(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeServer]:
+def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
+    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def make_server(
+    pinot: PinotCluster, store: PropertyStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MakeServer]:
     """Return a function that creates servers, not started yet; they are removed after the tests."""
     made: list[ServerProcess] = []
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
 
-        def make(program: Program, tenant: str | None = None, **settings: object) -> ServerProcess:
-            folder = tmp_path_factory.mktemp(f"{program}-server")
-            tenant = tenant or f"t{uuid.uuid4().hex[:8]}"
-            server = ServerProcess(pinot, store, folder, program, tenant, **settings)  # type: ignore[arg-type]
-            server.register()
-            made.append(server)
-            return server
+    def make(program: Program, tenant: str | None = None, **settings: object) -> ServerProcess:
+        folder = tmp_path_factory.mktemp(f"{program}-server")
+        tenant = tenant or f"t{uuid.uuid4().hex[:8]}"
+        server = ServerProcess(pinot, store, folder, program, tenant, **settings)  # type: ignore[arg-type]
+        server.register()
+        made.append(server)
+        return server
 
-        yield make
-        for server in made:
-            server.remove()
+    yield make
+    for server in made:
+        server.remove()
 
 
 @dataclass
@@ -72,6 +93,7 @@ class Twins:
     stock: ServerProcess
     hosted: ServerProcess
     table: str
+    metrics_port: int
 
     def rows(self) -> int:
         """Return the number of rows that a query sees; -1 if the result is incomplete."""
@@ -90,17 +112,28 @@ def twins(
     raising_hook.install(path)
     tenant = f"t{uuid.uuid4().hex[:8]}"
     stock = make_server(_STOCK, tenant, properties=_DRAIN)
-    hooks = ("--hook=raises", "--hook=cannot-be-made", "--hook=is-not-there", "--hook=table-watch")
-    properties = _DRAIN | _SECRET
-    hosted = make_server(_HOSTED, tenant, properties=properties, environment=with_path(path), options=hooks)
-    for server in (stock, hosted):
-        server.java_opts = f"{JAVA_OPTS} -Dof.a.test=yes -XX:+ExitOnOutOfMemoryError {_jmx(server)}"
+    (metrics_port,) = free_ports(1)
+    hosted = make_server(
+        _HOSTED,
+        tenant,
+        properties=_DRAIN | _SECRET,
+        environment={
+            **with_path(path),
+            **cache_with(tmp_path_factory.mktemp("twins") / "cache", CLASSES_OF_ROLES),
+        },
+        options=[
+            *(f"--hook={name}" for name in (*_FAILURES, "table-watch")),
+            *("--metrics-port", str(metrics_port)),
+        ],
+    )
+    for server, options in ((stock, JAVA_OPTS), (hosted, NO_COMPILER)):
+        server.java_opts = f"{options} -Dof.a.test=yes -XX:+ExitOnOutOfMemoryError {_jmx(server)}"
         server.start()
     for server in (stock, hosted):
         server.wait_ready()
     table = f"twins_{uuid.uuid4().hex[:8]}"
     _load(pinot, table, tenant, tmp_path_factory.mktemp("segments"))
-    made = Twins(pinot, stock, hosted, table)
+    made = Twins(pinot, stock, hosted, table, metrics_port)
     wait_for(lambda: made.rows() == _ROWS, "all rows of both servers' table")
     yield made
     with pinot.client() as client:
@@ -131,7 +164,7 @@ def _load(pinot: PinotCluster, name: str, tenant: str, folder: Path) -> None:
 
 
 def _beans(server: ServerProcess) -> dict[str, str | None]:
-    program = [sys.executable, "-m", f"{_PROGRAMS}.jvm_bridge.beans_program", HOST, str(server.ports[5])]
+    program = [sys.executable, "-m", "tests.integration.jvm_bridge.beans_program", HOST, str(server.ports[5])]
     done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     beans: dict[str, str | None] = json.loads(done.stdout.splitlines()[-1])
@@ -147,8 +180,6 @@ def _pinot_metrics(server: ServerProcess) -> dict[str, str | None]:
 
 def test_it_looks_like_a_stock_server_even_if_its_hooks_fail(twins: Twins) -> None:
     stock, hosted = twins.stock, twins.hosted
-    for _ in range(20):  # so that both have answered
-        assert twins.rows() == _ROWS
 
     # Helix
     configs = [server.config() for server in (stock, hosted)]
@@ -164,18 +195,25 @@ def test_it_looks_like_a_stock_server_even_if_its_hooks_fail(twins: Twins) -> No
         assert "of.a.test=yes" in server.jcmd("VM.system_properties")
         assert "Full thread dump" in server.jcmd("Thread.print")
 
-    # Metrics: the same names, plus those of the hooks
-    of_stock, of_hosted = _pinot_metrics(stock), _pinot_metrics(hosted)
-    assert len(of_stock) > 40
-    errors = {name: value for name, value in of_hosted.items() if "pythonHook" in name}
-    assert of_stock.keys() == of_hosted.keys() - errors.keys()
+    # Metrics: the same names, plus those of the hooks; some are created only by a query.
+    def same_names() -> bool:
+        for _ in range(20):
+            twins.rows()
+        names.update({server.program: _pinot_metrics(server) for server in (stock, hosted)})
+        errors.update({name: value for name, value in names[_HOSTED].items() if "pythonHook" in name})
+        return names[_STOCK].keys() == names[_HOSTED].keys() - errors.keys()
+
+    names: dict[Program, dict[str, str | None]] = {}
+    errors: dict[str, str | None] = {}
+    wait_for(same_names, "both to have the same metrics")
+    assert len(names[_STOCK]) > 40
     counts = {
         match[1]: value
         for name, value in errors.items()
         if (match := re.search(r"pythonHook\.(.+)\.errors", name))
     }
-    expected = {"raises": "2", "cannot-be-made": "1", "is-not-there": "1", "uncaught": "1"}
-    assert counts == {**expected, "table-watch": "0"}
+    expected = {name: str(times) for name, times in _FAILURES.items()}
+    assert counts == {**expected, "uncaught": "1", "table-watch": "0"}
     log = hosted.log
     for text in ("before the start", "after the start", "in a thread", "made wrongly", "NoSuchName"):
         assert text in log
@@ -189,47 +227,81 @@ def test_the_hook_in_the_docs_does_what_they_describe(twins: Twins) -> None:
     assert f"{twins.hosted.instance} of {twins.pinot.cluster_name} is about to start" in twins.hosted.log
 
 
-def test_no_query_fails_while_it_drains_and_a_killed_one_comes_back(twins: Twins) -> None:
+@pytest.mark.kafka
+def test_it_starts_without_hooks_that_nothing_needs_and_what_needs_them_later_is_refused(
+    twins: Twins, store: PropertyStore, kafka: Kafka
+) -> None:
+    hosted = twins.hosted
+    wait_for(lambda: f"{hosted.instance} runs with the hooks table-watch" in hosted.log, "its last line")
+    for hook in ("partition-pause", "upsert"):
+        assert f"hook {hook} failed before the start" in hosted.log
+    assert "the role starts without it, because nothing depends on it now" in hosted.log
+    assert "`pinotctl consumption pause --partition` is rejected for tables on this server." in hosted.log
+    assert read_failed_hooks(store)[hosted.instance].keys() == {"partition-pause", "upsert"}
+    config = realtime_table("refused", kafka, tenant=hosted.tenant, keeps_all=True)
+    upsert = planned_upsert(realtime_schema("refused", {"id": "STRING"}), config, ["id"])
+    with pytest.raises(UnsupportedError, match=f"{hosted.instance} runs without the hook upsert"):
+        check_hooks(store, upsert.table)
+
+
+def test_it_reports_its_state_by_http(twins: Twins) -> None:
+    def ask(page: str) -> requests.Response:
+        return requests.get(f"http://{HOST}:{twins.metrics_port}/{page}", timeout=10)
+
+    wait_for(lambda: ask("ready").ok, "it to be ready")
+    assert ask("health").json() == {"healthy": True, "reasons": []}
+    metrics = ask("metrics").text
+    for hook, errors in {**_FAILURES, "table-watch": 0}.items():
+        assert f'pinot_plugins_hook_errors_total{{hook="{hook}"}} {errors:.1f}\n' in metrics
+        assert f'pinot_plugins_hook_running_ratio{{hook="{hook}"}} {float(not errors)}\n' in metrics
+
+
+def test_no_query_fails_while_it_drains(twins: Twins) -> None:
     hosted = twins.hosted
     seen: list[int] = []
     ended = threading.Event()
 
     def ask() -> None:
-        while not ended.is_set():
+        while not ended.wait(0.02):
             seen.append(twins.rows())
 
-    clients = [threading.Thread(target=ask) for _ in range(3)]
-    for client in clients:
-        client.start()
-    try:
-        wait_for(lambda: len(seen) > 20, "queries")
-        before = len(seen)
-        hosted.signal(signal.SIGTERM)
-        wait_for(lambda: not hosted.takes_queries(), "the server to send queries away")
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # a second one changes nothing
-            hosted.signal(number)
-        assert hosted.wait_end() == 128 + signal.SIGTERM
-        assert not hosted.is_live()
-        assert not hosted.takes_queries()
-        assert len(seen) > before
-        hosted.start()
-        hosted.wait_ready()
-    finally:
-        ended.set()
-        for client in clients:
-            client.join()
+    with ThreadPoolExecutor(3) as clients:
+        asking = [clients.submit(ask) for _ in range(3)]
+        try:
+            wait_for(lambda: len(seen) > 20, "queries")
+            before = len(seen)
+            hosted.signal(signal.SIGTERM)
+            wait_for(lambda: not hosted.takes_queries(), "the server to send queries away")
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # a second one changes nothing
+                hosted.signal(number)
+            assert hosted.wait_end() == 128 + signal.SIGTERM
+            assert not hosted.is_live()
+            assert not hosted.takes_queries()
+            assert len(seen) > before
+        finally:
+            ended.set()
+        for each in asking:
+            each.result()
     assert set(seen) == {_ROWS}
     assert "Finished draining queries" in hosted.log
     assert "Finish shutting down Pinot server" in hosted.log
     assert "hook raises failed before the stop; the server continues" in hosted.log
 
+
+@FULL
+def test_a_killed_one_comes_back(twins: Twins) -> None:
+    hosted = twins.hosted
+    if not hosted.is_live():
+        hosted.start()
+        hosted.wait_ready()
     hosted.signal(signal.SIGKILL)
     assert hosted.wait_end() == -signal.SIGKILL
     hosted.start()
     hosted.wait_ready()
-    assert twins.rows() == _ROWS
+    wait_for(lambda: twins.rows() == _ROWS, "all rows", times=20)
 
 
+@FULL
 def test_by_flags_alone_under_nohup_and_with_a_log_file(make_server: MakeServer, tmp_path: Path) -> None:
     log_file = tmp_path / "server.log"
     config = tmp_path / "log4j2.xml"
@@ -258,119 +330,57 @@ def test_by_flags_alone_under_nohup_and_with_a_log_file(make_server: MakeServer,
     assert "Pinot server ready" not in server.log
 
 
-def test_it_reports_its_state_by_http(make_server: MakeServer) -> None:
-    (port,) = free_ports(1)
-    server = make_server(_HOSTED, options=["--metrics-port", str(port)])
-    server.start()
-
-    def ask(page: str) -> requests.Response | None:
-        try:
-            return requests.get(f"http://{HOST}:{port}/{page}", timeout=10)
-        except requests.ConnectionError:
-            return None
-
-    wait_for(lambda: ask("ready") is not None, "its pages")
-    server.wait_ready()
-    wait_for(lambda: (answer := ask("ready")) is not None and answer.ok, "it to be ready")
-    health, metrics = ask("health"), ask("metrics")
-    assert health is not None
-    assert health.json() == {"healthy": True, "reasons": []}
-    assert metrics is not None
-    for hook in ("commit-upload", "partition-pause", "upsert"):
-        assert f'pinot_plugins_hook_errors_total{{hook="{hook}"}} 0.0\n' in metrics.text
-        assert f'pinot_plugins_hook_running_ratio{{hook="{hook}"}} 1.0\n' in metrics.text
-    assert 'pinot_plugins_process_rounds_total{loop="partition-pause"}' in metrics.text
-    server.signal(signal.SIGTERM)
-    assert server.wait_end() == 128 + signal.SIGTERM
-
-
-@dataclass
-class Refused:
-    """A start that must fail.
-
-    Attributes:
-        arguments: Replace the server's own; ``{name}`` is replaced by a value of the test.
-        text: The error of the hosted server.
-        code: Exit code of the hosted server.
-        stock_code: That of the stock one: Java's ``System.exit(-1)``, mostly.
-        properties: Added to the configuration file.
-    """
-
-    text: str
-    code: int
-    arguments: tuple[str, ...] = ()
-    stock_code: int = 255
-    properties: dict[str, str] = field(default_factory=dict)
-
-
+@FULL
 @pytest.mark.parametrize(
-    "case",
+    ("text", "codes", "arguments", "properties"),
     [
-        pytest.param(
-            Refused("Unknown options: '-noSuchOption', 'x'", 2, ("-noSuchOption", "x"), stock_code=1),
-            id="argument",
-            marks=FULL,
-        ),
-        pytest.param(
-            Refused(
-                "the configuration file of the server does not exist",
-                2,
-                ("-configFileName", "/no/such/server.conf"),
-            ),
-            id="no file",
-        ),
-        pytest.param(
-            Refused("ZooKeeper does not accept connections", 1, properties={"pinot.zk.server": f"{HOST}:9"}),
-            id="not a ZooKeeper",
-            marks=FULL,
-        ),
-        pytest.param(
-            Refused("does not start", 1, properties={"pinot.cluster.name": "NoSuchCluster"}),
-            id="no cluster",
-            marks=FULL,
-        ),
-        pytest.param(
-            Refused("does not start", 1, properties={"pinot.server.netty.port": "{taken}"}), id="taken port"
-        ),
+        ("Unknown options: '-noSuchOption', 'x'", (1, 2), ("-noSuchOption", "x"), {}),
+        ("does not start", (255, 1), None, {"pinot.cluster.name": "NoSuchCluster"}),
+        ("does not start", (255, 1), None, {"pinot.server.netty.port": "taken"}),
     ],
+    ids=["argument", "no cluster", "taken port"],
 )
-def test_a_start_fails_like_that_of_a_stock_server(make_server: MakeServer, case: Refused) -> None:
-    with socket.socket() as taken:
-        taken.bind(("", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        properties = {key: value.format(taken=port) for key, value in case.properties.items()}
+def test_a_start_fails_like_that_of_a_stock_server(
+    make_server: MakeServer,
+    text: str,
+    codes: tuple[int, int],
+    arguments: tuple[str, ...] | None,
+    properties: dict[str, str],
+) -> None:
+    """The stock server's code is mostly that of Java's ``System.exit(-1)``."""
+    with socket.create_server(("", 0)) as taken:
         ports = free_ports(6)
-        if "pinot.server.netty.port" in properties:
-            ports = (int(port), *ports[1:])
-        codes = []
-        for program in (_STOCK, _HOSTED):
+        if "taken" in properties.values():
+            ports = (taken.getsockname()[1], *ports[1:])
+            properties = dict.fromkeys(properties, str(ports[0]))
+        for program, code in zip((_STOCK, _HOSTED), codes, strict=True):
             server = make_server(program, properties=properties, ports=ports)
             server.java_opts = f"{JAVA_OPTS} {_EXIT}"
-            server.start(case.arguments or None)
-            codes.append(server.wait_end())
-            if program is _STOCK:  # the hosted one has its name
-                wait_for(partial(_is_gone, server), "the stock server's session to end")
-        assert codes == [case.stock_code, case.code]
+            wait_for(lambda: not server.is_live(), "the session of a server before it to end")  # noqa: B023
+            server.start(arguments)
+            assert server.wait_end() == code, server.log[-4000:]
         assert not server.is_live()
-        assert case.text in server.log
+        assert text in server.log
         assert "Error: " in server.log
 
 
-def _is_gone(server: ServerProcess) -> bool:
-    return not server.is_live()
-
-
-@pytest.mark.parametrize("program", [pytest.param(_STOCK, marks=FULL), _HOSTED])
-def test_a_signal_ends_it_while_it_starts(make_server: MakeServer, program: Program) -> None:
-    server = make_server(program)
+@FULL
+@pytest.mark.parametrize("moment", ["before it joins", "when it has joined"])
+def test_a_signal_ends_it_while_it_starts(make_server: MakeServer, moment: str) -> None:
+    # Its session would outlast the check.
+    server = make_server(_HOSTED, java_opts=JAVA_OPTS.replace("timeout=4000", "timeout=30000"))
     server.start()
-    wait_for(lambda: "Starting Pinot server" in server.log, "the start", interval_s=0.01)
+    if moment == "before it joins":
+        wait_for(lambda: "Starting Pinot server" in server.log, "the start", interval_s=0.01)
+    else:
+        wait_for(server.is_live, "it to join", interval_s=0.005)
     server.signal(signal.SIGTERM)
     assert server.wait_end() == 128 + signal.SIGTERM
-    assert "Pinot server ready" not in server.log
+    assert not server.is_live()
+    assert "Pinot server ready" not in server.log or moment == "when it has joined"
 
 
+@FULL
 def test_it_leaves_in_order_when_java_ends_itself(make_server: MakeServer, tmp_path: Path) -> None:
     raising_hook.install(tmp_path)
     path, hook = with_path(tmp_path), ["--hook=exits-java"]
@@ -381,13 +391,3 @@ def test_it_leaves_in_order_when_java_ends_itself(make_server: MakeServer, tmp_p
     assert not server.takes_queries()
     assert "hook sees the stop" in server.log
     assert "Finish shutting down Pinot server" in server.log
-
-
-def test_a_hosted_server_that_is_stopped_while_it_starts_leaves_the_cluster(make_server: MakeServer) -> None:
-    # Its session would outlast the check.
-    server = make_server(_HOSTED, java_opts=JAVA_OPTS.replace("timeout=4000", "timeout=30000"))
-    server.start()
-    wait_for(server.is_live, "it to join", interval_s=0.005)
-    server.signal(signal.SIGTERM)
-    assert server.wait_end() == 128 + signal.SIGTERM
-    assert not server.is_live()

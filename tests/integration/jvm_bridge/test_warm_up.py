@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jvm_bridge.jars import cache_folder
+from jvm_bridge.builder import warm_up
+from jvm_bridge.class_archive import archive_options
+from jvm_bridge.jars import pinot_jars
+from jvm_bridge.jdk import find_java
 from tests.integration.jvm_bridge import child
+from tests.integration.jvm_bridge.servers import cache_with
+from tests.support.pinotctl import pinotctl
+from tests.support.tiers import FULL
 
 pytestmark = pytest.mark.jvm
 
@@ -22,28 +27,21 @@ from jvm_bridge.builder.warm_up import build_small_segments
 build_small_segments()
 print(json.dumps("built"))
 """
-ARGUMENTS = ("jars", "warm", "--output", "json")
 TABLE_CONFIG = "org.apache.pinot.spi.config.table.TableConfig source:"
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> dict[str, str]:
-    """Create a cache with this machine's jars and no classes; return the environment that selects it."""
-    folder = tmp_path / "cache"
-    folder.mkdir()
-    if cache_folder().is_dir():  # it does not exist where only PINOT_HOME was ever used
-        for each in cache_folder().iterdir():
-            if each.name != "classes":
-                (folder / each.name).symlink_to(each)
-    return {"PINOT_PLUGINS_CACHE": str(folder)}
+    """A cache without classes; the environment that selects it."""
+    return cache_with(tmp_path / "cache")
 
 
 def warm(cache: dict[str, str]) -> dict[str, Any]:
     done = subprocess.run(
-        [sys.executable, "-c", "from controller_client.cli import main; main()", *ARGUMENTS],
+        pinotctl("jars", "warm", "--output", "json"),
         capture_output=True,
         text=True,
-        timeout=child.TIMEOUT_S,
+        timeout=300,
         check=False,
         env={**os.environ, **cache},
     )
@@ -60,6 +58,28 @@ def source_of_table_config(cache: dict[str, str], log: Path) -> str:
     return line.partition("source: ")[2]
 
 
+def test_an_archive_is_made_once(cache: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    builds: list[tuple[str, ...]] = []
+
+    def build(*options: str) -> None:
+        """Write the archive as the JVM of the real build does at its end."""
+        builds.append(options)
+        for option in options:
+            if option.startswith("-XX:ArchiveClassesAtExit="):
+                Path(option.partition("=")[2]).write_bytes(b"an archive")
+
+    for name, value in cache.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(warm_up, "_build_elsewhere", build)
+    first, second = warm_up.warm_up(), warm_up.warm_up()
+    assert (first.was_there, second.was_there) == (False, True)
+    assert first.archive == second.archive
+    assert list(first.archive.parent.iterdir()) == [first.archive], "no folder of the build is left"
+    assert f"-XX:SharedArchiveFile={first.archive}" in archive_options(find_java(), pinot_jars())
+    assert [bool(options) for options in builds] == [True, False]
+
+
+@FULL
 def test_later_jvms_use_the_archive(cache: dict[str, str], tmp_path: Path) -> None:
     before = source_of_table_config(cache, tmp_path / "before.log")
     first = warm(cache)

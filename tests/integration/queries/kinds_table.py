@@ -7,7 +7,6 @@ from typing import Any
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
-from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from tests.support.offline_tables import offline_table
 from tests.support.segments import build_segments
@@ -92,7 +91,8 @@ def load_kinds(client: ControllerClient, broker: BrokerClient, name: str, folder
     client.tables.create(TableConfig.from_json(table))
     for segment in build_segments(folder, schema, table, {f"{name}_0": ROWS}):
         client.segments.upload_tar(f"{name}_OFFLINE", segment.tar)
-    wait_for(lambda: _count(broker, name) == len(ROWS), f"{len(ROWS)} rows of {name}")
+    count = f"select count(*) from {name}"
+    wait_for(lambda: broker.query(count).scalar() == len(ROWS), f"{len(ROWS)} rows of {name}")
 
 
 def _schema(name: str) -> dict[str, Any]:
@@ -112,11 +112,3 @@ def _schema(name: str) -> dict[str, Any]:
             }
         ],
     }
-
-
-def _count(broker: BrokerClient, name: str) -> int:
-    try:
-        result = broker.query(f"select count(*) from {name}")
-    except QueryError:
-        return 0  # the broker does not know the table yet
-    return int(result.rows[0][0]) if result.rows else 0

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from click.shell_completion import BashComplete
+from click.testing import CliRunner
 
+from controller_client.cli import cli
 from tests.integration.queries.kinds_table import ROWS
 from tests.support.cluster import PinotCluster
 from tests.support.pinotctl import pinotctl
@@ -20,52 +22,43 @@ from tests.support.wait import wait_for
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
 
-@pytest.fixture(scope="module")
-def environment(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    folder = tmp_path_factory.mktemp("home")
-    return {
-        **os.environ,
-        "PINOT_CONTROLLER_URL": pinot.controller_url,
-        "PINOTCTL_CONFIG": "/no/such/file",
-        "XDG_STATE_HOME": str(folder),
-    }
+@pytest.fixture(autouse=True)
+def environment(pinot: PinotCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINOT_CONTROLLER_URL", pinot.controller_url)
+    monkeypatch.setenv("PINOTCTL_CONFIG", "/no/such/file")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
 
 
-def query(environment: Mapping[str, str], *words: str) -> str:
-    done = subprocess.run(
-        pinotctl("query", *words), env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def query(*words: str) -> str:
+    done = CliRunner().invoke(cli, ["query", *words])
+    assert done.exit_code == 0, done.output
     return done.stdout
 
 
-def test_forms_files_and_parameters(environment: Mapping[str, str], kinds: str, tmp_path: Path) -> None:
+def test_forms_files_and_parameters(kinds: str, tmp_path: Path) -> None:
     sql = (
         f"select id, text, decimal, ints from {kinds} where text in (:texts) and id > :id order by id limit 9"
     )
     given = ("--param", 'texts=["it\'s", "semi; colon"]', "--param", "id=3")
-    lines = [json.loads(line) for line in query(environment, sql, *given, "--output", "jsonl").splitlines()]
+    lines = [json.loads(line) for line in query(sql, *given, "--output", "jsonl").splitlines()]
     assert [line["text"] for line in lines] == ["it's", "semi; colon"]
     assert lines[0]["decimal"] == ROWS[0]["decimal"]
-    shown = query(environment, sql, *given, "--output", "vertical")
+    shown = query(sql, *given, "--output", "vertical")
     assert shown.startswith("-[ row 1 ]")
     assert "ints    | [1, -2]" in shown
     target = tmp_path / "rows.parquet"
-    assert (
-        query(environment, f"select * from {kinds} limit 100", "--output", "parquet", "--to", str(target))
-        == ""
-    )
+    assert query(f"select * from {kinds} limit 100", "--output", "parquet", "--to", str(target)) == ""
     assert pq.read_table(target).num_rows == len(ROWS)
     file = tmp_path / "two.sql"
     file.write_text(
         f"-- two; of them\nset timeoutMs = 9000; select 1 from {kinds} limit 1;\nselect count(*) from {kinds}"
     )
-    first, second = json.loads(query(environment, "--file", str(file), "--output", "json"))
+    first, second = json.loads(query("--file", str(file), "--output", "json"))
     assert (first["rows"], second["rows"]) == ([[1]], [[len(ROWS)]])
 
 
-def test_the_shell(environment: Mapping[str, str], kinds: str) -> None:
-    with PseudoTerminal(pinotctl("query", "--param", "id=100"), environment) as terminal:
+def test_the_shell(kinds: str) -> None:
+    with PseudoTerminal(pinotctl("query", "--param", "id=100"), os.environ) as terminal:
         terminal.wait_for("pinot>")
         terminal.press("select count(*)\r")
         terminal.wait_for("->")
@@ -92,18 +85,15 @@ def test_the_shell(environment: Mapping[str, str], kinds: str) -> None:
         assert "Traceback" not in terminal.shown
 
 
-def test_names_are_completed(environment: Mapping[str, str], kinds: str) -> None:
+def test_names_are_completed(kinds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A process that completes a name logs nothing any more; this one goes on.
+    monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)
+
     def completed(line: str) -> list[str]:
-        asked = {
-            "_PINOTCTL_COMPLETE": "bash_complete",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(line.count(" ")),
-        }
-        done = subprocess.run(
-            pinotctl(), env={**environment, **asked}, capture_output=True, text=True, check=False
-        )
-        assert done.stderr == ""
-        return [text.removeprefix("plain,") for text in done.stdout.split()]
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+        printed = BashComplete(cli, {}, "pinotctl", "_PINOTCTL_COMPLETE").complete()
+        return [text.removeprefix("plain,") for text in printed.split()]
 
     def completes(line: str, names: list[str]) -> None:
         # On a busy machine the controller may not answer in time, and then there is no name.

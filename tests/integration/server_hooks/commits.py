@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import pytest
+
 from controller_client.deepstore.rate import RateLimit
-from controller_client.deepstore.segment_record import read_records
-from tests.integration.server_hooks.conftest import TopicTable
-from tests.support.pinot_services import DEEP_STORE_BUCKET
+from controller_client.deepstore.segment_record import SegmentRecord, read_record, read_records
+from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
+from tests.support.pinot_services import COMMITS_FOLDER, DEEP_STORE_BUCKET
 from tests.support.wait import wait_for
 
-__all__ = ["FLUSH", "FLUSH_OF_TWO", "ROWS", "fill", "objects_of", "urls"]
+__all__ = [
+    "ROWS",
+    "commit",
+    "fill",
+    "in_commits",
+    "make_committing",
+    "objects_of",
+    "record_of",
+    "urls",
+    "wait_uploaded",
+    "wait_url",
+    "without_url",
+]
 
 ROWS = 20
 """Of a segment."""
 
-FLUSH = {"realtime.segment.flush.threshold.rows": str(ROWS)}
-"""Settings of the table's stream."""
-
-FLUSH_OF_TWO = {"realtime.segment.flush.threshold.rows": str(2 * ROWS)}
-"""The same where each server has two partitions: Pinot divides the number among them."""
-
 _TIMEOUT_S = 300.0
+
+
+@pytest.fixture
+def make_committing(make_topic_table: MakeTopicTable) -> MakeTopicTable:
+    """Return a function that creates tables with peer download that commit every 20 rows of a partition."""
+
+    def make(partitions: int) -> TopicTable:
+        # Pinot divides the number of rows among the partitions of a server.
+        rows = {"realtime.segment.flush.threshold.rows": str(ROWS * partitions)}
+        return make_topic_table(partitions, **rows)
+
+    return make
 
 
 def urls(table: TopicTable) -> dict[str, str]:
@@ -28,15 +48,51 @@ def urls(table: TopicTable) -> dict[str, str]:
     return {each.segment: each.url for each in records if not each.consuming}
 
 
-def fill(table: TopicTable, segments: int, partitions: int) -> None:
+def without_url(table: TopicTable) -> set[str]:
+    """Return the committed segments that are not in the store."""
+    return {segment for segment, url in urls(table).items() if not url}
+
+
+def fill(table: TopicTable, segments: int = 1) -> None:
     """Produce the rows of some segments into each partition, one segment at a time, and wait for them."""
-    wanted = len(urls(table))
     for _ in range(segments):
-        for partition in range(partitions):
+        filled = table.consuming()
+        for partition in filled:
             table.produce(partition, ROWS)
         table.wait_seen(table.produced)
-        wanted += partitions
-        _wait_committed(table, wanted)
+
+        # The controller writes the segment's record first, the ideal state after it.
+        def committed(filled: dict[int, str] = filled) -> bool:
+            now = table.consuming()
+            return set(filled.values()) <= urls(table).keys() and all(
+                now.get(partition, name) != name for partition, name in filled.items()
+            )
+
+        wait_for(committed, f"{sorted(filled.values())} to be committed", _TIMEOUT_S)
+
+
+def commit(table: TopicTable) -> SegmentRecord:
+    """Fill the consuming segment of a table with one partition; return its record."""
+    segment = table.consuming()[0]
+    fill(table)
+    return record_of(table, segment)
+
+
+def record_of(table: TopicTable, segment: str) -> SegmentRecord:
+    """Return the record of a segment."""
+    record = read_record(table.store, table.full_name, segment)
+    assert record is not None
+    return record
+
+
+def wait_url(table: TopicTable, record: SegmentRecord) -> str:
+    """Wait for a segment's download URL: on a busy machine the commit may not wait for its upload."""
+    return wait_for(lambda: record_of(table, record.segment).url, "the upload to be registered", _TIMEOUT_S)
+
+
+def wait_uploaded(table: TopicTable) -> None:
+    """Wait until all committed segments are in the store."""
+    wait_for(lambda: not without_url(table), f"all segments of {table.name} to be in the store", _TIMEOUT_S)
 
 
 def objects_of(table: TopicTable, folder: str = "*") -> str:
@@ -44,10 +100,6 @@ def objects_of(table: TopicTable, folder: str = "*") -> str:
     return f"{DEEP_STORE_BUCKET}/{folder}/{table.name}/*"
 
 
-def _wait_committed(table: TopicTable, count: int) -> None:
-    # The controller writes the segment's record first, the ideal state after it.
-    def committed() -> bool:
-        done, consuming = urls(table), table.consuming().values()
-        return len(done) >= count and not done.keys() & set(consuming)
-
-    wait_for(committed, f"{count} committed segments", _TIMEOUT_S)
+def in_commits(table: TopicTable) -> str:
+    """Return the key pattern of the objects that servers upload."""
+    return objects_of(table, COMMITS_FOLDER)

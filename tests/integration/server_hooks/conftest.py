@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pytest
-import requests
 
-from controller_client.broker.client import BrokerClient
-from controller_client.client import ControllerClient
-from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
 from controller_client.consumption.paused_partitions import PartitionPauses, read_partition_pauses
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
-from controller_client.zookeeper import PropertyStore
+from tests.integration.upsert.realtime_table import Clients, RealtimeTable, making
 from tests.support.cluster import PinotCluster
-from tests.support.deleting import delete_realtime
 from tests.support.kafka import Kafka
-from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.realtime_tables import realtime_schema, realtime_table
 from tests.support.wait import wait_for
@@ -30,27 +22,45 @@ _TIMEOUT_S = 300.0
 MakeTopicTable = Callable[..., "TopicTable"]
 
 
-@dataclass
-class TopicTable:
-    """A table, its topic, and the rows produced into it.
+class TopicTable(RealtimeTable):
+    """A table and the rows produced into its topic.
+
+    Args:
+        clients: The clients.
+        partitions: The number of partitions.
+        replicas: The number of replicas.
+        tenant: Its server tenant.
+        pauseless: Whether the next segment consumes while one is built (Pinot 1.4 and later).
+        stream: Settings of the stream.
 
     Attributes:
-        name: The name of the table, without type, and of its topic.
         produced: The values by partition.
     """
 
-    name: str
-    pinot: PinotCluster
-    client: ControllerClient
-    store: PropertyStore
-    broker: BrokerClient
-    topic: Topic
-    produced: dict[int, list[int]]
-
-    @property
-    def full_name(self) -> TableName:
-        """The table's name with its type."""
-        return TableName(f"{self.name}_REALTIME")
+    def __init__(
+        self,
+        clients: Clients,
+        partitions: int,
+        *,
+        replicas: int = 2,
+        tenant: str = HOSTED_TENANT,
+        pauseless: bool = False,
+        **stream: str,
+    ) -> None:
+        super().__init__(clients, "topic", partitions)
+        self.produced: dict[int, list[int]] = {}
+        schema = realtime_schema(self.name, {"part": "INT"}, {"number": "LONG"})
+        self.client.schemas.create(Schema.from_json(schema))
+        config = realtime_table(
+            self.name,
+            self.kafka,
+            replicas=replicas,
+            tenant=tenant,
+            pauseless=pauseless,
+            peers=replicas > 1,  # with one replica there is no peer, and Pinot 1.x rejects it
+            stream={"stream.kafka.fetch.timeout.millis": "500", **stream},
+        )
+        self.client.tables.create(TableConfig.from_json(config))
 
     def control(self) -> TableControl:
         """The argument of the functions that control consumption."""
@@ -89,44 +99,8 @@ class TopicTable:
 
     def wait_seen(self, expected: dict[int, list[int]]) -> None:
         """Wait until queries see exactly these numbers, on both replicas."""
-        what = f"{self.name} to have {_counts(expected)} rows"
+        what = f"{self.name} to have { {part: len(values) for part, values in expected.items()} } rows"
         wait_for(lambda: self.seen() == expected, what, _TIMEOUT_S, times=4)
-
-    def wait_served(self, replicas: int | None = None) -> None:
-        """Wait until the servers match the ideal state and each segment has this number of servers."""
-        tables = self.client.tables
-
-        def served() -> bool:
-            ideal = tables.ideal_state(self.full_name)
-            enough = all(replicas in (None, len(states)) for states in ideal.values())
-            return enough and tables.external_view(self.full_name) == ideal
-
-        wait_for(served, f"{self.name} to be served", _TIMEOUT_S)
-
-    def set_replicas(self, count: int) -> None:
-        """Change the number of replicas and rebalance; replicas fetch segments from each other."""
-        config = self.client.tables.get(self.full_name).to_json()
-        config["segmentsConfig"].update(
-            replication=str(count), replicasPerPartition=str(count), peerSegmentDownloadScheme="http"
-        )
-        self.client.tables.update(TableConfig.from_json(config))
-        options = {"type": "REALTIME", "includeConsuming": "true", "downtime": "true"}
-        ask_controller(self, "POST", f"tables/{self.name}/rebalance", **options)
-
-    def consuming(self) -> dict[int, str]:
-        """The consuming segment of each partition, by the ideal state."""
-        names = read_ideal_state(self.store, self.full_name).consuming
-        return {int(name.split("__")[1]): name for name in names}
-
-
-def ask_controller(table: TopicTable, method: str, path: str, **parameters: str) -> None:
-    """Call an endpoint of the controller that the client has no method for."""
-    answer = requests.request(method, f"{table.pinot.controller_url}/{path}", params=parameters, timeout=300)
-    answer.raise_for_status()
-
-
-def _counts(numbers: dict[int, list[int]]) -> dict[int, int]:
-    return {partition: len(values) for partition, values in numbers.items()}
 
 
 @pytest.fixture
@@ -134,40 +108,5 @@ def make_topic_table(
     pinot: PinotCluster, hosted_servers: Sequence[str], kafka: Kafka
 ) -> Iterator[MakeTopicTable]:
     """Return a function that creates tables, by default with two replicas on the hosted servers."""
-    made: list[TopicTable] = []
-    with (
-        pinot.client() as client,
-        pinot.broker() as broker,
-        PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
-    ):
-
-        def make(
-            partitions: int,
-            *,
-            replicas: int = 2,
-            tenant: str = HOSTED_TENANT,
-            pauseless: bool = False,
-            **stream: str,
-        ) -> TopicTable:
-            name = f"topic_{uuid.uuid4().hex[:8]}"
-            topic = Topic(kafka.bootstrap, name, partitions)
-            schema = realtime_schema(name, {"part": "INT"}, {"number": "LONG"})
-            client.schemas.create(Schema.from_json(schema))
-            config = realtime_table(
-                name,
-                kafka,
-                replicas=replicas,
-                tenant=tenant,
-                pauseless=pauseless,
-                peers=replicas > 1,  # with one replica there is no peer, and Pinot 1.x rejects it
-                stream={"stream.kafka.fetch.timeout.millis": "500", **stream},
-            )
-            client.tables.create(TableConfig.from_json(config))
-            table = TopicTable(name, pinot, client, store, broker, topic, {})
-            made.append(table)
-            return table
-
+    with making(pinot, kafka, TopicTable) as make:
         yield make
-        for table in made:
-            delete_realtime(client, table.full_name)
-            table.topic.delete()

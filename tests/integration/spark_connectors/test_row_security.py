@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from controller_client.broker.client import BrokerClient
 from controller_client.config import BasicAuth, BrokerConfig, Secret
 from controller_client.zookeeper import PropertyStore
 from tests.integration.jvm_bridge.brokers import BrokerProcess
 from tests.integration.jvm_bridge.servers import HOST
-from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
+from tests.integration.spark_connectors.conftest import (
+    ID_COLUMN,
+    IDS_ALONE,
+    Connector,
+    ConnectorError,
+    MakeTable,
+    SparkTable,
+    with_ids,
+)
 from tests.support.cluster import PinotCluster
 from tests.support.needs import Need, inside
 from tests.support.scheduling import DISTURBS
@@ -26,14 +32,13 @@ pytestmark = [DISTURBS, pytest.mark.cluster, pytest.mark.jvm, inside(Need.ROW_SE
 
 _CONTROL = "pinot.broker.access.control"
 _FACTORY = "org.apache.pinot.broker.broker.BasicAuthAccessControlFactory"
-_SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
 
 
 @pytest.fixture
-def table(spark: SparkSession, make_table: MakeTable) -> SparkTable:
+def table(connector: Connector, make_table: MakeTable) -> SparkTable:
     """Ten rows."""
-    made = make_table(_SCHEMA)
-    made.write(spark.range(10), "append")
+    made = make_table(IDS_ALONE)
+    connector.write(made.options, "append", ID_COLUMN, with_ids(range(10)))
     made.wait_rows("count(*)", (10,))
     return made
 
@@ -71,25 +76,24 @@ def filtering(table: SparkTable, pinot: PinotCluster, tmp_path: Path) -> Iterato
 
 
 def test_rows_hidden_by_a_broker_are_not_read_elsewhere(
-    spark: SparkSession, table: SparkTable, filtering: str
+    connector: Connector, table: SparkTable, filtering: str
 ) -> None:
     def count(**options: str) -> int:
-        reader = spark.read.format("pinot").options(**table.options, broker=filtering, password="pw")
-        return reader.options(**options).load().count()
+        return len(connector.read(table.options, broker=filtering, password="pw", **options))
 
     for way in ("servers", "segments"):
-        with pytest.raises(PySparkException, match=f"a broker hides rows of {table.name} from this user"):
+        with pytest.raises(ConnectorError, match=f"a broker hides rows of {table.name} from this user"):
             count(username="some", readFrom=way)
         assert count(username="some", readFrom=way, bypassRowFilters="true") == 10
         assert count(username="every", readFrom=way) == 10
-        with pytest.raises(PySparkException, match="AuthError"):
+        with pytest.raises(ConnectorError, match="AuthError"):
             count(username="nobody", readFrom=way)
     assert count(username="some", readFrom="broker") == 3
     assert count(username="every", readFrom="broker") == 10
 
 
-def test_without_a_broker_row_security_is_unknown(spark: SparkSession, table: SparkTable) -> None:
-    reader = spark.read.format("pinot").options(**table.options, broker="http://127.0.0.1:1")
-    with pytest.raises(PySparkException, match="no broker reports whether it hides rows"):
-        reader.load().count()
-    assert reader.option("bypassRowFilters", "true").load().count() == 10
+def test_without_a_broker_row_security_is_unknown(connector: Connector, table: SparkTable) -> None:
+    nowhere = {**table.options, "broker": "http://127.0.0.1:1"}
+    with pytest.raises(ConnectorError, match="no broker reports whether it hides rows"):
+        connector.read(nowhere)
+    assert len(connector.read(nowhere, bypassRowFilters="true")) == 10

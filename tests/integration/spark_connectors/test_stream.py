@@ -11,11 +11,9 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from tests.integration.spark_connectors.conftest import MakeTable, SparkTable
-from tests.support.cluster import PinotCluster
+from tests.integration.spark_connectors.conftest import IDS_ALONE, MakeTable, SparkTable
 from tests.support.faulty_http import FaultyHttp
-
-SCHEMA = {"dimensionFieldSpecs": [{"name": "id", "dataType": "LONG"}]}
+from tests.support.tiers import FULL
 
 
 class Stream:
@@ -23,7 +21,7 @@ class Stream:
 
     def __init__(self, spark: SparkSession, table: SparkTable, folder: Path) -> None:
         self._spark = spark
-        self._table = table
+        self.table = table
         self.source, self.checkpoint = folder / "source", folder / "checkpoint"
         self.source.mkdir()
 
@@ -38,7 +36,7 @@ class Stream:
         query = (
             rows.where("id >= 0")
             .writeStream.format("pinot")
-            .options(**{**self._table.options, **options})
+            .options(**{**self.table.options, **options})
             .option("checkpointLocation", str(self.checkpoint))
             .trigger(availableNow=True)
             .start()
@@ -55,37 +53,47 @@ class Stream:
         last.with_name(f".{last.name}.crc").unlink()
 
 
-def test_each_epoch_is_committed_once(
-    spark: SparkSession, make_table: MakeTable, pinot: PinotCluster, tmp_path: Path
-) -> None:
-    table = make_table(SCHEMA)
-    stream = Stream(spark, table, tmp_path)
+@pytest.fixture
+def stream(spark: SparkSession, make_table: MakeTable, tmp_path: Path) -> Stream:
+    return Stream(spark, make_table(IDS_ALONE), tmp_path)
+
+
+def test_each_epoch_is_committed_once(stream: Stream) -> None:
+    table = stream.table
     stream.put(range(10))
+    stream.run()
+    assert table.query("count(*), sum(id)") == [(10, 45.0)]
+    stream.forget_last_commit()
     stream.put(range(10, 30))
     stream.run()
+    # The first epoch was written again.
     assert table.query("count(*), sum(id)") == [(30, 435.0)]
     assert len(table.segments()) == 2
 
-    stream.forget_last_commit()
+
+@FULL
+def test_epochs_without_rows_and_epochs_that_fail(stream: Stream) -> None:
+    table = stream.table
     stream.put([-1, -2])
-    stream.run()
-    # The epoch was written again, and the one after it has no rows.
-    assert table.query("count(*), sum(id)") == [(30, 435.0)]
-    assert len(table.segments()) == 2
-
-    stream.put(range(30, 40))
-    with FaultyHttp(pinot.controller_url) as proxy:
+    stream.put(range(10))
+    with FaultyHttp(table.pinot.controller_url) as proxy:
         proxy.answer(500, "POST", f"segments/{table.name}/endReplaceSegments")
         with pytest.raises(StreamingQueryException):
             stream.run(controller=proxy.url)
-    assert table.query("count(*)") == [(30,)]
+    assert table.segments() == []
     stream.run()
-    assert table.query("count(*), sum(id)") == [(40, 780.0)]
+    assert table.query("count(*), sum(id)") == [(10, 45.0)]
 
     stream.put([40])
     with pytest.raises(StreamingQueryException, match="'writeId' cannot be set for streams"):
         stream.run(writeId="mine")
+
+
+@FULL
+def test_other_output_modes_are_refused(spark: SparkSession, stream: Stream) -> None:
+    stream.put([1])
     counts = spark.readStream.schema("id long").json(str(stream.source)).groupBy("id").count()
-    complete = counts.select("id").writeStream.outputMode("complete").format("pinot").options(**table.options)
+    complete = counts.select("id").writeStream.outputMode("complete").format("pinot")
+    options = {**stream.table.options, "checkpointLocation": str(stream.checkpoint)}
     with pytest.raises(StreamingQueryException, match="streams can only be written in output mode append"):
-        complete.option("checkpointLocation", str(tmp_path / "complete")).start().awaitTermination()
+        complete.options(**options).start().awaitTermination()

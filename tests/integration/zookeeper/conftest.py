@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 import pytest
+from kazoo.client import KazooClient
 
 from controller_client.zookeeper import PropertyStore
 from tests.support.cluster import PinotCluster
@@ -18,6 +19,14 @@ class Folder:
     cluster_name: str
     store: PropertyStore
     path: str
+
+
+def expire_session(store: PropertyStore) -> None:
+    """Two connections of one session: closing one ends the session of both (kazoo's own tests do it so)."""
+    twin = KazooClient(store.zookeeper_address, client_id=store.connection.kazoo().client_id)
+    twin.start()
+    twin.stop()
+    twin.close()
 
 
 @pytest.fixture

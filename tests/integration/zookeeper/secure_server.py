@@ -13,13 +13,14 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from jvm_bridge.jdk import find_java
+from tests.integration.jvm_bridge.servers import HOST, free_ports
 from tests.support.jars import jars_of
+from tests.support.java_options import QUICK_START
 from tests.support.service import Program
 from tests.support.wait import wait_for
 
 __all__ = ["PASSWORD", "USER", "Certificates", "SecureZooKeeper", "secure_zookeeper"]
 
-HOST = "127.0.0.1"
 USER, PASSWORD = "pinot", 'a "quoted" \\ pass:word'
 _OTHER_PASSWORD = "other-password"
 
@@ -93,7 +94,7 @@ def secure_zookeeper(folder: Path) -> Iterator[SecureZooKeeper]:
     (folder / "jaas.conf").write_text(
         f'Server {{ {_MODULE} user_{USER}="{escaped}" user_other="{_OTHER_PASSWORD}"; }};\n'
     )
-    port, tls_port = _free_ports(2)
+    port, tls_port = free_ports(2)
     (folder / "zoo.cfg").write_text(
         _CONFIG.format(
             folder=folder,
@@ -109,6 +110,7 @@ def secure_zookeeper(folder: Path) -> Iterator[SecureZooKeeper]:
             [
                 str(find_java().home / "bin" / "java"),
                 "-Xmx128m",
+                *QUICK_START.split(),
                 f"-Djava.security.auth.login.config={folder / 'jaas.conf'}",
                 *("-cp", ":".join(str(jar) for jar in jars_of(Program.PINOT).class_path)),
                 "org.apache.zookeeper.server.quorum.QuorumPeerMain",
@@ -132,14 +134,6 @@ def _pkcs8(certificate: trustme.LeafCert) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-
-
-def _free_ports(count: int) -> list[int]:
-    with socket.socket() as first, socket.socket() as second:
-        sockets = [first, second][:count]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def _answers(port: int) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from kazoo.client import KazooClient
 
 from controller_client.errors import ConflictError, LeaseLostError
 from controller_client.zookeeper import Lease, PropertyStore, read_standing
 from controller_client.zookeeper.transaction import CreateNode
-from tests.integration.zookeeper.conftest import Folder
+from tests.integration.zookeeper.conftest import Folder, expire_session
 from tests.integration.zookeeper.proxy import ZooKeeperProxy
 from tests.support.wait import wait_for
 
@@ -87,10 +86,7 @@ def test_a_session_that_is_ended_loses_it_at_once_and_what_it_still_sends_is_ref
     store, notes = open_store(), list[str]()
     with _lease(store, name, "first", notes) as lease:
         guard = lease.guard()
-        twin = KazooClient(folder.zookeeper_address, client_id=store.connection.kazoo().client_id)
-        twin.start()
-        twin.stop()
-        twin.close()
+        expire_session(store)
         path = folder.store.absolute(f"{folder.path}")
         with pytest.raises(ConflictError):
             folder.store.connection.commit([CreateNode(path, b""), guard])

@@ -26,6 +26,7 @@ from tests.integration.zookeeper.secure_server import (
     SecureZooKeeper,
     secure_zookeeper,
 )
+from tests.support.tiers import FULL
 
 pytestmark = [
     pytest.mark.jvm,
@@ -110,23 +111,26 @@ def test_a_wrong_password_is_reported(zookeeper: SecureZooKeeper) -> None:
     assert "wrong-password" not in str(caught.value)
 
 
-def test_a_certificate_that_is_not_trusted_is_reported(zookeeper: SecureZooKeeper) -> None:
+@pytest.mark.parametrize(
+    ("authority", "has_certificate", "text"),
+    [
+        ("stranger", True, "CERTIFICATE_VERIFY_FAILED"),
+        pytest.param("authority", False, "(?i)certificate", marks=FULL),
+    ],
+)
+def test_a_refused_certificate_is_reported(
+    zookeeper: SecureZooKeeper, authority: str, has_certificate: bool, text: str
+) -> None:
     files = zookeeper.certificates
-    tls = Tls(str(files.stranger), str(files.client), str(files.client_key))
-    with pytest.raises(UnreachableError, match="CERTIFICATE_VERIFY_FAILED"):
-        PropertyStore(
-            zookeeper.tls_address, CLUSTER, access=ZooKeeperAccess(tls=tls), timeout_s=3.0
-        ).__enter__()
-
-
-def test_a_client_without_a_certificate_gets_that_error(zookeeper: SecureZooKeeper) -> None:
-    access = ZooKeeperAccess(tls=Tls(str(zookeeper.certificates.authority)))
-    with pytest.raises(UnreachableError, match=r"(?i)certificate"):
-        PropertyStore(zookeeper.tls_address, CLUSTER, access=access, timeout_s=3.0).__enter__()
+    own = (str(files.client), str(files.client_key)) if has_certificate else ()
+    access = ZooKeeperAccess(tls=Tls(str(getattr(files, authority)), *own))
+    with pytest.raises(UnreachableError, match=text):
+        PropertyStore(zookeeper.tls_address, CLUSTER, access=access, timeout_s=5.0).__enter__()
 
 
 _JAVA = """
-import json
+import json, tempfile
+from pathlib import Path
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.zookeeper_client import configure_java
@@ -137,12 +141,18 @@ client = jpype.JClass("org.apache.helix.zookeeper.impl.client.ZkClient")({addres
 acl = jpype.JClass("org.apache.zookeeper.ZooDefs$Ids").CREATOR_ALL_ACL
 client.createPersistent("/java-{name}", None, acl)
 client.close()
-print(json.dumps("made"))
+print(json.dumps(len(list(Path(tempfile.gettempdir()).glob("pinot-zookeeper-*")))))
 """
 
 
-@pytest.mark.parametrize("way", ["x509", "sasl"])
-def test_java_connects_with_the_same_settings(zookeeper: SecureZooKeeper, way: str) -> None:
+_EXIT = "from jvm_bridge.shutdown import exit_process; exit_process(0)\n"
+
+
+@pytest.mark.parametrize(("way", "end"), [("x509", ""), ("sasl", _EXIT)])
+def test_java_connects_with_the_same_settings_and_leaves_no_file_of_secrets(
+    zookeeper: SecureZooKeeper, tmp_path: Path, way: str, end: str
+) -> None:
+    """Neither when Python ends, nor when Java does, as by a signal to a hosted role."""
     files = zookeeper.certificates
     variables = {
         "x509": {
@@ -155,21 +165,10 @@ def test_java_connects_with_the_same_settings(zookeeper: SecureZooKeeper, way: s
     address = zookeeper.tls_address if way == "x509" else zookeeper.address
     environment = {f"PINOT_ZOOKEEPER_{name}": text for name, text in variables.items()}
     name = uuid4().hex[:8]
-    child.result(_JAVA.format(address=address, name=name), env=environment)
+    code = _JAVA.format(address=address, name=name) + end
+    assert child.result(code, env={**environment, "TMPDIR": str(tmp_path)}) == 1
+    assert list(tmp_path.glob("pinot-zookeeper-*")) == []
     made_by = ZooKeeperAccess.from_env(environment)
     with closing(ZooKeeperConnection(address, access=made_by)) as connection:
         acls, _ = connection.kazoo().get_acls(f"/java-{name}")
     assert [acl.id.scheme for acl in acls] == [way]
-
-
-@pytest.mark.parametrize("end", ["", "from jvm_bridge.shutdown import exit_process; exit_process(0)\n"])
-def test_no_file_of_secrets_is_left(tmp_path: Path, zookeeper: SecureZooKeeper, end: str) -> None:
-    """Neither when Python ends, nor when Java does, as by a signal to a hosted role."""
-    environment = {
-        "TMPDIR": str(tmp_path),
-        "PINOT_ZOOKEEPER_AUTH": "sasl-digest",
-        "PINOT_ZOOKEEPER_USERNAME": USER,
-        "PINOT_ZOOKEEPER_PASSWORD": PASSWORD,
-    }
-    child.result(_JAVA.format(address=zookeeper.address, name=uuid4().hex[:8]) + end, env=environment)
-    assert list(tmp_path.glob("pinot-zookeeper-*")) == []

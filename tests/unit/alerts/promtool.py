@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from controller_client.common.names import TableName
+from controller_client.errors import ConfigError
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.rules import rules_text
+from controller_client.zookeeper import Turn
+from minion_tasks.file_ingestion.run.types import RunReport
+from minion_tasks.scheduler import Scheduler
+from minion_tasks.scheduler_metrics import SchedulerMetrics
 from tests.support.promtool import promtool
 from tests.unit.fake_clock import FakeClock
+from tests.unit.minion_tasks.test_scheduler import Inline
 
-__all__ = ["Prometheus", "samples"]
+__all__ = ["Prometheus", "samples", "scraped", "serve"]
 
 _MINUTE_S = 60.0
 _FIRING = 'group by (alertname) (ALERTS{alertstate="firing"})'
@@ -25,19 +33,26 @@ def samples(monitoring: Monitoring) -> dict[str, float]:
     return {series: float(value) for series, value in lines}
 
 
+def scraped(process: str, folder: Path, clock: FakeClock | None = None) -> tuple[Monitoring, Prometheus]:
+    """Return a process of a kind, and a Prometheus that scrapes it by its clock."""
+    clock = clock or FakeClock()
+    monitoring = Monitoring(process, clock)
+    return monitoring, Prometheus(clock, folder, a=monitoring)
+
+
 class Prometheus:
     """Scrapes processes, by their clock.
 
     Args:
         clock: The clock of the processes; Prometheus' time starts with it.
-        folder: Folder for promtool's files.
+        folder: Folder for promtool's files, in a folder of their own.
         processes: The processes to scrape, by instance.
     """
 
     def __init__(self, clock: FakeClock, folder: Path, **processes: Monitoring) -> None:
         self.clock = clock
         self.processes: dict[str, Monitoring] = dict(processes)
-        self._folder = folder
+        self._folder = folder / "prometheus"
         self._begin_s = clock.now()
         self._minutes = 0
         self._series: dict[str, dict[int, float]] = {}
@@ -70,6 +85,7 @@ class Prometheus:
             before: The same for earlier minutes.
         """
         expected = {**(before or {}), self._minutes: alerts}
+        self._folder.mkdir(exist_ok=True)
         rules, test = self._folder / "rules.yml", self._folder / "test.json"
         rules.write_text(rules_text(), encoding="utf-8")
         document = {
@@ -117,3 +133,48 @@ class Prometheus:
             else:
                 words.append("stale" if minute - 1 in points else "_")
         return " ".join(words)
+
+
+class EveryMinutes:
+    """Fires every given number of minutes."""
+
+    def __init__(self, expression: str) -> None:
+        if not expression.isdecimal():
+            raise ConfigError(f"{expression!r} is no number of minutes")
+        self._period_s = int(expression) * 60
+
+    def next_after(self, epoch_s: float) -> float | None:
+        return (epoch_s // self._period_s + 1) * self._period_s
+
+
+def serve(
+    monitoring: Monitoring,
+    prometheus: Prometheus,
+    schedules: Callable[[int], Mapping[TableName, str]],
+    run: Callable[[TableName], RunReport | None] = lambda _table: None,
+    *,
+    minutes: int,
+    metrics: SchedulerMetrics | None = None,
+    turn: Turn | None = None,
+) -> None:
+    """Serve for a number of minutes; ``schedules`` is called in each of them, with its number."""
+    stop, clock = threading.Event(), prometheus.clock
+    begin_s = clock.now()
+
+    def on_sleep(now_s: float) -> None:
+        prometheus.scrape()
+        if now_s - begin_s >= minutes * 60:
+            stop.set()
+
+    clock.on_sleep = on_sleep
+    Scheduler(
+        lambda: schedules(round((clock.now() - begin_s) / 60)),
+        lambda table, _scheduled_s: run(table),
+        EveryMinutes,
+        clock,
+        metrics=metrics or SchedulerMetrics(monitoring, clock),
+        refresh_s=60,
+        tick_s=60,
+        pool=Inline(),
+        turn=turn,
+    ).serve(stop)

@@ -21,8 +21,7 @@ from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.pause.metrics import PauseMetrics
 from server_hooks.upsert.metrics import UpsertMetrics
 from server_hooks.upsert.table_state import TableState
-from tests.unit.alerts.promtool import Prometheus
-from tests.unit.alerts.scheduler import serve
+from tests.unit.alerts.promtool import Prometheus, serve
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 
@@ -32,22 +31,10 @@ A, UPSERT = TableName("a_OFFLINE"), TableName("u_REALTIME")
 def test_on_a_day_without_faults_no_alert_fires(tmp_path: Path) -> None:
     """All processes work; ZooKeeper is briefly unavailable, one run fails, and one upload takes a minute."""
     clock = FakeClock(now=1_700_000_400.0)
-    scheduler, minion, server, coordinator, watch = (
-        Monitoring(name, clock)
-        for name in (
-            *(catalogue.SCHEDULER, catalogue.MINION, catalogue.SERVER),
-            *(catalogue.COORDINATOR, catalogue.WATCH),
-        )
-    )
-    (tmp_path / "prometheus").mkdir()
-    prometheus = Prometheus(
-        *(clock, tmp_path / "prometheus"),
-        scheduler=scheduler,
-        minion=minion,
-        server=server,
-        coordinator=coordinator,
-        watch=watch,
-    )
+    kinds = (catalogue.SCHEDULER, catalogue.MINION, catalogue.SERVER, catalogue.COORDINATOR, catalogue.WATCH)
+    processes = {kind: Monitoring(kind, clock) for kind in kinds}
+    scheduler, minion, server, coordinator, watch = processes.values()
+    prometheus = Prometheus(clock, tmp_path, **processes)
     subtasks = SubtaskMetrics(minion, ["FileIngestionTask"], 2, clock)
     audits = WatchMetrics(watch, 600)
     sent = CoordinatorMetrics(coordinator, UPSERT, clock)

@@ -16,8 +16,7 @@ from minion_tasks.file_ingestion.engine.file_metrics import FileMetrics
 from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
 from minion_tasks.file_ingestion.run.types import RunReport
 from minion_tasks.scheduler_metrics import SchedulerMetrics
-from tests.unit.alerts.promtool import Prometheus, samples
-from tests.unit.alerts.scheduler import serve
+from tests.unit.alerts.promtool import Prometheus, samples, scraped, serve
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.life import APPEND, Life
 from tests.unit.minion_tasks.samples import TABLE
@@ -76,10 +75,8 @@ def life() -> Iterator[Life]:
 
 
 def test_a_session_that_stays_open(life: Life, tmp_path: Path) -> None:
-    clock = life.world.clock
-    monitoring = Monitoring(catalogue.SCHEDULER, clock)
-    prometheus = Prometheus(clock, tmp_path, scheduler=monitoring)
-    metrics = SchedulerMetrics(monitoring, clock)
+    monitoring, prometheus = scraped(catalogue.SCHEDULER, tmp_path, life.world.clock)
+    metrics = SchedulerMetrics(monitoring, prometheus.clock)
     metrics.refreshed({TABLE}, set())
     life.world.on_session = metrics.session_goes_on
 
@@ -139,13 +136,8 @@ def test_a_standby_scheduler_stops_firing_alerts_about_runs_and_sessions(life: L
     good = f'pinot_plugins_ingestion_last_good_run_timestamp_seconds{{table="{TABLE}"}}'
     monitoring.gauge(catalogue.LAST_GOOD_RUN).labels(TABLE).set(clock.now())
     assert good in samples(monitoring)
-    turn = Until(clock, clock.now() + 45 * 60)
-    serve(
-        *(monitoring, prometheus, lambda _: {TABLE: "10"}, run),
-        minutes=13 * 60,
-        metrics=metrics,
-        turn=turn,
-    )
+    turn, every = Until(clock, clock.now() + 45 * 60), {TABLE: "10"}
+    serve(monitoring, prometheus, lambda _: every, run, minutes=13 * 60, metrics=metrics, turn=turn)
     assert life.session.is_open
     assert OPEN not in samples(monitoring)
     assert good not in samples(monitoring)
@@ -167,8 +159,7 @@ def test_a_discarded_session_is_not_open(life: Life) -> None:
 
 
 def test_subtasks_that_fail(clock: FakeClock, tmp_path: Path) -> None:
-    monitoring = Monitoring(catalogue.MINION, clock)
-    prometheus = Prometheus(clock, tmp_path, minion=monitoring)
+    monitoring, prometheus = scraped(catalogue.MINION, tmp_path, clock)
     running = RunningTasks(SubtaskMetrics(monitoring, ["FileIngestionTask"], 2, clock))
 
     def work(error: Exception | None) -> None:
@@ -211,10 +202,9 @@ def test_files_that_failed_are_counted() -> None:
 
 
 def test_subtasks_wait_and_no_minion_runs_one(clock: FakeClock, tmp_path: Path) -> None:
-    queue = Monitoring(catalogue.QUEUE, clock)
+    queue, prometheus = scraped(catalogue.QUEUE, tmp_path, clock)
     found = {"busy": Unfinished(5, 1), "alone": Unfinished(0, 0)}
     publish_subtasks(queue, lambda: found)
-    prometheus = Prometheus(clock, tmp_path, queue=queue)
     prometheus.pass_minutes(60)
     found["alone"] = Unfinished(2, 0)
     prometheus.pass_minutes(35)

@@ -1,35 +1,35 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
-import pytest
 import requests
 
 from controller_client.cli.monitoring import publish_lease
 from controller_client.common.names import TableName
+from controller_client.coordinator.metrics import CoordinatorMetrics
+from controller_client.coordinator.report import VersionReport
+from controller_client.coordinator.retries import Retries
+from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.audit_tables import TableFailure
+from controller_client.deepstore.judge import Judgement, Replica
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.watch import Watch
-from controller_client.errors import NotAppliedError, PinotPluginError, UnreachableError
+from controller_client.errors import NotAppliedError, SourceError, UnreachableError
 from controller_client.monitoring import Monitoring, MonitoringServer, catalogue
 from controller_client.zookeeper import Lease
-from tests.unit.alerts.promtool import Prometheus
-from tests.unit.alerts.scheduler import serve
-from tests.unit.controller_client.deepstore.samples import TABLE
-from tests.unit.controller_client.zookeeper.memory_sessions import MemberStore, Server
+from controller_client.zookeeper.lease import LeaseState
+from tests.unit.alerts.promtool import Prometheus, scraped, serve
+from tests.unit.controller_client.deepstore.samples import TABLE, crc_of
+from tests.unit.controller_client.deepstore.world import World
 from tests.unit.fake_clock import FakeClock
 
 
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-def test_a_process_that_does_not_answer(clock: FakeClock, tmp_path: Path) -> None:
+def test_a_process_that_does_not_answer(tmp_path: Path) -> None:
+    clock = FakeClock()
     prometheus = Prometheus(clock, tmp_path)
     server = MonitoringServer("127.0.0.1", 0, Monitoring(catalogue.SCHEDULER, clock))
 
@@ -48,25 +48,17 @@ def test_a_process_that_does_not_answer(clock: FakeClock, tmp_path: Path) -> Non
     prometheus.expect("NotScraped", before={10: ()})
 
 
-def test_a_process_that_no_longer_exists(clock: FakeClock, tmp_path: Path) -> None:
-    prometheus = Prometheus(clock, tmp_path, a=Monitoring(catalogue.WATCH, clock))
-    prometheus.pass_minutes(10)
-    prometheus.processes.clear()
-    prometheus.pass_minutes(15)
-    prometheus.expect("ProcessGone", before={10: ()})
+def test_a_process_that_no_longer_exists(tmp_path: Path) -> None:
+    for kind, minutes, alerts in ((catalogue.WATCH, 15, ["ProcessGone"]), (catalogue.MINION, 60, [])):
+        _, prometheus = scraped(kind, tmp_path)
+        prometheus.pass_minutes(10)
+        prometheus.processes.clear()
+        prometheus.pass_minutes(minutes)
+        prometheus.expect(*alerts, before={10: ()})  # minions may be scaled to zero
 
 
-def test_minions_that_are_scaled_to_zero(clock: FakeClock, tmp_path: Path) -> None:
-    prometheus = Prometheus(clock, tmp_path, m=Monitoring(catalogue.MINION, clock))
-    prometheus.pass_minutes(10)
-    prometheus.processes.clear()
-    prometheus.pass_minutes(60)
-    prometheus.expect()
-
-
-def test_a_scheduler_that_hangs(clock: FakeClock, tmp_path: Path) -> None:
-    monitoring = Monitoring(catalogue.SCHEDULER, clock)
-    prometheus = Prometheus(clock, tmp_path, a=monitoring)
+def test_a_scheduler_that_hangs(tmp_path: Path) -> None:
+    monitoring, prometheus = scraped(catalogue.SCHEDULER, tmp_path)
 
     def schedules(minute: int) -> Mapping[TableName, str]:
         if minute == 20:
@@ -79,9 +71,8 @@ def test_a_scheduler_that_hangs(clock: FakeClock, tmp_path: Path) -> None:
     prometheus.expect()
 
 
-def test_a_scheduler_without_zookeeper(clock: FakeClock, tmp_path: Path) -> None:
-    monitoring = Monitoring(catalogue.SCHEDULER, clock)
-    prometheus = Prometheus(clock, tmp_path, a=monitoring)
+def test_a_scheduler_without_zookeeper(tmp_path: Path) -> None:
+    monitoring, prometheus = scraped(catalogue.SCHEDULER, tmp_path)
 
     def schedules(minute: int) -> Mapping[TableName, str]:
         if minute >= 5:
@@ -92,10 +83,9 @@ def test_a_scheduler_without_zookeeper(clock: FakeClock, tmp_path: Path) -> None
     prometheus.expect("NotReady", before={5: ()})
 
 
-def test_a_watch_whose_rounds_are_all_aborted(clock: FakeClock, tmp_path: Path) -> None:
-    monitoring = Monitoring(catalogue.WATCH, clock)
-    prometheus = Prometheus(clock, tmp_path, a=monitoring)
-    stop = threading.Event()
+def test_a_watch_whose_rounds_are_all_aborted(tmp_path: Path) -> None:
+    monitoring, prometheus = scraped(catalogue.WATCH, tmp_path)
+    clock, stop = prometheus.clock, threading.Event()
 
     def audit() -> AuditReport:
         prometheus.pass_minutes(1)
@@ -110,9 +100,8 @@ def test_a_watch_whose_rounds_are_all_aborted(clock: FakeClock, tmp_path: Path) 
     prometheus.expect("RoundsFail", before={10: ()})
 
 
-def test_rounds_hours_apart_one_of_which_fails_then_all(clock: FakeClock, tmp_path: Path) -> None:
-    monitoring = Monitoring(catalogue.WATCH, clock)
-    prometheus = Prometheus(clock, tmp_path, a=monitoring)
+def test_rounds_hours_apart_one_of_which_fails_then_all(tmp_path: Path) -> None:
+    monitoring, prometheus = scraped(catalogue.WATCH, tmp_path)
     loop = monitoring.loop("watch", 3 * 3600)
     for well in (True, False, True, False, False, False):
         loop.round_ended(well=well)
@@ -121,97 +110,72 @@ def test_rounds_hours_apart_one_of_which_fails_then_all(clock: FakeClock, tmp_pa
     failing = dict.fromkeys(range(520, 720, 10), ("RoundsFail",))
     prometheus.expect("RoundsFail", before={**quiet, **failing})
 
-
-def test_a_watch_without_a_successful_round(clock: FakeClock, tmp_path: Path) -> None:
-    monitoring = Monitoring(catalogue.WATCH, clock)
-    prometheus = Prometheus(clock, tmp_path, a=monitoring)
+    monitoring, prometheus = scraped(catalogue.WATCH, tmp_path)  # without any successful round
     loop = monitoring.loop("watch", 3600)
     prometheus.pass_minutes(60, lambda: loop.round_ended(well=False))
     prometheus.expect("RoundsFail", before={20: ()})
 
 
-class Member:
-    """A process in line for the lease; each call of ``step`` is a turn of its thread."""
+class Place:
+    """The place in line of a process; ``test_lease`` proves who gets the lease, and when it is lost."""
 
-    def __init__(self, server: Server, name: str) -> None:
-        store = MemberStore(server)
-        server.clients.append(store.client)
-        self.client = store.client
-        self.monitoring = Monitoring(catalogue.WATCH, server.clock)
-        self.lease = Lease(
-            store, "deepstore-watch", name, what="watch", note=lambda _line: None, clock=server.clock
-        )
-        publish_lease(self.monitoring, self.lease)
+    name = "deepstore-watch"
 
+    def __init__(self, state: LeaseState) -> None:
+        self.state = state
 
-def pass_minutes(
-    prometheus: Prometheus, minutes: int, server: Server, each: Callable[[], object], *members: Member
-) -> None:
-    """Let time pass for ZooKeeper and the threads of the leases."""
-    for _ in range(minutes):
-        for _ in range(120):
-            server.pass_time(0.5)
-            for member in members:
-                with suppress(PinotPluginError):
-                    member.lease.step()
-        each()
-        prometheus.scrape()
+    @property
+    def is_holder(self) -> bool:
+        return self.state is LeaseState.HOLDING
+
+    def release(self) -> None:
+        self.state = LeaseState.RELEASED
 
 
 def test_of_two_watches_one_stands_by_and_takes_over_and_nothing_is_wrong_until_nobody_holds(
-    clock: FakeClock, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    server = Server(clock)
-    one, two = (Member(server, name) for name in "ab")
-    prometheus = Prometheus(clock, tmp_path, a=one.monitoring, b=two.monitoring)
-    finds = [True]
+    clock = FakeClock()
+    processes = {name: Monitoring(catalogue.WATCH, clock) for name in "ab"}
+    prometheus = Prometheus(clock, tmp_path, **processes)
+    first, second = Place(LeaseState.HOLDING), Place(LeaseState.WAITING)
+    failed = [TableFailure(TABLE, "its config cannot be read")]
+
+    def watch(monitoring: Monitoring, place: Place) -> Watch:
+        publish_lease(monitoring, cast("Lease", place))
+        metrics = WatchMetrics(monitoring, 60)
+        return Watch(audit, None, metrics, clock, interval_s=0.0, parallel=1, turn=place)
 
     def audit() -> AuditReport:
-        failed = (TableFailure(TABLE, "its config cannot be read"),) if finds[0] else ()
-        return AuditReport("file:///x", 2, 0, 0.0, (), failed)
+        return AuditReport("file:///x", 2, 0, 0.0, (), tuple(failed))
 
-    watches = {
-        member: Watch(
-            audit,
-            None,
-            WatchMetrics(member.monitoring, 60),
-            clock,
-            interval_s=0.0,
-            parallel=1,
-            turn=member.lease,
-        )
-        for member in (one, two)
-    }
+    watches = [watch(*each) for each in zip(processes.values(), (first, second), strict=True)]
 
     def minute() -> None:
-        for watch in watches.values():
-            watch.serve(_Once())
+        for each in watches:
+            each.serve(_Once())
 
-    pass_minutes(prometheus, 1, server, minute, one, two)
-    assert (one.lease.is_holder, two.lease.is_holder) == (True, False)
-    assert not two.monitoring.health.missing()
-    pass_minutes(prometheus, 15, server, minute, one, two)
-    # One has found a table that it cannot inspect, and is cut off from ZooKeeper.
-    one.client.cut()
-    finds[0] = False
-    pass_minutes(prometheus, 200, server, minute, one, two)
-    assert (one.lease.is_holder, two.lease.is_holder) == (False, True)
-    for member in (one, two):
-        assert not member.monitoring.health.troubles()
-        assert not member.monitoring.health.missing()
-    assert "failed_tables{" not in one.monitoring.text()
+    prometheus.pass_minutes(16, minute)
+    assert not processes["b"].health.missing()
+    # The first has found a table that it cannot inspect, and is cut off from ZooKeeper.
+    first.state, second.state = LeaseState.LOST, LeaseState.HOLDING
+    failed.clear()
+    prometheus.pass_minutes(200, minute)
+    for monitoring in processes.values():
+        assert not monitoring.health.troubles()
+        assert not monitoring.health.missing()
+    assert "failed_tables{" not in processes["a"].text()
     prometheus.expect(before=dict.fromkeys(range(1, 216, 5), ()))
-    two.client.cut()
-    pass_minutes(prometheus, 4, server, minute, one, two)
+    second.state = LeaseState.LOST
+    prometheus.pass_minutes(4, minute)
     prometheus.expect("LeaseNotHeld", before={216: ()})
-    for member in (one, two):
-        member.client.heal()
-    pass_minutes(prometheus, 2, server, minute, one, two)
+    first.state = LeaseState.HOLDING
+    prometheus.pass_minutes(2, minute)
     prometheus.expect()
     # A stopping process is not a standby.
-    for member in (one, two):
-        member.lease.release()
-    assert "lease_held_ratio{" not in one.monitoring.text() + two.monitoring.text()
+    for place in (first, second):
+        place.release()
+    assert "lease_held_ratio{" not in "".join(each.text() for each in processes.values())
 
 
 class _Once(threading.Event):
@@ -227,3 +191,105 @@ class _Once(threading.Event):
 
     def wait(self, _timeout: float | None = None) -> bool:
         return False
+
+
+UPSERT = TableName("u_REALTIME")
+
+
+def test_segments_without_copies(tmp_path: Path) -> None:
+    world, crc, stop = World(tmp_path), crc_of(7, "s"), threading.Event()
+    world.add("s", content=7)
+    monitoring, prometheus = scraped(catalogue.WATCH, tmp_path)
+    clock = prometheus.clock
+
+    def found(minute: int) -> tuple[Judgement, ...]:
+        if minute < 10:
+            return ()
+        # From minute 10 on, it is not in the store, and from 140 on, on no server either.
+        state = "ONLINE" if minute < 140 else "ERROR"
+        return (world.judged(Replica("a", state, crc), Replica("b", state, crc)),)
+
+    def audit() -> AuditReport:
+        prometheus.pass_minutes(1)
+        minute = round(clock.monotonic() / 60)
+        if minute == 160:
+            stop.set()
+        return AuditReport("file:///x", 2, 0, 0.0, (TableAudit(TABLE, 1, 0, found(minute), ()),))
+
+    Watch(audit, None, WatchMetrics(monitoring, 1e-6), clock, interval_s=1e-6, parallel=1).serve(stop)
+    world.client.close()
+    before = {9: (), 120: (), 135: ("SegmentsNotStored",)}
+    prometheus.expect("SegmentsNotStored", "SegmentsWithoutGoodCopy", before=before)
+
+
+def test_a_table_that_cannot_be_inspected(tmp_path: Path) -> None:
+    monitoring, prometheus = scraped(catalogue.WATCH, tmp_path)
+    clock, stop = prometheus.clock, threading.Event()
+
+    def audit() -> AuditReport:
+        prometheus.pass_minutes(10)
+        minute = round(clock.monotonic() / 60)
+        if minute == 120:
+            stop.set()
+        failed = (TableFailure(TABLE, "its config cannot be read"),) if 20 <= minute < 110 else ()
+        return AuditReport("file:///x", 2, 0, 0.0, (TableAudit(UPSERT, 1, 0, (), ()),), failed)
+
+    Watch(audit, None, WatchMetrics(monitoring, 1e-6), clock, interval_s=1e-6, parallel=1).serve(stop)
+    prometheus.expect(before={19: (), 70: ("RoundsFail",), 95: ("RoundsFail", "TablesNotInspected")})
+
+
+def test_what_is_not_known_is_not_called_lost(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.add("s", content=7)
+    world.client.close()
+    silent = world.judged(Replica("a", "ONLINE", None))
+    assert not silent.without_good_copy
+    assert silent.unstored
+
+
+class _Stop(threading.Event):
+    """Does not wait."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return self.is_set()
+
+
+def test_a_coordinator_that_fails_and_makes_no_version(tmp_path: Path) -> None:
+    monitoring, prometheus = scraped(catalogue.COORDINATOR, tmp_path)
+    metrics = CoordinatorMetrics(monitoring, UPSERT, prometheus.clock)
+    retries, stop, failures = Retries(lambda _line: None, metrics.failed), _Stop(), 0
+
+    def attempt() -> bool:
+        nonlocal failures
+        if prometheus.clock.monotonic() < 600:
+            metrics.checked(3)
+            metrics.version_sent(VersionReport(1, 10, 0, 12, 7, held_back=False, lag=3))
+            retries.succeeded()
+            prometheus.pass_minutes(1)
+            return False
+        failures += 1
+        if failures == 9:
+            stop.set()
+        prometheus.pass_minutes(2)
+        raise SourceError("Kafka does not answer")
+
+    retries.run(attempt, stop)
+    prometheus.expect("CoordinatorFails", "CoordinatorBehind", before={10: ()})
+    assert monitoring.health.missing() == ["Kafka does not answer"]
+
+
+def test_a_coordinator_that_never_makes_a_version_of_rows_that_came_after_its_start(tmp_path: Path) -> None:
+    monitoring, prometheus = scraped(catalogue.COORDINATOR, tmp_path)
+    metrics = CoordinatorMetrics(monitoring, UPSERT, prometheus.clock)
+    prometheus.pass_minutes(30, lambda: metrics.checked(0))
+    prometheus.pass_minutes(15, lambda: metrics.checked(7))
+    prometheus.expect("CoordinatorBehind", before={30: (), 34: ()})
+
+
+def test_a_standby_coordinator_reports_no_waiting_rows(tmp_path: Path) -> None:
+    monitoring, prometheus = scraped(catalogue.COORDINATOR, tmp_path)
+    metrics = CoordinatorMetrics(monitoring, UPSERT, prometheus.clock)
+    metrics.checked(7)
+    prometheus.pass_minutes(30, lambda: metrics.checked(None))
+    assert "lag_rows{" not in monitoring.text()
+    prometheus.expect()

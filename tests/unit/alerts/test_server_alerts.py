@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from controller_client.monitoring import Monitoring, catalogue
 from controller_client.stream.offsets import OffsetRange
 from controller_client.upsert.update_message import Events, VersionEnd
 from controller_client.zookeeper import ZNRecord, segment_path
-from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView
+from jvm_bridge.role_host import Dependents, HostedServerView
 from jvm_bridge.role_host.hook_runner import HookRunner
 from jvm_bridge.role_host.hooks import HookErrors
 from jvm_bridge.role_host.host import _errors_by_hook, _running_hooks
@@ -52,35 +54,13 @@ def monitoring(clock: FakeClock) -> Monitoring:
 
 @pytest.fixture
 def prometheus(clock: FakeClock, tmp_path: Path, monitoring: Monitoring) -> Prometheus:
-    (tmp_path / "prometheus").mkdir()
-    return Prometheus(clock, tmp_path / "prometheus", server=monitoring)
+    return Prometheus(clock, tmp_path, server=monitoring)
 
 
-class Failing:
-    """A hook that fails in the given call; nothing depends on it."""
-
-    def __init__(self, *fails: str) -> None:
-        self._fails = fails
-
-    def before_start(self, _role: HostedRoleView) -> None:
-        self._call("before_start")
-
-    def started(self, _role: HostedRoleView) -> None:
-        self._call("started")
-
-    def stopping(self, _role: HostedRoleView) -> None:
-        self._call("stopping")
-
-    def dependents(self, _role: HostedRoleView) -> Dependents:
-        return Dependents((), "", "")
-
-    def _call(self, method: str) -> None:
-        if method in self._fails:
-            raise ValueError(method)
-
-
-def start(monitoring: Monitoring, hook: Failing, prometheus: Prometheus) -> None:
-    """Run it as the host of a role does."""
+def start(monitoring: Monitoring, fails: str, prometheus: Prometheus) -> None:
+    """Run a hook that fails in the given call, and that nothing depends on, as the host of a role does."""
+    nothing = Dependents((), "", "")
+    hook = mock.Mock(**{f"{fails}.side_effect": ValueError(fails), "dependents.return_value": nothing})
     runner = HookRunner({"failing": lambda: hook}, HookErrors())
     view = HostedServerView("Server_a_1", "c", "localhost:2181", None, {}, runner.errors, monitoring)
     monitoring.sample(catalogue.HOOK_ERRORS, lambda: _errors_by_hook(runner))
@@ -91,7 +71,7 @@ def start(monitoring: Monitoring, hook: Failing, prometheus: Prometheus) -> None
 
 
 def test_a_hook_that_raises(monitoring: Monitoring, prometheus: Prometheus) -> None:
-    start(monitoring, Failing("started"), prometheus)
+    start(monitoring, "started", prometheus)
     prometheus.pass_minutes(2)
     prometheus.expect("HookErrors", before={2: ()})
     prometheus.pass_minutes(15)
@@ -99,7 +79,7 @@ def test_a_hook_that_raises(monitoring: Monitoring, prometheus: Prometheus) -> N
 
 
 def test_a_role_that_runs_without_a_hook(monitoring: Monitoring, prometheus: Prometheus) -> None:
-    start(monitoring, Failing("before_start"), prometheus)
+    start(monitoring, "before_start", prometheus)
     prometheus.pass_minutes(20)
     prometheus.expect("HookLeftOut", before={2: ()})
 
@@ -128,20 +108,10 @@ class Topic:
 def held(monitoring: Monitoring, clock: FakeClock) -> tuple[PauseMetrics, Topic, MemoryPropertyStore]:
     store, topic = MemoryPropertyStore(), Topic(clock)
     store.create(segment_path(TABLE, SEGMENT), ZNRecord(SEGMENT, {"segment.realtime.startOffset": "0"}))
-    config = '{"tableName": "t_REALTIME", "tableType": "REALTIME", "tableIndexConfig": {"streamConfigs": '
-    config += '{"streamType": "kafka", "stream.kafka.topic.name": "clicks"}}}'
-    store.create(
-        table_config_path(TABLE),
-        ZNRecord(
-            TABLE,
-            {
-                "tableName": TABLE,
-                "tableType": "REALTIME",
-                "tableIndexConfig": config[config.index('{"streamConfigs') : -1],
-                "segmentsConfig": "{}",
-            },
-        ),
-    )
+    streams = {"streamConfigs": {"streamType": "kafka", "stream.kafka.topic.name": "clicks"}}
+    fields = {"tableName": TABLE, "tableType": "REALTIME", "segmentsConfig": "{}"}
+    config = ZNRecord(TABLE, {**fields, "tableIndexConfig": json.dumps(streams)})
+    store.create(table_config_path(TABLE), config)
     return PauseMetrics(monitoring, store, clock, open_ages=lambda _stream: topic), topic, store
 
 

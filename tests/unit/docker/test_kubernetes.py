@@ -81,25 +81,20 @@ def test_the_chart_has_every_key(name: str) -> None:
 def test_the_image_alone_changes_no_role() -> None:
     found = values("values-image.yaml")
     for role in ROLES - {"controller"}:
-        command = command_of([found[role]["startCommand"]])
-        assert command == PinotAdmin((f"Start{role.removesuffix('Stateless').title()}",))
+        start = f"Start{role.removesuffix('Stateless').title()}"
+        assert command_of([found[role]["startCommand"]]) == PinotAdmin((start,))
 
 
 @pytest.mark.parametrize("role", ["minion", "server", "broker"])
-def test_a_file_hosts_its_role_and_no_other(role: str) -> None:
-    stock, hosted = values("values-image.yaml"), values("values-image.yaml", f"values-{role}.yaml")
-    command = command_of([hosted[role]["startCommand"]])
-    assert isinstance(command, Pinotctl)
-    assert command.arguments[-2:] == ("serve", role)
-    changed = {each for each in ROLES if hosted[each] != stock[each]}
-    assert changed == {role}
-
-
-@pytest.mark.parametrize("role", ["minion", "server", "broker"])
-def test_a_hosted_role_is_scraped_at_the_port_of_its_environment(
+def test_a_file_hosts_its_role_which_is_scraped_at_the_port_of_its_environment_and_no_other(
     role: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = values("values-image.yaml", f"values-{role}.yaml")[role]
+    stock, hosted = values("values-image.yaml"), values("values-image.yaml", f"values-{role}.yaml")
+    assert {each for each in ROLES if hosted[each] != stock[each]} == {role}
+    found = hosted[role]
+    started = command_of([found["startCommand"]])
+    assert isinstance(started, Pinotctl)
+    assert started.arguments[-2:] == ("serve", role)
     environment = {each["name"]: each["value"] for each in found["extraEnv"]}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -119,9 +114,10 @@ def test_a_minion_has_time_to_drain_before_it_is_killed() -> None:
     assert int(environment["PINOT_MINION_DRAIN_S"]) + 30 <= found["terminationGracePeriodSeconds"]
 
 
-def test_no_container_runs_as_root() -> None:
+def test_no_container_runs_as_root_and_the_dockerfile_names_no_package_index() -> None:
     found = values("values-image.yaml")
     dockerfile = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
+    assert not re.findall(r"https?://|pypi|pythonhosted", dockerfile)
     user, group = re.findall(r"^USER (\d+):(\d+)$", dockerfile, re.MULTILINE)[-1]
     assert re.findall(r"^USER (.*)$", dockerfile, re.MULTILINE)[-1] == f"{user}:{group}"
     for role in ROLES:
@@ -129,11 +125,6 @@ def test_no_container_runs_as_root() -> None:
         assert context["runAsNonRoot"] is True
         assert (str(context["runAsUser"]), str(context["fsGroup"])) == (user, group)
     assert int(user) > 0
-
-
-def test_the_dockerfile_names_no_package_index() -> None:
-    text = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
-    assert not re.findall(r"https?://|pypi|pythonhosted", text)
 
 
 def test_minions_scale_by_an_existing_metric() -> None:

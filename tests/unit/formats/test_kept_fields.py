@@ -92,13 +92,8 @@ def test_a_change_keeps_the_fields_that_it_does_not_know(name: str) -> None:
     assert found is not None
     assert found[1] == 1, "nothing was written"
     now = ZNRecord.from_bytes(found[0])
-    assert now.simple_fields["later"] == "kept"
-    assert now.simple_fields["format"] == "1"
-    assert (now.simple_fields, now.list_fields, now.map_fields) != (
-        record.simple_fields,
-        record.list_fields,
-        record.map_fields,
-    )
+    assert (now.simple_fields["later"], now.simple_fields["format"]) == ("kept", "1")
+    assert now != record
 
 
 def test_so_do_the_parts_of_a_record() -> None:

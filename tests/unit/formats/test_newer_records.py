@@ -1,41 +1,58 @@
-"""Loops that find a record of a later release log it, leave that item alone, and continue with the others."""
+"""Processes of this release next to later ones: loops skip what they cannot read; refusals change nothing."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+from unittest import mock
 
 import pytest
 
 from controller_client.clock import SystemClock
 from controller_client.common.names import TableName
+from controller_client.consumption import recovering
+from controller_client.consumption.change_stream import change_stream
+from controller_client.consumption.draining import drain
+from controller_client.consumption.partition_report import PartitionReport
+from controller_client.consumption.partitions import resume_partitions
+from controller_client.consumption.pause_record import plugin_path
+from controller_client.consumption.recovering import recover
+from controller_client.consumption.resuming import resume
 from controller_client.coordinator.generation import read_generation, read_request
 from controller_client.coordinator.local.engine import LocalCoordinator
 from controller_client.errors import FormatVersionError
 from controller_client.helix.table_config import table_config_path
+from controller_client.rest.consumption import ConsumeFrom
+from controller_client.rest.segments import SegmentsApi
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.record import PartitionProgress, ServerRecord, server_path, write_server
 from controller_client.upsert.update_message import UPDATES_FORMAT, VersionEnd, decode, encode_end
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, fired_path
+from minion_tasks.file_ingestion.session import records
+from minion_tasks.file_ingestion.session.model import FileGroup
 from minion_tasks.scheduler import Scheduler
 from server_hooks.upsert.follower import Follower
 from server_hooks.upsert.hook import UpsertHook
 from server_hooks.upsert.table_state import TableState
-from server_hooks.upsert.updates_log import Message
 from server_hooks.upsert.updates_topic import UpdatesTopic
 from tests.support.wait import wait_for
+from tests.unit.controller_client.consumption.worlds import IDEAL_PATH, TABLE, segment
+from tests.unit.controller_client.consumption.worlds import World as TableWorld
 from tests.unit.fake_clock import FakeClock
 from tests.unit.formats.sample import PLUGINS, PROPERTIES, REALTIME
 from tests.unit.formats.test_formats import FIXTURES
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
 from tests.unit.minion_tasks.happenings import Happenings
+from tests.unit.minion_tasks.samples import make_session, make_store
 from tests.unit.minion_tasks.session_world import World
 from tests.unit.minion_tasks.test_damaged_sessions import PARAMS, ROOT, assert_serves_the_source, interrupted
 from tests.unit.minion_tasks.test_scheduler import Every, Inline
@@ -76,17 +93,9 @@ def test_the_scheduler_leaves_the_table_alone_and_runs_the_others(caplog: pytest
     assert made == [10, 20, 30]
     assert tried.count(bad) == 3, "at its times, and not again and again"
     assert len(sentences(caplog)) == 1
-    assert zookeeper.znodes[PROPERTIES + fired_path(bad)] == (data, 0)
-
-
-def test_a_trigger_is_not_claimed_over_one_of_a_later_release() -> None:
-    store, zookeeper = memory_store()
-    path = PROPERTIES + fired_path(TableName("t_OFFLINE"))
-    data = newer(FIXTURES / "ingestion-trigger.json")
-    zookeeper.create(path, data)
     with pytest.raises(FormatVersionError):
-        FiredTriggers(store, FakeClock(0.0), "me").claim(TableName("t_OFFLINE"), 5.0)
-    assert zookeeper.znodes[path] == (data, 0)
+        fired.claim(bad, 50.0)
+    assert zookeeper.znodes[PROPERTIES + fired_path(bad)] == (data, 0)
 
 
 def test_a_run_discards_no_session_of_a_later_release() -> None:
@@ -193,31 +202,6 @@ def test_a_coordinator_stays_a_standby() -> None:
     assert "of format version 2" in notes[0]
 
 
-class _Topic:
-    """A topic with one partition, which has been read to its end."""
-
-    def __init__(self, messages: list[Message]) -> None:
-        self.messages = messages
-
-    def partitions(self) -> set[int]:
-        return {0}
-
-    def assign(self, offsets: Mapping[int, int]) -> None:
-        """It is read from its start."""
-
-    def poll(self, _timeout_s: float) -> dict[int, list[Message]]:
-        found, self.messages = self.messages, []
-        return {0: found} if found else {}
-
-    def close(self) -> None:
-        """There is nothing to close."""
-
-
-@contextmanager
-def _no_guard(_what: str) -> Iterator[None]:
-    yield
-
-
 def test_the_updates_of_a_table_wait_for_a_generation_that_can_be_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -237,14 +221,15 @@ def test_the_updates_of_a_table_wait_for_a_generation_that_can_be_read(
     value = encode_end(VersionEnd(12, 0, 0, 1))
     state = TableState(tmp_path, SystemClock())
     told: list[int] = []
+    message = {0: [(0, value, decode(value, where="here"))]}
+    # A topic with one partition, which is then at its end.
+    polled = itertools.chain([message], itertools.repeat({}))
+    topic = mock.Mock(**{"partitions.return_value": {0}, "poll.side_effect": polled})
     follower = Follower(
-        REALTIME,
-        state,
-        lambda: cast("UpdatesTopic", _Topic([(0, value, decode(value, where="here"))])),
-        first_version,
+        *(REALTIME, state, lambda: topic, first_version),
         lambda: told.append(state.mark().version),
         retention_s=1000.0,
-        guard=_no_guard,
+        guard=lambda _what: nullcontext(),
         clock=SystemClock(),
     )
     follower.start()
@@ -253,45 +238,30 @@ def test_the_updates_of_a_table_wait_for_a_generation_that_can_be_read(
     assert len(sentences(caplog)) == 1
 
 
-class _KafkaMessage:
-    def __init__(self, partition: int, offset: int, value: bytes) -> None:
-        self._place, self._value = (partition, offset), value
-
-    def partition(self) -> int:
-        return self._place[0]
-
-    def offset(self) -> int:
-        return self._place[1]
-
-    def value(self) -> bytes:
-        return self._value
-
-    def error(self) -> None:
-        return None
-
-
 class _Consumer:
     """Returns all messages of the given partitions, in turn."""
 
     def __init__(self, _settings: object) -> None:
-        self.messages: list[_KafkaMessage] = []
+        self.messages: list[mock.Mock] = []
         self.unassigned: list[int] = []
 
     def incremental_assign(self, places: list[Any]) -> None:
-        for version in range(3):
-            for place in places:
-                value = encode_end(VersionEnd(version, 0, 0, 1))
-                if (place.partition, version) == (0, 1):
-                    value = value[:3] + str(UPDATES_FORMAT.version + 1).encode() + value[4:]
-                self.messages.append(_KafkaMessage(place.partition, version, value))
+        for version, place in itertools.product(range(3), places):
+            value = encode_end(VersionEnd(version, 0, 0, 1))
+            if (place.partition, version) == (0, 1):
+                value = value[:3] + str(UPDATES_FORMAT.version + 1).encode() + value[4:]
+            answers = {"partition": place.partition, "offset": version, "value": value, "error": None}
+            self.messages.append(
+                mock.Mock(**{f"{name}.return_value": each for name, each in answers.items()})
+            )
 
     def incremental_unassign(self, places: list[Any]) -> None:
         self.unassigned += [place.partition for place in places]
 
-    def poll(self, _timeout_s: float) -> _KafkaMessage | None:
+    def poll(self, _timeout_s: float) -> mock.Mock | None:
         return self.messages.pop(0) if self.messages else None
 
-    def consume(self, _count: int, _timeout_s: float) -> list[_KafkaMessage]:
+    def consume(self, _count: int, _timeout_s: float) -> list[mock.Mock]:
         found, self.messages = self.messages, []
         return found
 
@@ -306,20 +276,12 @@ def test_a_partition_is_read_up_to_the_first_message_of_a_later_release(
         return made[0]
 
     monkeypatch.setattr("confluent_kafka.Consumer", consumer)
-    stream = StreamConfig(
-        {
-            "streamType": "kafka",
-            "stream.kafka.topic.name": "t",
-            "stream.kafka.broker.list": "127.0.0.1:1",
-        }
-    )
-    topic = UpdatesTopic(stream, "t.updates")
+    place = {"stream.kafka.topic.name": "t", "stream.kafka.broker.list": "127.0.0.1:1"}
+    topic = UpdatesTopic(StreamConfig({"streamType": "kafka", **place}), "t.updates")
     topic.assign({0: 0, 1: 0})
     found = topic.poll(0.1)
-    assert {number: [offset for offset, _, _ in each] for number, each in found.items()} == {
-        0: [0],
-        1: [0, 1, 2],
-    }
+    offsets = {number: [offset for offset, _, _ in each] for number, each in found.items()}
+    assert offsets == {0: [0], 1: [0, 1, 2]}
     assert made[0].unassigned == [0]
     assert topic.poll(0.1) == {}
     assert len(sentences(caplog)) == 1
@@ -355,3 +317,73 @@ def test_a_server_keeps_its_other_tables_up_to_date(tmp_path: Path, caplog: pyte
     assert hook.made == [bad, good]
     assert len(sentences(caplog)) == 1
     assert checkpoint.read_text() == '{"format": 2, "segments": {}}'
+
+
+def _ignored(_line: str) -> None:
+    """Ignores the steps of a recipe."""
+
+
+COMMANDS: dict[str, Callable[[TableWorld], object]] = {
+    "resume": lambda world: resume(world.control, wait=False),
+    "resume from offsets": lambda world: resume(world.control, consume_from={0: 5}, wait=False),
+    "recover": lambda world: recover(world.control, timeout_s=1, report=_ignored),
+    "drain": lambda world: drain(world.control, until={0: 20}, timeout_s=1, report=_ignored),
+    "change-stream": lambda world: change_stream(
+        world.control, {"a": "b"}, consume_from=ConsumeFrom.SMALLEST, timeout_s=1, report=_ignored
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_table_that_a_later_release_has_paused_is_as_it_was(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = TableWorld()
+    world.ideal({segment(0, 0): "ONLINE"}, paused=True)
+    world.committed(0, 0, 0, 10)
+    world.store.create(plugin_path(TABLE, "pause"), ZNRecord("pause", {"format": "2", "foreign": "false"}))
+    resets: list[str] = []
+    monkeypatch.setattr(recovering, "failed_segments", lambda _control: [segment(0, 0)])
+    monkeypatch.setattr(SegmentsApi, "reset", lambda _self, _table, name: resets.append(name))
+    before = dict(world.zookeeper.znodes)
+    with pytest.raises(FormatVersionError, match=r"who paused a table .* is of format version 2"):
+        COMMANDS[name](world)
+    assert world.zookeeper.znodes == before
+    assert resets == []
+
+
+def test_partitions_that_a_server_of_a_later_release_holds_stay_paused() -> None:
+    world = TableWorld()
+    world.ideal({segment(0, 0): "CONSUMING"})
+    state = ZNRecord.from_bytes(world.zookeeper.znodes[IDEAL_PATH][0])
+    state.list_fields["pausedPartitions"] = ["0"]
+    world.zookeeper.znodes[IDEAL_PATH] = (state.to_bytes(), 1)
+    report = PartitionReport("Server_s_1", "session", {TABLE: {0: segment(0, 0)}}).to_record()
+    report.simple_fields["format"] = "2"
+    world.zookeeper.create("/c/PINOT_PLUGINS/servers/Server_s_1", report.to_bytes())
+    before = dict(world.zookeeper.znodes)
+    with pytest.raises(FormatVersionError, match=r"a server's report .* is of format version 2"):
+        resume_partitions(world.control, [0])
+    assert world.zookeeper.znodes == before
+
+
+def test_a_minion_of_a_later_release_leaves_the_files_of_a_run_as_that_reads_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sessions, store = make_store()
+    sessions.create(make_session())
+    sessions.create_group("s1", FileGroup(0, ()))
+
+    def version_of(number: int) -> str:
+        found = store.get(
+            f"/MINION_TASK_METADATA/t_OFFLINE/FileIngestionTask/consistentPush/s1/groups/{number:05d}"
+        )
+        assert found is not None
+        return found.record.simple_fields["format"]
+
+    monkeypatch.setattr(records, "GROUP_FORMAT", replace(records.GROUP_FORMAT, version=2))
+    sessions.change_group("s1", 0, lambda group: replace(group, empty_segment=True))
+    sessions.create_group("s1", FileGroup(1, ()))
+    assert (version_of(0), version_of(1)) == ("1", "2")
+    monkeypatch.undo()
+    assert sessions.group("s1", 0).empty_segment

@@ -12,31 +12,25 @@ from jvm_bridge.cli.container import PinotAdmin, Pinotctl, command_of
 OF_THE_CHART = ("-clusterName", "pinot", "-zkAddress", "z:2181", "-configFileName", "/var/pinot/x.conf")
 
 
-@pytest.mark.parametrize("role", ["server", "broker"])
-def test_roles_with_hooks_get_the_arguments_of_the_stock_ones(role: str) -> None:
-    assert command_of([f"Start{role.title()}", *OF_THE_CHART]) == Pinotctl(("serve", role, *OF_THE_CHART))
-
-
-def test_a_minion_logs_what_it_does() -> None:
-    assert command_of(["StartMinion", *OF_THE_CHART]) == Pinotctl(("-v", "serve", "minion", *OF_THE_CHART))
-
-
-@pytest.mark.parametrize("role", ["Minion", "Server", "Broker"])
-def test_stock_roles_by_another_start_command(role: str) -> None:
-    assert command_of([f"StartStock{role}", *OF_THE_CHART]) == PinotAdmin((f"Start{role}", *OF_THE_CHART))
-
-
-@pytest.mark.parametrize("first", ["StartController", "StartZookeeper", "AddTable", "QuickStart", "-help"])
-def test_everything_else_is_passed_to_pinot(first: str) -> None:
-    assert command_of([first, "-x", "a b"]) == PinotAdmin((first, "-x", "a b"))
-
-
-def test_no_argument_shows_pinots_help() -> None:
-    assert command_of([]) == PinotAdmin(("-help",))
-
-
-def test_any_command_of_this_project() -> None:
-    assert command_of(["pinotctl", "queue", "waiting"]) == Pinotctl(("queue", "waiting"))
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        # Roles with hooks get the arguments of the stock ones; a minion logs what it does.
+        (("StartServer", *OF_THE_CHART), Pinotctl(("serve", "server", *OF_THE_CHART))),
+        (("StartBroker", *OF_THE_CHART), Pinotctl(("serve", "broker", *OF_THE_CHART))),
+        (("StartMinion", *OF_THE_CHART), Pinotctl(("-v", "serve", "minion", *OF_THE_CHART))),
+        (("StartStockServer", *OF_THE_CHART), PinotAdmin(("StartServer", *OF_THE_CHART))),
+        (("StartStockBroker", *OF_THE_CHART), PinotAdmin(("StartBroker", *OF_THE_CHART))),
+        (("StartStockMinion", *OF_THE_CHART), PinotAdmin(("StartMinion", *OF_THE_CHART))),
+        # Everything else is passed to Pinot; no argument shows its help.
+        (("StartController", "-x", "a b"), PinotAdmin(("StartController", "-x", "a b"))),
+        (("-help",), PinotAdmin(("-help",))),
+        ((), PinotAdmin(("-help",))),
+        (("pinotctl", "queue", "waiting"), Pinotctl(("queue", "waiting"))),
+    ],
+)
+def test_commands(given: tuple[str, ...], command: PinotAdmin | Pinotctl) -> None:
+    assert command_of(list(given)) == command
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

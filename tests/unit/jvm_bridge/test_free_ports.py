@@ -10,17 +10,15 @@ import pytest
 
 from controller_client.errors import SetupError
 from jvm_bridge.free_ports import check_free
+from tests.support.local_ports import fixed_ports
 
 HOST = "127.0.0.1"
 
 
 def test_a_port_in_use_is_reported_with_its_holder() -> None:
-    with socket.socket() as listener, socket.socket() as free:
-        listener.bind((HOST, 0))
-        listener.listen()
-        free.bind((HOST, 0))
-        taken, other = listener.getsockname()[1], free.getsockname()[1]
-        free.close()
+    (other,) = fixed_ports(1)
+    with socket.create_server((HOST, 0)) as listener:
+        taken = listener.getsockname()[1]
         with pytest.raises(SetupError, match=rf"{taken} \(controller\): pid {os.getpid()}") as caught:
             check_free({"controller": taken, "broker": other}, option="--port-base")
         assert str(other) not in caught.value.message
@@ -36,10 +34,8 @@ def check_ports(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_quickstart_reports_a_port_in_use_before_it_installs_anything(tmp_path: Path) -> None:
-    with socket.socket() as listener:
+    with socket.create_server((HOST, 0)) as listener:
         # The broker's port is the third from the base.
-        listener.bind((HOST, 0))
-        listener.listen()
         port = listener.getsockname()[1]
         arguments = ("--port-base", str(port - 2), "--dir", str(tmp_path), "--unknown")
         done = check_ports(*arguments)

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from jvm_bridge.local_cluster.processes import ProcessRecord, find_processes, marks, spawn, stop
+from tests.support.wait import wait_for
 
 # Reports when it is ready; the fixture stops it.
 STAYS = "import signal, sys; {}; print('ready', flush=True); signal.pause()"
@@ -36,8 +37,8 @@ def start(
     log = folder / f"{role}.log"
     record, child = spawn(role, command(folder, role, body), log, os.environ)
     children.append(child)
-    while "ready" not in log.read_text():
-        assert child.poll() is None
+    wait_for(lambda: "ready" in log.read_text() or child.poll() is not None, role, interval_s=0.02)
+    assert child.poll() is None
     return record
 
 
@@ -55,7 +56,7 @@ def test_a_process_is_found_by_its_mark(tmp_path: Path, children: list[subproces
 def test_stop_ends_the_process(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
     record = start(tmp_path, "broker", children)
     assert record.process(tmp_path) is not None
-    assert stop([record], tmp_path, timeout_s=10) == []
+    assert stop([record], tmp_path, timeout_s=60) == []
     assert record.process(tmp_path) is None
     assert find_processes(tmp_path) == {}
 

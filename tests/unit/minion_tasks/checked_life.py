@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    invariant,
-)
+from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from controller_client.errors import PinotPluginError, SourceError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.provenance import Provenance
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport
 from minion_tasks.file_ingestion.session.model import FileStatus, Session, SessionState
-from tests.unit.minion_tasks.happenings import (
-    Happenings,
-    ProcessDiedError,
-    name_of,
-    rows_of,
-)
+from tests.unit.minion_tasks.happenings import Happenings, ProcessDiedError, name_of, rows_of
 from tests.unit.minion_tasks.session_rules import (
     APPEND,
     SYNC,

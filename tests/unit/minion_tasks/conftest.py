@@ -9,9 +9,7 @@ import pytest
 from minion_tasks.file_ingestion.run.types import FilesFailedError
 from minion_tasks.file_ingestion.session.model import SessionState
 from tests.unit.minion_tasks.life import APPEND, FIT_1, SWAP, SYNC, Life
-from tests.unit.minion_tasks.session_world import (
-    World,
-)
+from tests.unit.minion_tasks.session_world import World
 
 
 @pytest.fixture

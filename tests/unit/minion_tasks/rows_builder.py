@@ -8,11 +8,7 @@ from pathlib import Path
 
 from controller_client.errors import DataError
 from jvm_bridge.builder import BuiltSegment, FilesBuilt, UnreadableFileError
-from tests.unit.minion_tasks.happenings import (
-    Content,
-    Row,
-    rows_of,
-)
+from tests.unit.minion_tasks.happenings import Content, Row, rows_of
 
 
 class RowsBuilder:

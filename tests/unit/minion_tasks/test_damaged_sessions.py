@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.zookeeper import ZNRecord, record
-from minion_tasks.file_ingestion.engine.staging import is_session_folder
-from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
+from minion_tasks.file_ingestion.engine.staging import is_below, is_session_folder
 from minion_tasks.file_ingestion.run.preview import Action, preview, preview_clear
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunTools
 from minion_tasks.file_ingestion.session.model import (
@@ -27,8 +28,9 @@ from minion_tasks.file_ingestion.session.model import (
 from minion_tasks.file_ingestion.session.naming import is_session_id
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore, sessions_path
 from tests.unit.memory_zookeeper import MemoryPropertyStore
-from tests.unit.minion_tasks.happenings import SOURCE, STAGING, Happenings, ProcessDiedError, rows_of
-from tests.unit.minion_tasks.samples import TABLE, file, make_session, make_store, segment
+from tests.unit.minion_tasks.happenings import STAGING, Happenings, ProcessDiedError, rows_of
+from tests.unit.minion_tasks.life import SYNC
+from tests.unit.minion_tasks.samples import TABLE, file, make_params, make_session, make_store, segment
 from tests.unit.minion_tasks.session_world import World, WorldStores
 
 ROOT = sessions_path(TABLE)
@@ -150,24 +152,7 @@ def test_random_damage_is_reported_or_harmless(data: st.DataObject) -> None:
     assert json.loads(memory.nodes[path][0])
 
 
-PARAMS = FileIngestionParams.from_configs(
-    {
-        "inputDirURI": SOURCE,
-        "inputFormat": "csv",
-        "outputDirURI": STAGING,
-        "consistentPushEnabled": "true",
-        "consistentPushMaxRetries": "3",
-        "enableSync": "true",
-        "taskMaxNumFilesPerTask": "1",
-    }
-)
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    made = World()
-    yield made
-    made.close()
+PARAMS = make_params(outputDirURI=STAGING, taskMaxNumFilesPerTask="1", **SYNC)
 
 
 def interrupted(world: World, step: int) -> bool:
@@ -201,8 +186,7 @@ def assert_serves_the_source(world: World) -> None:
 def test_the_next_run_succeeds_wherever_the_previous_one_was_killed(part: str) -> None:
     tried = 0
     for step in range(1, 60):
-        world = World()
-        try:
+        with closing(World()) as world:
             if not interrupted(world, step):
                 break
             tried += damage_part(world, part)
@@ -211,8 +195,6 @@ def test_the_next_run_succeeds_wherever_the_previous_one_was_killed(part: str) -
             assert_serves_the_source(world)
             assert world.trigger(PARAMS, Happenings()).outcome is RunOutcome.NOTHING_NEW
             assert world.staged == {}
-        finally:
-            world.close()
     assert tried > 5
 
 
@@ -237,34 +219,16 @@ def test_a_foreign_znode_among_the_sessions_is_discarded(world: World) -> None:
 def test_clearing_does_not_read_damaged_records(world: World) -> None:
     assert interrupted(world, 12)
     assert damage_part(world, "")
-    clearing = FileIngestionParams.from_configs(
-        {
-            "inputDirURI": SOURCE,
-            "inputFormat": "csv",
-            "outputDirURI": STAGING,
-            "consistentPushEnabled": "true",
-            "enableSync": "true",
-            "clearConsistentPushState": "true",
-        }
-    )
+    clearing = replace(PARAMS, clear_state=True)
     assert world.trigger(clearing, Happenings()).outcome is RunOutcome.SWITCHED
     assert_serves_the_source(world)
-
-
-class _Lineage:
-    """The part of the client that a preview needs, without lineage entries."""
-
-    class lineage:  # noqa: N801 - the client's attribute
-        @staticmethod
-        def list(_table: str) -> list[Any]:
-            return []
 
 
 @pytest.mark.parametrize("part", ["", "/groups/00000"])
 def test_a_preview_of_a_damaged_session(world: World, part: str) -> None:
     assert interrupted(world, 12)
     assert damage_part(world, part)
-    client: Any = _Lineage()
+    client: Any = SimpleNamespace(lineage=SimpleNamespace(list=lambda _table: []))
     store: Any = world.store
     latest = world.sessions.ids()[-1]
     params = replace(PARAMS, stores=WorldStores(world))
@@ -282,3 +246,21 @@ def test_only_a_sessions_own_folder_is_deleted() -> None:
     assert is_session_folder(own, TABLE, "s1")
     for other in ("s3://bucket/x", "file:///", own + "/..", own.replace("s1", "s2"), f"/{TABLE}/s1", ""):
         assert not is_session_folder(other, TABLE, "s1")
+
+
+@pytest.mark.parametrize(
+    ("uri", "folder", "expected"),
+    [
+        ("s3://b/out/x.csv", "s3://b/out", True),
+        ("s3://b/out/", "s3://b/out", True),
+        ("s3://b/out", "s3://b/out/", True),
+        ("s3://b/outer/x.csv", "s3://b/out", False),
+        ("s3://b/", "s3://b/out", False),
+        ("s3://other/out/x", "s3://b/out", False),
+        ("/out/x", "file:///out", True),
+        ("file:///out/x", "file:/out/", True),
+        ("/out/x", "s3://out", False),
+    ],
+)
+def test_uris_in_a_folder(uri: str, folder: str, expected: bool) -> None:
+    assert is_below(uri, folder) is expected

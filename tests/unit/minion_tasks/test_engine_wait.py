@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,10 +20,13 @@ from tests.unit.minion_tasks.test_params import SAMPLE
 PARAMS = FileIngestionParams.from_configs(SAMPLE)
 
 
+Answer = tuple[str, Sequence[str | None]] | PinotPluginError
+
+
 class PlayedTasks:
     """Answers of ``/tasks``: (state of the task, states of its subtasks) or an error; the last repeats."""
 
-    def __init__(self, *answers: tuple[str, Sequence[str | None]] | PinotPluginError) -> None:
+    def __init__(self, *answers: Answer) -> None:
         self._answers: Iterator[Any] = chain(answers, repeat(answers[-1]))
         self._subtasks: Sequence[str | None] = []
 
@@ -53,126 +57,117 @@ class PlayedStore:
         return {"Minion_a": self._tags}
 
 
-class PlayedClient:
-    def __init__(self, tasks: PlayedTasks) -> None:
-        self.tasks = tasks
-
-
-def wait(
-    clock: FakeClock, tasks: PlayedTasks, tags: list[str], is_settled: Callable[[], bool] = lambda: False
-) -> None:
-    engine = MinionEngine(PlayedClient(tasks), PlayedStore(tags), clock)  # type: ignore[arg-type]
-    engine.wait("Task_x", PARAMS, is_settled)
+def make_engine(tasks: PlayedTasks, store: PlayedStore, clock: FakeClock | None = None) -> MinionEngine:
+    client: Any = SimpleNamespace(tasks=tasks)
+    played: Any = store
+    return MinionEngine(client, played, clock or FakeClock())
 
 
 TAGS = [PARAMS.minion_tag]
 
 
-def test_the_wait_ends_with_the_task() -> None:
-    clock = FakeClock()
+def wait(
+    *answers: Answer,
+    store: PlayedStore | None = None,
+    is_settled: Callable[[], bool] = lambda: False,
+    params: FileIngestionParams = PARAMS,
+    retagged_after_s: float | None = None,
+) -> float:
+    """Wait for the subtasks; return after how many seconds that ended."""
+    clock, store = FakeClock(), store or PlayedStore(TAGS)
     before = clock.monotonic()
-    wait(clock, PlayedTasks(("IN_PROGRESS", ["RUNNING"]), ("COMPLETED", [])), TAGS)
-    assert clock.monotonic() - before < 5
+    if retagged_after_s is not None:
+        passed_s = retagged_after_s
+        clock.on_sleep = lambda _: store.retag(TAGS) if clock.monotonic() > before + passed_s else None
+    make_engine(PlayedTasks(*answers), store, clock).wait("Task_x", params, is_settled)
+    return clock.monotonic() - before
+
+
+RUNNING = ("IN_PROGRESS", ["RUNNING"])
+DROPPED = ("IN_PROGRESS", ["COMPLETED", "DROPPED"])
+DONE: tuple[str, list[str]] = ("COMPLETED", [])
+WAITING = ("IN_PROGRESS", ["COMPLETED", None])
+
+
+def test_the_wait_ends_with_the_task() -> None:
+    assert wait(RUNNING, DONE) < 5
 
 
 def test_the_wait_ends_with_the_last_result_before_helix_reports_it() -> None:
     looks = iter([False] * 7 + [True])
-    wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), TAGS, lambda: next(looks))
+    wait(RUNNING, is_settled=lambda: next(looks))
     assert next(looks, None) is None
 
 
-def test_the_wait_continues_while_the_controller_restarts() -> None:
-    away = NotAppliedError("no answer")
-    wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"]), *[away] * 500, ("COMPLETED", [])), TAGS)
-
-
 def test_a_task_whose_subtasks_were_all_dropped_is_abandoned_after_a_while() -> None:
-    clock = FakeClock()
-    before = clock.monotonic()
-    wait(clock, PlayedTasks(("IN_PROGRESS", ["COMPLETED", "DROPPED"])), TAGS)
-    assert clock.monotonic() - before > 60
+    assert wait(DROPPED) > 60
 
 
-def test_the_wait_continues_while_a_subtask_moves_to_another_minion() -> None:
-    dropped = ("IN_PROGRESS", ["COMPLETED", "DROPPED"])
-    running = ("IN_PROGRESS", ["COMPLETED", "RUNNING"])
-    clock = FakeClock()
-    before = clock.monotonic()
-    wait(clock, PlayedTasks(*[dropped] * 100, *[running] * 3000, ("COMPLETED", [])), TAGS)
-    assert clock.monotonic() - before > 500
+@pytest.mark.parametrize(
+    ("answers", "tags"),
+    [
+        pytest.param([RUNNING, *[NotAppliedError("no answer")] * 500], TAGS, id="the controller restarts"),
+        pytest.param(
+            [*[DROPPED] * 100, *[("IN_PROGRESS", ["COMPLETED", "RUNNING"])] * 3000],
+            TAGS,
+            id="a subtask moves to another minion",
+        ),
+        pytest.param([WAITING] * 3000, TAGS, id="a subtask is not yet accepted"),
+        pytest.param(
+            [("IN_PROGRESS", ["RUNNING", None])] * 3000, [DRAINED], id="a drained minion runs a subtask"
+        ),
+    ],
+)
+def test_the_wait_continues_while(answers: list[Any], tags: list[str]) -> None:
+    assert wait(*answers, DONE, store=PlayedStore(tags)) > 100
 
 
 def test_the_wait_fails_without_a_suitable_minion() -> None:
     with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
-        wait(FakeClock(), PlayedTasks(("IN_PROGRESS", ["RUNNING"])), ["other"])
+        wait(RUNNING, store=PlayedStore(["other"]))
 
 
 def test_the_tags_of_all_instances_are_read_every_ten_seconds_not_at_each_poll() -> None:
-    clock, store = FakeClock(), PlayedStore(TAGS)
-    engine = MinionEngine(PlayedClient(PlayedTasks(("IN_PROGRESS", ["RUNNING"]))), store, clock)  # type: ignore[arg-type]
-    polls = iter(range(4000))
-    engine.wait("Task_x", PARAMS, lambda: next(polls) == 3999)
-    passed_s = clock.monotonic()
+    polls, store = iter(range(4000)), PlayedStore(TAGS)
+    passed_s = wait(RUNNING, store=store, is_settled=lambda: next(polls) == 3999)
     assert passed_s > 900
     assert store.looks <= passed_s / MINION_CHECK_S + 1
 
 
 def test_a_minion_that_returns_in_time_is_found() -> None:
-    clock, store = FakeClock(), PlayedStore(["other"])
-    clock.on_sleep = lambda _now_s: store.retag(TAGS) if clock.monotonic() > 45 else None
-    tasks = PlayedTasks(*[("IN_PROGRESS", [None])] * 3000, ("COMPLETED", []))
-    MinionEngine(PlayedClient(tasks), store, clock).wait("Task_x", PARAMS, lambda: False)  # type: ignore[arg-type]
-    assert clock.monotonic() > 500
-
-
-def test_a_drained_minion_finishes_its_running_subtasks() -> None:
-    clock = FakeClock()
-    before = clock.monotonic()
-    running = ("IN_PROGRESS", ["RUNNING", None])
-    wait(clock, PlayedTasks(*[running] * 3000, ("COMPLETED", [])), [DRAINED])
-    assert clock.monotonic() - before > 500
+    answers: list[Answer] = [*[("IN_PROGRESS", [None])] * 3000, DONE]
+    assert wait(*answers, store=PlayedStore(["other"]), retagged_after_s=45) > 500
 
 
 @pytest.mark.parametrize("states", [[None], ["COMPLETED", None], ["COMPLETED", "NOT_STARTED"]])
 def test_a_drained_minion_starts_nothing(states: list[str | None]) -> None:
     with pytest.raises(NoMinionError, match=PARAMS.minion_tag):
-        wait(FakeClock(), PlayedTasks(("IN_PROGRESS", states)), [DRAINED])
-
-
-def test_the_wait_includes_subtasks_not_yet_accepted() -> None:
-    clock = FakeClock()
-    before = clock.monotonic()
-    waiting = ("IN_PROGRESS", ["COMPLETED", None])
-    wait(clock, PlayedTasks(*[waiting] * 3000, ("COMPLETED", [])), TAGS)
-    assert clock.monotonic() - before > 500
+        wait(("IN_PROGRESS", states), store=PlayedStore([DRAINED]))
 
 
 def test_drained_minions_do_not_count_as_slots_and_are_named() -> None:
-    tasks = PlayedTasks(("NOT_STARTED", [None]))
-    engine = MinionEngine(PlayedClient(tasks), PlayedStore([DRAINED]), FakeClock())  # type: ignore[arg-type]
+    engine = make_engine(PlayedTasks(("NOT_STARTED", [None])), PlayedStore([DRAINED]))
     assert engine.slots(PARAMS) == 1
     with pytest.raises(NoMinionError, match="; drained: Minion_a") as error:
         engine.wait("Task_x", PARAMS, lambda: False)
     assert "state=ENABLE" in str(error.value)
 
 
+SCALED = replace(PARAMS, minion_wait_s=900.0)
+
+
 def test_a_run_waits_for_minions_scaled_from_zero() -> None:
-    params = replace(PARAMS, minion_wait_s=900.0)
-    clock, store = FakeClock(), PlayedStore([])
-    engine = MinionEngine(PlayedClient(PlayedTasks(("NOT_STARTED", [None]))), store, clock)  # type: ignore[arg-type]
+    clock = FakeClock()
+    engine = make_engine(PlayedTasks(("NOT_STARTED", [None])), PlayedStore([]), clock)
     before = clock.monotonic()
     with pytest.raises(NoMinionError, match="for 900 s"):
-        engine.wait("Task_x", params, lambda: False)
+        engine.wait("Task_x", SCALED, lambda: False)
     assert 900 < clock.monotonic() - before < 920
 
 
 def test_subtasks_left_by_the_last_minion_start_over_on_the_next_one() -> None:
-    params = replace(PARAMS, minion_wait_s=900.0)
-    clock, store = FakeClock(), PlayedStore([])
-    clock.on_sleep = lambda _now_s: store.retag(TAGS) if clock.monotonic() > 600 else None
-    tasks = PlayedTasks(*[("IN_PROGRESS", ["COMPLETED", "DROPPED"])] * 2440, ("COMPLETED", []))
-    MinionEngine(PlayedClient(tasks), store, clock).wait("Task_x", params, lambda: False)  # type: ignore[arg-type]
-    assert clock.monotonic() > 600
+    answers = [*[DROPPED] * 2440, DONE]
+    assert wait(*answers, store=PlayedStore([]), params=SCALED, retagged_after_s=600) > 600
 
 
 def test_how_subtasks_ended_is_explained() -> None:
@@ -192,7 +187,7 @@ def test_how_subtasks_ended_is_explained() -> None:
                 ]
             }
 
-    engine = MinionEngine(PlayedClient(Tasks(("FAILED", []))), PlayedStore([]), FakeClock())  # type: ignore[arg-type]
+    engine = make_engine(Tasks(("FAILED", [])), PlayedStore([]))
     assert engine.explain("Task_x") == {
         0: "TASK_ABORTED on Minion_a: DataError: row 7",
         1: "TASK_ABORTED on Minion_a: DataError: row 7",

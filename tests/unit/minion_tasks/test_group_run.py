@@ -26,12 +26,7 @@ from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store, segment
 
-PENDING, STAGED, FAILED, SKIPPED = (
-    FileStatus.PENDING,
-    FileStatus.STAGED,
-    FileStatus.FAILED,
-    FileStatus.SKIPPED,
-)
+PENDING, STAGED, FAILED, SKIPPED = FileStatus
 ONE_EACH = make_params(enableSync="true")
 TOGETHER = make_params(desiredSegmentSize="100")
 SKIPPING = make_params(enableSync="true", skipFileIfFailToInitReader="true")
@@ -90,16 +85,8 @@ def run(
     is_cancelled: Callable[[], bool] = lambda: False,
     clock: FakeClock | None = None,
 ) -> None:
-    GroupRun(
-        sessions,
-        "s1",
-        0,
-        attempt=attempt,
-        build=build,
-        params=params,
-        is_cancelled=is_cancelled,
-        clock=clock or FakeClock(),
-    ).run()
+    given = {"attempt": attempt, "build": build, "params": params, "clock": clock or FakeClock()}
+    GroupRun(sessions, "s1", 0, is_cancelled=is_cancelled, **given).run()  # type: ignore[arg-type]
 
 
 def statuses(sessions: SessionStore) -> list[FileStatus]:
@@ -215,11 +202,15 @@ def test_files_with_a_result_are_not_built_again() -> None:
     assert units(sessions) == [(1,), (0,), (3,)]
 
 
-def test_an_empty_segment_is_built_once() -> None:
+def empty_ledger() -> SessionStore:
     sessions, _ = make_store()
     sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=1))
     sessions.create_group("s1", FileGroup(0, (), empty_segment=True))
-    build = Builder()
+    return sessions
+
+
+def test_an_empty_segment_is_built_once() -> None:
+    sessions, build = empty_ledger(), Builder()
     run(sessions, build)
     run(sessions, build)
     assert build.asked == [[]]
@@ -227,9 +218,7 @@ def test_an_empty_segment_is_built_once() -> None:
 
 
 def test_an_empty_segment_that_cannot_be_built_is_an_error() -> None:
-    sessions, _ = make_store()
-    sessions.create(make_session(state=SessionState.IN_PROGRESS, groups=1))
-    sessions.create_group("s1", FileGroup(0, (), empty_segment=True))
+    sessions = empty_ledger()
 
     class Broken(Builder):
         def empty(self, number: int) -> BuiltUnit:
@@ -325,17 +314,6 @@ def test_two_attempts_with_different_units_do_not_duplicate_files() -> None:
     assert sorted(number for unit in units(sessions) for number in unit) == [0, 1, 2, 3]
     names = [made.name for made in sessions.group("s1", 0).segments]
     assert len(set(names)) == len(names)
-
-
-def test_a_failure_of_one_attempt_does_not_undo_the_success_of_another() -> None:
-    sessions, _ = ledger()
-
-    def run_the_other(entries: Sequence[FileEntry]) -> None:
-        if entries[0].number == 1:
-            run(sessions, Builder(attempt="two"))
-
-    run(sessions, Builder({1: DataError("a passing fault")}, before=run_the_other))
-    assert statuses(sessions) == [STAGED] * 4
 
 
 def test_a_segment_name_used_by_another_attempt_for_other_files_is_a_failure() -> None:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from controller_client.common.names import TableName
 from controller_client.common.redaction import masked
 from controller_client.errors import ConfigError
-from minion_tasks.file_ingestion.params.parameters import PARAMETERS
+from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES
+from minion_tasks.file_ingestion.params.registration import offline_table
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.naming import SegmentNames
@@ -37,42 +41,6 @@ def test_a_typical_configuration_is_accepted() -> None:
     }
     assert params.schedule == "0 */30 * * * ?"
     assert (params.mode, params.atomic, params.max_retries) == (IngestionMode.APPEND, True, 0)
-
-
-@pytest.mark.parametrize(
-    ("attribute", "expected"),
-    [
-        ("mode", IngestionMode.APPEND),
-        ("atomic", False),
-        ("one_to_one", False),
-        ("max_retries", 0),
-        ("clear_state", False),
-        ("allow_empty", False),
-        ("include", None),
-        ("exclude", None),
-        ("schedule", None),
-        ("output_dir_uri", None),
-        ("push_mode", "METADATA"),
-        ("max_tasks", 1000),
-        ("max_files_per_task", 100),
-        ("max_bytes_per_task", 2**30),
-        ("segment_bytes", 500 * 2**20),
-        ("max_segment_rows", 5_000_000),
-        ("skip_unreadable", False),
-        ("purge_after_s", 3600),
-        ("names", SegmentNames()),
-        ("task_timeout_s", 3600),
-        ("concurrent_per_instance", 2),
-        ("minion_tag", "pinot_plugins_minion"),
-        ("segment_reader", "auto"),
-        ("input_fs", {}),
-        ("output_fs", {}),
-        ("record_reader", {}),
-    ],
-)
-def test_defaults(attribute: str, expected: object) -> None:
-    params = FileIngestionParams.from_configs({"inputDirURI": "file:///in", "inputFormat": "csv"})
-    assert getattr(params, attribute) == expected
 
 
 def test_secrets_show_nowhere() -> None:
@@ -283,6 +251,14 @@ def test_sizes(text: str, expected: int) -> None:
     assert params.max_bytes_per_task == expected
 
 
+def test_a_realtime_table_is_refused() -> None:
+    realtime = TableName("t_REALTIME")
+    client: Any = SimpleNamespace(tables=SimpleNamespace(exists=lambda name: name == realtime))
+    for name in ("t", "t_REALTIME"):
+        with pytest.raises(ConfigError, match=f"{name} is a realtime table"):
+            offline_table(client, name)
+
+
 def test_every_parameter_is_documented() -> None:
     assert all(parameter.doc.endswith((".", "…")) for parameter in PARAMETERS)
 
@@ -294,3 +270,22 @@ def test_a_schedule_has_two_keys_of_which_one_may_be_set() -> None:
     )
     with pytest.raises(ConfigError, match="schedule and cronSchedule are the same parameter"):
         FileIngestionParams.from_configs(_with(cronSchedule="0 0 * * * ?"))
+
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "file-ingestion.md"
+
+
+def _rows() -> list[str]:
+    rows = []
+    for parameter in PARAMETERS:
+        default = "required" if parameter.required else f"`{parameter.default}`" if parameter.default else ""
+        rows.append(f"| `{parameter.key}` | {default} | {parameter.doc} |")
+    rows.extend(f"| `{prefix}*` |  | {doc} |" for prefix, doc in PREFIXES.items())
+    return rows
+
+
+def test_the_table_of_parameters_matches_the_code() -> None:
+    lines = DOCUMENT.read_text(encoding="utf-8").splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("<!-- parameters:"))
+    end = lines.index("<!-- end of parameters -->")
+    assert lines[start + 3 : end] == _rows(), "update the page with these lines:\n" + "\n".join(_rows())

@@ -102,23 +102,7 @@ def test_a_pattern_that_some_path_matches_is_accepted(pattern: str) -> None:
 
 
 _PIECES = st.sampled_from(
-    [
-        "**",
-        "*",
-        "?",
-        "/",
-        "/data",
-        "/in/",
-        "data",
-        "in",
-        "a",
-        ".csv",
-        "{a,b}",
-        "{/data,x}",
-        "{**,/}",
-        "[!a]",
-        "[d-i]",
-    ]
+    "** * ? / /data /in/ data in a .csv {a,b} {/data,x} {**,/} [!a] [d-i]".split()  # noqa: SIM905
 )
 _NAMES = st.text("abdin/.csvt", min_size=1, max_size=8).filter(lambda name: "//" not in f"/{name}/")
 

@@ -118,55 +118,43 @@ def test_select_includes_then_excludes_and_counts_excluded_files() -> None:
     assert select(files, None, None).left_out == 0
 
 
-# The table has a and b in one segment, c in another. The source: a unchanged, c rewritten, b deleted, d new.
+# The table has a and b in one segment, c in another.
 TABLE = _contents({"ab": "ab", "c": "c"})
-SOURCE = [file("a"), file("c", version=2), file("d")]
+WITH_FOREIGN = _contents({"c": "c"}, foreign=("theirs",))
+ALL = ("ab", "c")
 
 
 @pytest.mark.parametrize(
-    ("mode", "to_read", "replaced"),
+    ("mode", "source", "table", "to_read", "replaced"),
     [
-        (APPEND, "d", ()),
-        # a shares a segment with b, which was deleted.
-        (SYNC, "acd", ("ab", "c")),
-        (SWAP, "acd", ("ab", "c")),
+        # C is c, rewritten. b is deleted, with which a shares a segment, and d is new.
+        (APPEND, "aCd", TABLE, "d", ()),
+        (SYNC, "aCd", TABLE, "acd", ALL),
+        (SWAP, "aCd", TABLE, "acd", ALL),
+        # Unchanged files are read by swap only.
+        (SYNC, "abcd", TABLE, "d", ()),
+        (SWAP, "abcd", TABLE, "abcd", ALL),
+        # A deletion alone needs a run, except in append mode.
+        (APPEND, "ab", TABLE, "", ()),
+        (SYNC, "ab", TABLE, "", ("c",)),
+        (SWAP, "ab", TABLE, "ab", ALL),
+        # Without a difference there is nothing to do.
+        (APPEND, "abc", TABLE, "", ()),
+        (SYNC, "abc", TABLE, "", ()),
+        (SWAP, "abc", TABLE, "", ()),
+        # Only a swap replaces foreign segments.
+        (APPEND, "c", WITH_FOREIGN, "", ()),
+        (SYNC, "c", WITH_FOREIGN, "", ()),
+        (SWAP, "c", WITH_FOREIGN, "c", ("c", "theirs")),
     ],
 )
-def test_the_plan_of_each_mode(mode: IngestionMode, to_read: str, replaced: tuple[str, ...]) -> None:
-    plan = plan_source(mode, SOURCE, TABLE)
+def test_the_plan_of_each_mode(
+    mode: IngestionMode, source: str, table: TableContents, to_read: str, replaced: tuple[str, ...]
+) -> None:
+    files = [file(name.lower(), version=1 + name.isupper()) for name in source]
+    plan = plan_source(mode, files, table)
     assert (_names(plan.to_read), plan.replaced) == (to_read, replaced)
-    assert not plan.is_nothing
-
-
-def test_unchanged_files_are_read_by_swap_but_not_by_sync() -> None:
-    source = [file("a"), file("b"), file("c"), file("d")]
-    assert _names(plan_source(SYNC, source, TABLE).to_read) == "d"
-    assert plan_source(SYNC, source, TABLE).replaced == ()
-    assert _names(plan_source(SWAP, source, TABLE).to_read) == "abcd"
-    assert plan_source(SWAP, source, TABLE).replaced == ("ab", "c")
-
-
-@pytest.mark.parametrize("mode", list(IngestionMode))
-def test_without_a_difference_there_is_nothing_to_do(mode: IngestionMode) -> None:
-    assert plan_source(mode, [file("a"), file("b"), file("c")], TABLE).is_nothing
-
-
-def test_a_deletion_alone_needs_a_run_except_in_append_mode() -> None:
-    source = [file("a"), file("b")]
-    assert plan_source(APPEND, source, TABLE).is_nothing
-    assert plan_source(SYNC, source, TABLE).replaced == ("c",)
-    assert plan_source(SYNC, source, TABLE).to_read == ()
-    assert plan_source(SWAP, source, TABLE).replaced == ("ab", "c")
-
-
-def test_only_a_swap_replaces_foreign_segments() -> None:
-    table = _contents({"c": "c"}, foreign=("theirs",))
-    assert plan_source(SWAP, [file("c")], table).replaced == ("c", "theirs")
-    assert _names(plan_source(SWAP, [file("c")], table).to_read) == "c"
-    assert plan_source(SYNC, [file("c")], table).is_nothing
-    assert plan_source(APPEND, [file("c")], table).is_nothing
-    assert replaced_by(SWAP, _uris("c"), _uris("c"), table) == ["c", "theirs"]
-    assert replaced_by(SYNC, _uris("c"), _uris("c"), table) == ["c"]
+    assert plan.is_nothing == (not to_read and not replaced)
 
 
 def test_an_empty_segment_is_replaced_when_files_are_added() -> None:
@@ -197,6 +185,11 @@ def test_which_segments_staged_files_replace(
     mode: IngestionMode, staged: str, listed: str, expected: list[str]
 ) -> None:
     assert replaced_by(mode, _uris(staged), _uris(listed), TABLE) == expected
+
+
+def test_staged_files_replace_foreign_segments_only_in_a_swap() -> None:
+    assert replaced_by(SWAP, _uris("c"), _uris("c"), WITH_FOREIGN) == ["c", "theirs"]
+    assert replaced_by(SYNC, _uris("c"), _uris("c"), WITH_FOREIGN) == ["c"]
 
 
 @pytest.mark.parametrize(("staged", "listed"), [("b", "abc"), ("", "ac")])

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
-from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.zookeeper import ZNRecord
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents
@@ -32,41 +30,20 @@ from minion_tasks.file_ingestion.session.model import (
     SessionState,
     StagedUnit,
 )
-from minion_tasks.file_ingestion.session.store import SessionStore
-from tests.unit.memory_zookeeper import MemoryPropertyStore
+from tests.unit.minion_tasks.happenings import name_of
+from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store, segment
 
-SOURCE = "s3://bucket/in/"
-TABLE = TableName("t_OFFLINE")
-SESSION = Session(
-    session_id="s1",
-    table=TABLE,
-    state=SessionState.IN_PROGRESS,
-    created_ms=1,
-    updated_ms=1,
-    owner="me@here:1",
-    mode=IngestionMode.APPEND,
-    atomic=True,
-    source=SOURCE,
-    staging_uri="s3://bucket/staging/s1",
-)
+SESSION = make_session(state=SessionState.IN_PROGRESS)
 
 
 def params(**more: str) -> FileIngestionParams:
-    return FileIngestionParams.from_configs(
-        {
-            "inputDirURI": SOURCE,
-            "inputFormat": "csv",
-            "consistentPushEnabled": "true",
-            "consistentPushMaxRetries": "3",
-            **more,
-        }
-    )
+    given = {"inputDirURI": SESSION.source, "consistentPushEnabled": "true", "consistentPushMaxRetries": "3"}
+    return make_params(**{**given, **more})
 
 
 def decided(session: Session | None, given: FileIngestionParams, *, dropped: bool = False) -> NextTrigger:
     """The decision for a last session that is not in SWITCH; needs no controller."""
-    memory = MemoryPropertyStore()
-    sessions = SessionStore(memory, TABLE)
+    sessions, memory = make_store()
     table = ("/CONFIGS/TABLE/t_OFFLINE", ZNRecord("t_OFFLINE", {}))
     if not dropped:
         memory.create(*table)
@@ -99,7 +76,7 @@ def decided(session: Session | None, given: FileIngestionParams, *, dropped: boo
             "starts over: the task's configuration has changed since it started",
         ),
         (
-            replace(SESSION, source="s3://bucket/else/"),
+            replace(SESSION, source="file:///else"),
             3,
             "starts over: the task's configuration has changed since it started",
         ),
@@ -132,13 +109,8 @@ def test_clearing_happens_first(state: SessionState) -> None:
     )
 
 
-def file(name: str, size: int = 100) -> FileInfo:
-    return FileInfo(f"{SOURCE}{name}", size, 1)
-
-
 def unit(*numbers: int) -> StagedUnit:
-    segment = StagedSegment(f"t_s1_{numbers[0]:06d}", "s3://bucket/staging/s1/x", 1, 10, 5, 9, 0.1, "arrow")
-    return StagedUnit(numbers, (segment,))
+    return StagedUnit(numbers, (segment(f"t_s1_{numbers[0]:06d}"),))
 
 
 # Scene 1: F1 and F2 are ingested, F3, F4 and F5 fail.
@@ -151,6 +123,10 @@ AFTER_SCENE_1 = FileGroup(
         *(FileEntry(n, f, FileStatus.FAILED, "bad") for n, f in ((2, F3), (3, F4), (4, F5))),
     ),
     (unit(0), unit(1)),
+)
+_F3_SKIPPED = replace(AFTER_SCENE_1.entries[2], status=FileStatus.SKIPPED)
+F3_SKIPPED = replace(
+    AFTER_SCENE_1, entries=(*AFTER_SCENE_1.entries[:2], _F3_SKIPPED, *AFTER_SCENE_1.entries[3:])
 )
 
 
@@ -174,25 +150,37 @@ def retry(
 
 def fates(found: Preview) -> dict[str, Fate]:
     assert found.fate is not None
-    return {uri.removeprefix(SOURCE): fate for uri, fate in found.fate.files}
+    return {name_of(uri): fate for uri, fate in found.fate.files}
 
 
 def reads(found: Preview) -> list[str]:
-    return [f.uri.removeprefix(SOURCE) for f in found.to_read]
+    return [name_of(f.uri) for f in found.to_read]
 
 
-def test_scene_2_a_new_file_is_added() -> None:
+@pytest.mark.parametrize(
+    ("listed", "changed", "expected_reads"),
+    [
+        # Scenes 2 to 6: what differs from the session is added, rewritten or deleted.
+        ((F1, F2, F3, F4, F5, file("F6")), {"F6": Fate.JOINS}, ["F3", "F4", "F5", "F6"]),
+        ((F1, F2, file("F3", 2), F4, F5), {"F3": Fate.READ_REWRITTEN}, ["F3", "F4", "F5"]),
+        ((file("F1", 2), F2, F3, F4, F5), {"F1": Fate.KEPT_REWRITTEN}, ["F3", "F4", "F5"]),
+        ((F2, F3, F4, F5), {"F1": Fate.DROPPED}, ["F3", "F4", "F5"]),
+        ((F1, F2, F4, F5), {"F3": Fate.DROPPED}, ["F4", "F5"]),
+    ],
+)
+def test_what_a_retry_does_with_each_file(
+    listed: tuple[FileInfo, ...], changed: dict[str, Fate], expected_reads: list[str]
+) -> None:
+    found = retry(*listed)
+    unchanged = {**dict.fromkeys(("F1", "F2"), Fate.KEPT), **dict.fromkeys(("F3", "F4", "F5"), Fate.READ)}
+    assert fates(found) == {**unchanged, **changed}
+    assert reads(found) == expected_reads
+    assert set(found.to_read) <= set(listed), "in their current versions"
+
+
+def test_counts_of_a_retry() -> None:
     found = retry(F1, F2, F3, F4, F5, file("F6"))
-    assert fates(found) == {
-        "F1": Fate.KEPT,
-        "F2": Fate.KEPT,
-        "F3": Fate.READ,
-        "F4": Fate.READ,
-        "F5": Fate.READ,
-        "F6": Fate.JOINS,
-    }
-    assert reads(found) == ["F3", "F4", "F5", "F6"]
-    assert (found.not_staged, found.subtasks, found.bytes_to_read) == (3, 2, 400)
+    assert (found.not_staged, found.subtasks, found.bytes_to_read) == (3, 2, 40)
     assert found.fate is not None
     assert found.fate.counts() == {"kept": 2, "to_read": 3, "joining": 1}
 
@@ -203,26 +191,6 @@ def test_subtasks_are_unknown_if_only_the_run_can_count_them() -> None:
     assert found.subtasks is None
 
 
-def test_scene_3_a_failed_file_is_read_in_its_current_version() -> None:
-    rewritten = file("F3", 999)
-    found = retry(F1, F2, rewritten, F4, F5)
-    assert fates(found)["F3"] is Fate.READ_REWRITTEN
-    assert rewritten in found.to_read
-    assert found.not_staged == 3
-
-
-def test_scene_4_a_rewritten_staged_file_stays_staged() -> None:
-    found = retry(file("F1", 999), F2, F3, F4, F5)
-    assert fates(found)["F1"] is Fate.KEPT_REWRITTEN
-    assert reads(found) == ["F3", "F4", "F5"]
-
-
-def test_scene_5_a_deleted_staged_file_is_dropped_with_its_segment() -> None:
-    found = retry(F2, F3, F4, F5)
-    assert fates(found)["F1"] is Fate.DROPPED
-    assert reads(found) == ["F3", "F4", "F5"]
-
-
 def test_files_that_share_a_segment_with_a_deleted_file_are_read_again() -> None:
     together = replace(AFTER_SCENE_1, units=(unit(0, 1),))
     found = retry(F2, F3, F4, F5, group=together)
@@ -231,16 +199,8 @@ def test_files_that_share_a_segment_with_a_deleted_file_are_read_again() -> None
     assert found.not_staged == 4
 
 
-def test_scene_6_a_deleted_failed_file_is_dropped() -> None:
-    found = retry(F1, F2, F4, F5)
-    assert fates(found)["F3"] is Fate.DROPPED
-    assert reads(found) == ["F4", "F5"]
-
-
 def test_a_skipped_file_stays_skipped() -> None:
-    skipped = replace(AFTER_SCENE_1.entries[2], status=FileStatus.SKIPPED)
-    entries = (*AFTER_SCENE_1.entries[:2], skipped, *AFTER_SCENE_1.entries[3:])
-    found = retry(F1, F2, F3, F4, F5, group=replace(AFTER_SCENE_1, entries=entries))
+    found = retry(F1, F2, F3, F4, F5, group=F3_SKIPPED)
     assert fates(found)["F3"] is Fate.SKIPPED
     assert reads(found) == ["F4", "F5"]
 
@@ -267,14 +227,8 @@ def test_files_that_share_a_segment_of_the_table_with_a_file_of_the_session_are_
 
 
 def test_a_segment_that_cannot_be_replaced_is_reported() -> None:
-    skipped = replace(AFTER_SCENE_1.entries[2], status=FileStatus.SKIPPED)
-    entries = (*AFTER_SCENE_1.entries[:2], skipped, *AFTER_SCENE_1.entries[3:])
-    found = retry(
-        *(F1, F2, F3, F4, F5),
-        group=replace(AFTER_SCENE_1, entries=entries),
-        enableSync="true",
-        in_table={"of_both": (F1, F3)},
-    )
+    of_both = {"of_both": (F1, F3)}
+    found = retry(F1, F2, F3, F4, F5, group=F3_SKIPPED, enableSync="true", in_table=of_both)
     assert found.replaced == ()
     assert found.conflict is not None
     assert "of_both" in found.conflict

@@ -11,12 +11,7 @@ from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, FileStatus, StagedUnit
 from tests.unit.minion_tasks.samples import file, segment
 
-STAGED, FAILED, PENDING, SKIPPED = (
-    FileStatus.STAGED,
-    FileStatus.FAILED,
-    FileStatus.PENDING,
-    FileStatus.SKIPPED,
-)
+PENDING, STAGED, FAILED, SKIPPED = FileStatus
 
 
 def _listed(*files: FileInfo) -> dict[str, FileInfo]:

@@ -24,23 +24,29 @@ from tests.unit.minion_tasks.samples import TABLE
 from tests.unit.minion_tasks.session_world import World
 
 
-def test_scene_2_a_new_file_is_added_to_the_retry(after_scene_1: Life) -> None:
+@pytest.mark.parametrize(
+    ("written", "deleted", "read", "files"),
+    [
+        pytest.param("F6", None, ["F3", "F4", "F5", "F6"], 6, id="scene 2: a file is added"),
+        pytest.param("F3", None, ["F3", "F4", "F5"], 5, id="scene 3: a failed file is rewritten"),
+        pytest.param(None, "F1", ["F3", "F4", "F5"], 4, id="scene 5: a staged file is deleted"),
+        pytest.param(None, "F3", ["F4", "F5"], 4, id="scene 6: a failed file is deleted"),
+    ],
+)
+def test_one_file_is_added_rewritten_or_deleted(
+    after_scene_1: Life, written: str | None, deleted: str | None, read: list[str], files: int
+) -> None:
     life = after_scene_1
     session_id = life.session.session_id
-    life.write("F6")
+    if written is not None:
+        life.write(written)
+    if deleted is not None:
+        life.delete(deleted)
     report = life.trigger()
-    assert life.read == ["F3", "F4", "F5", "F6"]
-    assert life.seen == life.world.source
+    assert (life.read, life.seen) == (read, life.world.source)
     assert (report.outcome, report.session_id) == (RunOutcome.SWITCHED, session_id)
-    assert (report.retry_count, report.files, life.session.state) == (1, 6, SessionState.DONE)
-
-
-def test_scene_3_a_rewritten_failed_file_is_read_in_its_current_version(after_scene_1: Life) -> None:
-    life = after_scene_1
-    life.write("F3")
-    life.trigger()
-    assert life.read == ["F3", "F4", "F5"]
-    assert life.seen == life.world.source
+    assert (report.retry_count, report.files, report.segments) == (1, files, files)
+    assert life.session.state is SessionState.DONE
 
 
 def test_scene_4_a_rewritten_staged_file_is_ingested_by_the_next_session(after_scene_1: Life) -> None:
@@ -64,24 +70,6 @@ def test_scene_4_a_rewritten_staged_file_is_ingested_by_the_next_session(after_s
         assert report.retry_count == 0
 
 
-def test_scene_5_a_deleted_staged_file_is_dropped(after_scene_1: Life) -> None:
-    life = after_scene_1
-    life.delete("F1")
-    report = life.trigger()
-    assert life.read == ["F3", "F4", "F5"]
-    assert life.seen == life.world.source
-    assert (report.files, report.segments) == (4, 4)
-
-
-def test_scene_6_a_deleted_failed_file_is_omitted(after_scene_1: Life) -> None:
-    life = after_scene_1
-    life.delete("F3")
-    report = life.trigger()
-    assert life.read == ["F4", "F5"]
-    assert life.seen == life.world.source
-    assert (report.files, report.segments) == (4, 4)
-
-
 def test_without_retries_everything_is_read_again(life: Life) -> None:
     life.write(*FIT_1)
     life.corrupt("F3")
@@ -98,35 +86,13 @@ def test_after_the_last_retry_the_next_trigger_starts_over(life: Life) -> None:
     life.write(*FIT_1)
     life.corrupt("F3")
     reads = []
-    for _ in range(6):
-        life.fails()
-        reads.append(life.read)
-    assert reads == [FIT_1, ["F3"], ["F3"], ["F3"], FIT_1, ["F3"]]
-    assert (life.session.retry_count, life.seen) == (1, {})
-    assert len(life.world.sessions.ids()) == 2
-
-
-def test_retries_are_counted_in_the_session(life: Life) -> None:
-    life.write("F1")
-    life.corrupt("F1")
-    for retry in range(4):
+    for retry in (0, 1, 2, 3, 0, 1):
         message = str(life.fails())
         assert ("it starts over" if retry == 3 else f"(retries left: {3 - retry})") in message
-        assert life.session.retry_count == retry
-        assert len(life.session.attempts_ms) == retry + 1
-
-
-def test_a_rewritten_staged_file_is_not_read_again_by_any_retry(after_scene_1: Life) -> None:
-    life = after_scene_1
-    before = dict(life.world.source)
-    life.write("F1")
-    life.corrupt("F5")
-    life.fails()
-    life.write("F3")
-    life.corrupt()
-    life.trigger()
-    assert life.read == ["F5"]
-    assert life.seen == before
+        assert (life.session.retry_count, len(life.session.attempts_ms), life.seen) == (retry, retry + 1, {})
+        reads.append(life.read)
+    assert reads == [FIT_1, ["F3"], ["F3"], ["F3"], FIT_1, ["F3"]]
+    assert len(life.world.sessions.ids()) == 2
 
 
 def test_atomic_upload_is_consistent_push_without_retries(world: World) -> None:

@@ -91,21 +91,16 @@ def test_a_table_never_runs_twice_at_once(steps: list[str]) -> None:
         assert running <= 1
 
 
-def test_a_run_that_could_not_begin_is_due_at_once() -> None:
+def test_a_run_that_could_not_begin_is_due_at_once_for_the_latest_trigger() -> None:
     triggers = make({TABLE: "10"})
     assert triggers.due(10) == {TABLE: 10}
     triggers.ended(TABLE, again=True)
     assert triggers.due(11) == {TABLE: 10}
-    triggers.ended(TABLE)
-    assert triggers.due(12) == {}
-
-
-def test_a_run_that_could_not_begin_is_due_for_the_latest_trigger() -> None:
-    triggers = make({TABLE: "10"})
-    triggers.due(10)
     assert triggers.due(20) == {}
     triggers.ended(TABLE, again=True)
     assert triggers.due(21) == {TABLE: 20}
+    triggers.ended(TABLE)
+    assert triggers.due(22) == {}
 
 
 def test_a_table_that_returns_with_an_invalid_expression_is_reported_again(

@@ -32,6 +32,7 @@ def test_only_allowed_transitions_are_made(before: SessionState, after: SessionS
 @pytest.mark.parametrize("state", list(SessionState))
 def test_a_session_is_abandoned_only_before_its_switch(state: SessionState) -> None:
     session = make_session(state=state)
+    assert session.is_open is (state is not SessionState.DONE)
     if state in ABANDONABLE:
         gone = abandon(session, "why", 5)
         assert not gone.is_open
@@ -47,14 +48,6 @@ def test_a_switch_is_abandoned_only_when_its_entry_was_reverted() -> None:
     assert abandon(session, "why", 5, entry_gone=True).abandoned
     with pytest.raises(ConflictError):
         abandon(make_session(state=SessionState.DONE), "why", 5, entry_gone=True)
-
-
-@pytest.mark.parametrize("state", list(SessionState))
-def test_a_session_is_open_until_it_is_done_or_abandoned(state: SessionState) -> None:
-    session = make_session(state=state)
-    assert session.is_open is (state is not SessionState.DONE)
-    if state in ABANDONABLE:
-        assert not abandon(session, "why", 5).is_open
 
 
 @pytest.mark.parametrize(

@@ -12,26 +12,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import SessionState
 from tests.unit.minion_tasks.checked_life import CheckedLife
-from tests.unit.minion_tasks.happenings import (
-    SOURCE,
-    STAGING,
-    Content,
-    Happenings,
-)
-from tests.unit.minion_tasks.session_rules import (
-    TableModel,
-    names,
-)
+from tests.unit.minion_tasks.happenings import SOURCE, STAGING, Content, Happenings
+from tests.unit.minion_tasks.session_rules import TableModel, names
 
 subtask_fates = st.lists(st.sampled_from(["ok", "ok", "lost", "twice"]) | st.integers(1, 9), max_size=3)
 rough = st.builds(
@@ -177,9 +164,9 @@ class TableLife(CheckedLife):
 
 
 @pytest.mark.parametrize("mode", [*((mode,) for mode in TableLife.MODES), TableLife.MODES])
-def test_the_table_follows_the_rules(mode: tuple[str, ...]) -> None:
+def test_the_table_follows_the_rules(mode: tuple[str, ...], full: bool) -> None:
     life = type("TableLife", (TableLife,), {"MODES": mode})
-    examples = settings().max_examples // 4
+    examples = settings().max_examples // (4 if full else 12)
     run_state_machine_as_test(
         life,
         settings=settings(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controller_client.config import BasicAuth, BearerToken, Secret, Tls
 from controller_client.errors import ConfigError
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
-from spark_connectors.options import OverwriteScope, ReadOptions, WriteOptions, option_table, parse_options
+from spark_connectors.options import OverwriteScope, ReadOptions, WriteOptions, parse_options
 
 NEEDED = {"controller": "http://localhost:9000", "table": "flights"}
 SECRET = "do-not-tell"
@@ -37,18 +37,14 @@ def test_names_are_case_insensitive(upper: list[bool]) -> None:
     assert write_options(**{name: "17"}).segment_rows == 17
 
 
-def test_an_alias_of_an_option() -> None:
-    options = parse_options(WriteOptions, {"controller": "host:9", "table": "t", "secureMode": "true"})
-    assert options.controller_config().url == "https://host:9"
-    with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same option"):
-        write_options(useHttps="true", secureMode="true")
-
-
-def test_several_controllers() -> None:
+def test_addresses_of_controllers() -> None:
     assert write_options(controller="one:1, two:2").controller_config().urls == (
         "http://one:1",
         "http://two:2",
     )
+    assert write_options(controller="host:9", secureMode="true").controller_config().url == "https://host:9"
+    with pytest.raises(ConfigError, match=r"'useHttps' and 'secureMode' are the same option"):
+        write_options(useHttps="true", secureMode="true")
 
 
 def test_the_access_to_zookeeper() -> None:
@@ -181,11 +177,3 @@ def test_the_error_for_an_option_of_the_scala_connector_names_the_alternative() 
     with pytest.raises(ConfigError, match="'tlsCaFile'") as caught:
         parse_options(ReadOptions, {**NEEDED, "trustStorePassword": SECRET})
     assert SECRET not in str(caught.value)
-
-
-def test_the_documentation_lists_every_option() -> None:
-    text = option_table(WriteOptions)
-    assert "| `controller` | required |" in text
-    assert "| `desiredSegmentSize` | `500M` |" in text
-    assert "| `fs.prop.*` |  |" in text
-    assert "Alias: `secureMode`." in text

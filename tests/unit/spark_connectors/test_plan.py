@@ -45,15 +45,6 @@ def test_foreign_names_have_no_nonce() -> None:
         assert PLAN.nonce_of(name) is None
 
 
-def test_the_staging_folder_of_another_attempt() -> None:
-    assert PLAN.staging_uri_of("ffffffff") == "s3://bucket/staging/spark-writes/t_OFFLINE/ffffffff"
-
-
-def test_plans_can_be_pickled_without_showing_secrets() -> None:
-    assert pickle.loads(pickle.dumps(PLAN)) == PLAN  # noqa: S301
-    assert "do-not-tell" not in repr(PLAN)
-
-
 def test_documents_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     real = PinotModel.from_json.__func__  # type: ignore[attr-defined]  # of a class method
@@ -72,14 +63,11 @@ def test_documents_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(read) == ["Schema", "TableConfig"]
 
 
-def test_a_process_opens_the_staging_store_once() -> None:
-    plan = replace(PLAN, staging_uri="file:///staging/t_OFFLINE/0123abcd")
-    assert plan.staging_store is plan.staging_store
-
-
-def test_opened_stores_and_parsed_documents_are_not_pickled() -> None:
+def test_opened_stores_parsed_documents_and_secrets_are_not_pickled_or_shown() -> None:
     plan = replace(PLAN, staging_uri="file:///staging/t_OFFLINE/0123abcd")
     plain = pickle.dumps(plan)
-    assert (plan.table, plan.staging_store) == (plan.table, plan.staging_store)
+    assert plan.table == "a.b_spark_c_OFFLINE"
+    assert plan.staging_store is plan.staging_store
     assert pickle.dumps(plan) == plain
     assert pickle.loads(plain) == plan  # noqa: S301
+    assert "do-not-tell" not in repr(PLAN)

@@ -16,12 +16,6 @@ def staged(folder: str, at_ms: int) -> FileInfo:
     return FileInfo(f"{ROOT}/{folder}/t_spark_0_{at_ms}.tar.gz", 1, at_ms)
 
 
-def test_a_folder_is_as_old_as_its_newest_file() -> None:
-    files = [staged("dead", 0), staged("dead", 10), staged("alive", 0), staged("alive", 11)]
-    assert dead_folders(files, (), now_ms=110, ttl_ms=100) == ["dead"]
-    assert dead_folders(files, (), now_ms=109, ttl_ms=100) == []
-
-
 def test_folders_of_ended_writes_are_dead_whatever_their_age() -> None:
     files = [staged("published", 109), staged("alive", 109)]
     assert dead_folders(files, {"published", "gone"}, now_ms=110, ttl_ms=100) == ["published"]

@@ -1,4 +1,4 @@
-"""The setting of the scenes: a table, its source behind a proxy, a scheduler with a clock for the test."""
+"""The setting of the scenes: a table, and its source behind a proxy."""
 
 from __future__ import annotations
 
@@ -8,27 +8,47 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from controller_client.broker.client import BrokerClient
-from controller_client.errors import PinotPluginError
 from controller_client.rest.lineage import LineageEntry
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.params.registration import register_task
 from minion_tasks.file_ingestion.session.model import FileStatus, Session
 from minion_tasks.file_ingestion.session.store import SessionStore
-from tests.integration.file_ingestion.ingestion import IngestionTable, Reader
+from tests.integration.file_ingestion.ingestion import IngestionTable, Ran, Reader, ended, reading
 from tests.integration.file_ingestion.scenes.source import Figures, Source, figures, whole
-from tests.integration.file_ingestion.scenes.steered import EVERY_4_HOURS, SteeredScheduler
 from tests.support.cluster import PinotCluster
 from tests.support.needs import Need, has
 from tests.support.reader_polls import TALLY
+from tests.support.spark import LOCAL_SPARK, spark_words
 from tests.support.wait import WaitError, wait_for
+
+__all__ = [
+    "APPEND",
+    "APPEND_SHARED",
+    "MODES",
+    "NO_ROW",
+    "NO_SEGMENT",
+    "SPARK",
+    "SWAP",
+    "SYNC",
+    "Polled",
+    "Scene",
+    "whole",
+]
 
 APPEND = {"consistentPushEnabled": "true", "taskMaxNumFilesPerTask": "1"}
 APPEND_SHARED = {"consistentPushEnabled": "true"}
 SYNC = {"enableSync": "true", "consistentPushEnabled": "true"}
 SWAP = {"consistentPushSwapEnabled": "true"}
+MODES = {
+    "append, one file per subtask": APPEND,
+    "append, files share segments": APPEND_SHARED,
+    "sync": SYNC,
+    "swap": SWAP,
+}
 
-_AT_THE_END = 20
+SPARK = spark_words(LOCAL_SPARK)
+
+_AT_THE_END = 10
 """Number of answers that a reader collects after the last change."""
 
 Polled = tuple[Any, ...]
@@ -45,7 +65,6 @@ class Scene:
     pinot: PinotCluster
     table: IngestionTable
     source: Source
-    scheduler: SteeredScheduler
     store: PropertyStore
 
     @property
@@ -55,11 +74,10 @@ class Scene:
     def begin(
         self, mode: Mapping[str, str], table_config: Mapping[str, Any] | None = None, **more: str
     ) -> None:
-        """Create the table and schedule its task."""
+        """Create the table and register its task."""
         self.table.create(**(table_config or {}))
         self.register(mode, **more)
-        self.scheduler.begin(self.table.with_type)
-        wait_for(self.polled_once, "the broker to know the table")
+        wait_for(lambda: self.table.count() == 0, "the broker to know the table")
 
     def register(self, mode: Mapping[str, str], **more: str) -> None:
         """Register the task; in keywords, ``__`` represents a dot."""
@@ -68,11 +86,16 @@ class Scene:
             "inputDirURI": self.source.uri,
             "inputFormat": "csv",
             "includeFileNamePattern": "glob:**/*.csv",
-            "schedule": EVERY_4_HOURS,
             **mode,
             **{key.replace("__", "."): value for key, value in more.items()},
         }
         register_task(self.table.client.tables, self.table.with_type, self.table.configs)
+
+    def trigger(self) -> Ran:
+        """Run the task to its end; with the engine spark in a process, as it starts a JVM."""
+        if self.table.configs.get("engine") == "spark":
+            return ended(self.table.start(*SPARK))
+        return self.table.run()
 
     def figures(self) -> Figures:
         """Return the rows of each version of a file in the table."""
@@ -135,13 +158,6 @@ class Scene:
             s3.close()
         return [item["Key"] for item in found]
 
-    def polled_once(self) -> bool:
-        try:
-            self.table.count()
-        except PinotPluginError:
-            return False
-        return True
-
     @contextmanager
     def polled(self, *states: Polled) -> Iterator[Reader]:
         """Query the table continuously, and check that it has exactly these states one after the other.
@@ -150,11 +166,9 @@ class Scene:
             states: All states that must be seen, in order; `whole` creates one.
         """
         wanted = _as_answered(states)
-        with BrokerClient([self.pinot.broker_url]) as broker:
-            reader = Reader(broker, f"select count(*), sum(id) from {self.table.name}")
-            reader.start()
+        sql = f"select count(*), sum(id) from {self.table.name}"
+        with reading([self.pinot.broker_url], sql) as reader:
             try:
-                reader.poll_until(1)
                 yield reader
                 reader.poll_until(reader.polls + _AT_THE_END)
                 wait_for(lambda: wanted[-1] in _answers(reader), f"the reader to see {wanted[-1]}")
@@ -176,16 +190,3 @@ def _as_answered(states: Sequence[Polled]) -> list[Polled]:
 
 def _answers(reader: Reader) -> list[Polled]:
     return [(int(answer[0]), float(answer[1])) if answer else () for answer in list(reader.seen)]
-
-
-__all__ = [
-    "APPEND",
-    "APPEND_SHARED",
-    "NO_ROW",
-    "NO_SEGMENT",
-    "SWAP",
-    "SYNC",
-    "Polled",
-    "Scene",
-    "whole",
-]

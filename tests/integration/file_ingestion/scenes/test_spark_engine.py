@@ -11,15 +11,14 @@ import pytest
 
 from minion_tasks.file_ingestion.session.model import FileStatus
 from tests.integration.file_ingestion.ingestion import ended
-from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, Scene, whole
+from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SPARK, Scene, whole
 from tests.support.s3 import S3Access
-from tests.support.spark import LOCAL_SPARK, spark_words
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 
 STAGED, FAILED, SKIPPED = FileStatus.STAGED, FileStatus.FAILED, FileStatus.SKIPPED
-SPARK = spark_words(LOCAL_SPARK)
 
 
 def test_each_file_has_its_own_result(scene: Scene) -> None:
@@ -28,38 +27,37 @@ def test_each_file_has_its_own_result(scene: Scene) -> None:
     scene.source.put("F1", "F2", "F4")
     scene.source.put_bad("F3")
     scene.source.put_text("F5", b"\x00\x01\x02\x03" * 100)
-    failed = scene.scheduler.trigger().failed
+    failed = ended(scene.table.start(*SPARK, "--spark-master=local[1]")).failed
     assert "1 of 5 files could not be ingested; the others are in" in failed
     assert scene.source.uri_of("F3") in failed
     assert "nine" in failed
     assert scene.statuses() == {"F1": STAGED, "F2": STAGED, "F3": FAILED, "F4": STAGED, "F5": SKIPPED}
     scene.assert_serves("F1", "F2", "F4")
-    scene.source.put("F3", "F5")
-    assert scene.scheduler.trigger().well["files"] == 2
-    scene.assert_serves("F1", "F2", "F3", "F4", "F5")
-    assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 2, 1, 2]
+    assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 1, 1, 1]
 
 
+@FULL
 def test_a_dead_worker_does_not_affect_the_results_of_others(scene: Scene) -> None:
     scene.begin(APPEND, engine="spark", consistentPushMaxRetries="1")
     scene.source.put("F1", "F2")
     held = scene.source.proxy.hold("GET", scene.source.of("F2"))
     with scene.polled(NO_SEGMENT, whole(["F1", "F2"])):
-        scene.scheduler.start_trigger()
+        running = scene.table.start(*SPARK)
         held.wait_hit()
         wait_for(lambda: scene.statuses().get("F1") is STAGED, "the result of F1")
-        for worker in _workers(scene.scheduler.pid):
+        for worker in _workers(running.pid):
             worker.kill()
-        (run,) = scene.scheduler.what_ran()
+        run = ended(running)
         assert f"{scene.source.uri_of('F2')}: its subtask ended without a result (the Spark job" in run.failed
         assert scene.source.uri_of("F1") not in run.failed
         held.lift()
-        report = scene.scheduler.trigger().well
+        report = scene.trigger().report
     assert (report["files"], report["retry_count"]) == (2, 1)
     scene.assert_serves("F1", "F2")
     assert scene.source.gets("F1", "F2") == [1, 2]
 
 
+@FULL
 def test_the_session_of_a_killed_driver_is_resumed_by_the_next_run(
     scene: Scene, s3: S3Access, tmp_path: Path
 ) -> None:
@@ -82,14 +80,15 @@ def test_the_session_of_a_killed_driver_is_resumed_by_the_next_run(
         session = scene.latest().session_id
         scene.assert_session(session, "IN_PROGRESS", 0)
         held.lift()
-        report = scene.scheduler.trigger().well
-    assert (report["session_id"], report["retry_count"], report["files"]) == (session, 1, len(files))
+        report = scene.trigger().report
+    assert (report["session"], report["retry_count"], report["files"]) == (session, 1, len(files))
     scene.assert_serves(*files)
     assert scene.source.gets(*files) == [1, 1, 2, 1]
     _assert_hidden_from_spark(tmp_path, s3.secret_key, session)
     assert s3.secret_key not in output
 
 
+@FULL
 def test_a_spark_that_fails_to_start_is_reported(scene: Scene) -> None:
     scene.begin(APPEND, engine="spark")
     scene.source.put("F1")

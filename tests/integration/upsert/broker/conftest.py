@@ -4,34 +4,61 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
+from click.testing import CliRunner
 
+from controller_client.broker.client import BrokerClient
+from controller_client.cli import cli
 from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.broker.versioned_table import VersionedTable
+from tests.integration.upsert.realtime_table import Clients, open_clients
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka
 from tests.support.pinot_services import SERVER_ADDRESSES
 
 MakeTable = Callable[[int], VersionedTable]
+Pinotctl = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
-def store(pinot: PinotCluster) -> Iterator[PropertyStore]:
-    with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
-        yield store
+def clients(pinot: PinotCluster, kafka: Kafka) -> Iterator[Clients]:
+    with open_clients(pinot, kafka) as clients:
+        yield clients
 
 
 @pytest.fixture(scope="module")
-def make_table(pinot: PinotCluster, kafka: Kafka, store: PropertyStore) -> Iterator[MakeTable]:
+def store(clients: Clients) -> PropertyStore:
+    return clients.store
+
+
+@pytest.fixture(scope="module")
+def broker(clients: Clients) -> BrokerClient:
+    """A client of the stock broker."""
+    return clients.broker
+
+
+@pytest.fixture(scope="module")
+def make_table(clients: Clients) -> Iterator[MakeTable]:
     """Creates tables that are not registered yet; drops them and their topics after the tests."""
     with ExitStack() as at_end:
-        client = at_end.enter_context(pinot.client())
 
         def make(partitions: int) -> VersionedTable:
-            table = VersionedTable(pinot, kafka, store, partitions)
-            at_end.callback(table.drop, client)
+            table = VersionedTable(clients, partitions)
+            at_end.callback(table.delete)
             return table
 
         yield make
+
+
+@pytest.fixture
+def pinotctl(pinot: PinotCluster) -> Pinotctl:
+    """Runs it in this process; returns the exit code, stdout, and stderr with what was raised."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        everywhere = ["--controller", pinot.controller_url, "--broker", pinot.broker_url]
+        done = CliRunner().invoke(cli, [*everywhere, *words])
+        return done.exit_code, done.stdout, f"{done.stderr}{done.exception or ''}"
+
+    return run
 
 
 @pytest.fixture(scope="module")

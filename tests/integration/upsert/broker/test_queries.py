@@ -17,18 +17,11 @@ from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.broker.conftest import MakeTable
 from tests.integration.upsert.broker.queries import QUERIES
 from tests.integration.upsert.broker.versioned_table import FIRST_TS, VersionedTable
-from tests.support.cluster import PinotCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 Ask = Callable[..., tuple[tuple[Any, ...], ...]]
 """Runs a query with options and returns its rows."""
-
-
-@pytest.fixture(scope="module")
-def broker(pinot: PinotCluster) -> Iterator[BrokerClient]:
-    with pinot.broker() as broker:
-        yield broker
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +32,10 @@ def client_asks(broker: BrokerClient, store: PropertyStore) -> Iterator[Ask]:
 
 
 @pytest.fixture(scope="module")
-def versions(pinot: PinotCluster, broker: BrokerClient, make_table: MakeTable) -> VersionedTable:
+def versions(make_table: MakeTable) -> VersionedTable:
     """The rows of the documented example: two partitions; the second has the later row of a key."""
     table = make_table(2)
-    with pinot.client() as client:
-        table.create(client)
+    table.create()
     table.produce(
         {
             0: [
@@ -55,7 +47,7 @@ def versions(pinot: PinotCluster, broker: BrokerClient, make_table: MakeTable) -
             1: [("a-1", 2, 1000, -1)],
         }
     )
-    table.wait_rows(broker)
+    table.wait_rows()
     return table
 
 
@@ -94,7 +86,7 @@ def test_a_server_without_a_record_and_earlier_versions(
     with UpsertQueries(broker, store, mark_ttl_s=0) as queries:
         # A record of another session does not count: the mark stays where it was ...
         other = ServerRecord(servers[1], "another session", 2000, 0, created=versions.created())
-        write_server(store, versions.table, other)
+        write_server(store, versions.full_name, other)
         with UpsertQueries(broker, store) as fresh, pytest.raises(NoMarkError, match=servers[1]):
             fresh.query(sql)  # ... and is unknown to a client that had not read it before.
         assert live_session(store, servers[1]) != "another session"
@@ -102,7 +94,7 @@ def test_a_server_without_a_record_and_earlier_versions(
 
         def at(**asked: int) -> tuple[int, tuple[Any, ...]]:
             found = queries.query(sql, **asked)  # type: ignore[arg-type]
-            return found.versions[versions.table], found.result.rows
+            return found.versions[versions.full_name], found.result.rows
 
         first, second = (("a-1", 1),), (("a-1", 2),)
         assert at(as_of_version=500) == (500, first)
@@ -132,59 +124,34 @@ def test_the_mark_waits_for_the_broker(
     versions.tell({servers[0]: 1400, servers[1]: 1400})
     count = f"select count(*) from {versions.name}"
     with UpsertQueries(broker, store, mark_ttl_s=0) as queries:
-        assert queries.query(count).versions == {versions.table: 1400}
+        assert queries.query(count).versions == {versions.full_name: 1400}
         # A mark that includes rows of a segment that the broker does not query is not used.
         versions.tell({servers[0]: 1500, servers[1]: 1500}, segment="u__0__99__x")
-        assert queries.query(count).versions == {versions.table: 1400}
+        assert queries.query(count).versions == {versions.full_name: 1400}
         with UpsertQueries(broker, store) as fresh, pytest.raises(NoMarkError, match="u__0__99__x"):
             fresh.query(count)
         # A lower mark is used: it is just as correct, and the servers are where they report to be.
         versions.tell({servers[0]: 1300, servers[1]: 1500})
-        assert queries.query(count).versions == {versions.table: 1300}
+        assert queries.query(count).versions == {versions.full_name: 1300}
 
 
-def test_the_three_steps(
-    pinot: PinotCluster, make_table: MakeTable, broker: BrokerClient, servers: list[str], client_asks: Ask
-) -> None:
-    """The first documented example: a balance and the average, with upsert and without."""
-    table = make_table(1)
-    with pinot.client() as client:
-        table.create(client)
-    rows = [("abc-12", 100, 0, 1), ("abc-13", 102, 0, 2), ("abc-12", 200, 1, -1), ("abc-13", 300, 2, -1)]
-    table.produce({0: rows})
-    table.wait_rows(broker)
-    balance = f"select v from {table.name} where k = 'abc-12' order by v"
-    average = f"select avg(v) from {table.name}"
-    for mark, of_12, mean in ((0, 100, 101.0), (1, 200, 151.0), (2, 200, 250.0)):
-        table.tell(dict.fromkeys(servers, mark))
-        assert client_asks(balance) == ((of_12,),)
-        assert client_asks(average) == ((mean,),)
-    assert client_asks(balance, skipUpsert="true") == ((100,), (200,))
-    assert client_asks(average, skipUpsert="true") == ((175.5,),)
-
-
-@pytest.fixture(scope="module")
-def all_visible(pinot: PinotCluster, broker: BrokerClient, make_table: MakeTable) -> VersionedTable:
-    table = make_table(2)
-    with pinot.client() as client:
-        table.create(client)
-        for first, begin, end in ((0, 0, -1), (30, 1, 9)):
-            numbers = range(first, first + 30)
-            rows = {p: [(f"k{n % 7}", 2 * n + p, begin, end) for n in numbers] for p in (0, 1)}
-            table.produce(rows)
-        table.wait_rows(broker)
-    return table
-
-
-@pytest.mark.parametrize("sql", QUERIES)
 def test_where_all_is_visible_nothing_changes(
-    all_visible: VersionedTable, servers: list[str], broker: BrokerClient, client_asks: Ask, sql: str
+    make_table: MakeTable, servers: list[str], broker: BrokerClient, client_asks: Ask
 ) -> None:
-    all_visible.tell(dict.fromkeys(servers, 5))
-    text = sql.format(t=all_visible.name)
-    plain = broker.query(text, options={"upsertRewritten": True}).rows
-    assert plain
-    assert client_asks(text) == plain
+    table = make_table(2)
+    table.create()
+    for first, begin, end in ((0, 0, -1), (30, 1, 9)):
+        numbers = range(first, first + 30)
+        table.produce({p: [(f"k{n % 7}", 2 * n + p, begin, end) for n in numbers] for p in (0, 1)})
+    table.wait_rows()
+    table.tell(dict.fromkeys(servers, 5))
+    for sql in QUERIES:
+        text = sql.format(t=table.name)
+        plain = broker.query(text, options={"upsertRewritten": True}).rows
+        assert plain, text
+        assert client_asks(text) == plain, text
+    plan = client_asks(f"explain plan for select count(*) from {table.name} where v > 3")
+    assert any("validUntil" in str(row) for row in plan), plan
 
 
 def test_a_query_that_each_server_answers_for_its_own_rows(
@@ -198,11 +165,3 @@ def test_a_query_that_each_server_answers_for_its_own_rows(
     assert seen == (("a-1", 2), ("later", 4))
     # The outer query sees none of the rows that the inner query does not see.
     assert client_asks(f"select count(*) from {name} where {condition} = 0") == ((0,),)
-
-
-def test_explain_shows_the_condition(
-    all_visible: VersionedTable, servers: list[str], client_asks: Ask
-) -> None:
-    all_visible.tell(dict.fromkeys(servers, 5))
-    plan = client_asks(f"explain plan for select count(*) from {all_visible.name} where v > 3")
-    assert any("validUntil" in str(row) for row in plan), plan

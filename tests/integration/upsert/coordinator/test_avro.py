@@ -13,14 +13,14 @@ import fastavro
 import pytest
 from confluent_kafka import Producer
 
-from tests.integration.upsert.coordinator.conftest import CoordinatedTable, MakeTable
+from tests.integration.upsert.coordinator.conftest import CheckedTable, MakeTable
 from tests.integration.upsert.coordinator.topics import Message, Record, check_versions, records_of
 from tests.support.schema_registry import SchemaRegistry, schema_registry
 from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
-_AVRO = "org.apache.pinot.plugin.inputformat.avro"
+_DECODER = "org.apache.pinot.plugin.inputformat.avro.confluent.KafkaConfluentSchemaRegistryAvroMessageDecoder"
 _TIMEOUT_S = 300.0
 _FIRST_MS = 1_700_000_000_000
 _SCHEMA = {
@@ -44,7 +44,7 @@ def registry() -> Iterator[SchemaRegistry]:
         yield running
 
 
-def _feed(table: CoordinatedTable, header: bytes, count: int, seed: int) -> None:
+def _feed(table: CheckedTable, header: bytes, count: int, seed: int) -> None:
     random_ = random.Random(seed)
     producer = Producer({"bootstrap.servers": table.kafka.bootstrap, "acks": "all", "linger.ms": 5})
     for _ in range(count):
@@ -80,26 +80,18 @@ def _understand(header: bytes) -> Callable[[Message], Record | None]:
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=FULL)])
-@pytest.mark.parametrize("confluent", [False, True], ids=["plain", "confluent"])
 def test_the_users_rank_decides_and_a_lost_checkpoint_is_rebuilt(
-    make_table: MakeTable, registry: SchemaRegistry, confluent: bool, engine: str
+    make_table: MakeTable, registry: SchemaRegistry, engine: str
 ) -> None:
-    number = registry.register("rows", json.dumps(_SCHEMA))
-    header = b"\x00" + number.to_bytes(4, "big") if confluent else b""
-    stream = {"stream.kafka.decoder.class.name": f"{_AVRO}.SimpleAvroMessageDecoder"}
-    if confluent:
-        name = f"{_AVRO}.confluent.KafkaConfluentSchemaRegistryAvroMessageDecoder"
-        prop = "stream.kafka.decoder.prop.schema.registry"
-        access = {f"{prop}.rest.url": registry.url, f"{prop}.basic.auth.user.info": _LOGIN}
-        stream = {"stream.kafka.decoder.class.name": name, **access}
-    schema = {} if confluent else {"stream.kafka.decoder.prop.schema": json.dumps(_SCHEMA)}
-    table = make_table(
-        {"id": "STRING", "priority": "INT"},
-        ["id"],
-        2,
-        {**stream, **schema},
-        order=f"{__package__}.ranks:by_priority",
-    )
+    header = b"\x00" + registry.register("rows", json.dumps(_SCHEMA)).to_bytes(4, "big")
+    prop = "stream.kafka.decoder.prop.schema.registry"
+    stream = {
+        "stream.kafka.decoder.class.name": _DECODER,
+        f"{prop}.rest.url": registry.url,
+        f"{prop}.basic.auth.user.info": _LOGIN,
+    }
+    columns = {"id": "STRING", "priority": "INT"}
+    table = make_table(columns, ["id"], 2, stream, order=f"{__package__}.ranks:by_priority")
     table.engine = engine
     _feed(table, header, 1_000, seed=1)
     table.once("--max-rows-per-version=300")

@@ -13,9 +13,17 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]  # public by its docs
 
 from controller_client.coordinator.generation import read_request
+from controller_client.upsert.update_message import Events, VersionEnd, VersionRecord, decode_any
 from controller_client.zookeeper import process_name
-from tests.integration.upsert.coordinator.conftest import CoordinatedTable, MakeTable
-from tests.integration.upsert.coordinator.topics import Message, Record, check_versions, records_of
+from tests.integration.upsert.coordinator.conftest import CheckedTable, MakeTable
+from tests.integration.upsert.coordinator.topics import (
+    Message,
+    Record,
+    check_versions,
+    read_topic,
+    records_of,
+)
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
@@ -28,7 +36,7 @@ _FIRST_MS = 1_700_000_000_000
 class Feed:
     """Writes records with the key (user, account): any key in any partition, with times in any order."""
 
-    def __init__(self, table: CoordinatedTable, seed: int) -> None:
+    def __init__(self, table: CheckedTable, seed: int) -> None:
         self._random = random.Random(seed)
         self._topic = table.name
         self._bootstrap = table.kafka.bootstrap
@@ -101,20 +109,29 @@ def understand(message: Message) -> Record | None:
         return None
 
 
+_COLUMNS = {"user": "STRING", "account": "LONG", "text": "STRING"}
+_KEY = ["user", "account"]
+
+
+def _check(table: CheckedTable) -> int:
+    """Compare all versions with the model; return their number."""
+    return check_versions(table.replay(), records_of(table.input(), understand))
+
+
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
     make_table: MakeTable, engine: str, full: bool
 ) -> None:
-    table = make_table({"user": "STRING", "account": "LONG", "text": "STRING"}, ["user", "account"], 4)
+    table = make_table(_COLUMNS, _KEY, 4)
     table.engine = engine
     feed = Feed(table, seed=11)
-    feed.write(14_000 if full else 4_000, 4)
+    feed.write(14_000 if full else 2_000, 4)
     rows = 900 if engine == "spark" else 100
     options = ("--partitions=2", f"--max-rows-per-version={rows}", "--version-interval=0")
     process = table.start(*options)
     kills = random.Random(17)
-    # With Spark, the oracle test kills its coordinator in every run.
-    for number in range((4 if full else 2) if engine == "local" or full else 0):
+    # By default, Spark's JVM is started only once.
+    for number in range(4 if full else 2 if engine == "local" else 0):
         # At a random moment of a version: while it sends events, between its ends, or before its commit.
         table.wait_version(2 + 4 * number, process)
         if engine == "local":
@@ -123,11 +140,10 @@ def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
         table.end(process, signal.SIGKILL)
         process = table.start(*options)
     table.wait_lock(process)
-    refused = table.start()
     feed.write_transactions(1_000, 4)
     table.wait_passed(table.ends_of_input(), process)
-    assert refused.wait(_TIMEOUT_S) == 1
-    assert f"is held by {process_name().rpartition(':')[0]}:{process.pid}" in table.log()
+    if engine == "local":
+        _check_a_second_one_is_refused(table, process)
 
     admin = AdminClient({"bootstrap.servers": table.kafka.bootstrap})
     admin.create_partitions([NewPartitions(table.name, 6)])[table.name].result(_TIMEOUT_S)
@@ -135,12 +151,7 @@ def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
     table.wait_passed(table.ends_of_input(), process)
 
     before = table.record()
-    would = table.command("upsert", "rebuild", table.name, "--partitions=3", "--dry-run")
-    tried = subprocess.run(would, check=True, capture_output=True, text=True, timeout=_TIMEOUT_S)
-    assert "generation 2 of" in tried.stderr
-    assert read_request(table.store, table.full_name) is None
-    asked = table.command("upsert", "rebuild", table.name, "--partitions=3", "--yes")
-    subprocess.run(asked, check=True, timeout=_TIMEOUT_S)
+    _pinotctl(table, "rebuild", table.name, "--partitions=3", "--yes")
     feed.write(1_000, 6)
     table.wait_passed(table.ends_of_input(), process)
     assert table.end(process) == 0
@@ -150,10 +161,9 @@ def test_every_version_is_right_through_kills_new_partitions_and_a_rebuild(
     assert after.base > before.version
     assert after.details["engine"] == engine
     assert after.details.get("partitions") == ("3" if engine == "spark" else None)
-    messages = table.input()
+    assert _check(table) > 3
+    messages, replay = table.input(), table.replay()
     records = records_of(messages, understand)
-    replay = table.replay()
-    assert check_versions(replay, records) > 5
     last = replay.offsets(replay.whole_versions()[-1])
     assert last.keys() == set(range(6))
     assert after.keys == len({record.key for record in records})
@@ -171,3 +181,61 @@ def _passes(seconds: float) -> None:
 
     until = time.monotonic() + seconds
     wait_for(lambda: time.monotonic() >= until, "a moment", interval_s=0.01)
+
+
+def _pinotctl(table: CheckedTable, *words: str) -> str:
+    """Run a command about upsert tables; return its messages."""
+    done = subprocess.run(
+        table.command("upsert", *words), check=True, capture_output=True, text=True, timeout=_TIMEOUT_S
+    )
+    return done.stderr
+
+
+def _check_a_second_one_is_refused(table: CheckedTable, process: subprocess.Popen[bytes]) -> None:
+    assert table.start().wait(_TIMEOUT_S) == 1
+    assert f"is held by {process_name().rpartition(':')[0]}:{process.pid}" in table.log()
+    assert "generation 2 of" in _pinotctl(table, "rebuild", table.name, "--partitions=3", "--dry-run")
+    assert read_request(table.store, table.full_name) is None
+
+
+@FULL
+def test_versions_continue_while_a_new_state_is_built(make_table: MakeTable) -> None:
+    table = make_table(_COLUMNS, _KEY, 2)
+    feed = Feed(table, seed=22)
+    feed.write(120_000, 2)
+    process = table.start("--version-interval=0.05")
+    table.wait_passed(table.ends_of_input(), process)
+    before = table.record()
+    _pinotctl(table, "rebuild", table.name, "--yes")
+
+    def rebuilt() -> bool:
+        feed.write(5, 2)
+        return table.record().generation == 2
+
+    wait_for(rebuilt, "the new generation", _TIMEOUT_S, interval_s=0.02)
+    feed.write(100, 2)
+    table.wait_passed(table.ends_of_input(), process)
+    assert table.end(process) == 0
+    assert _check(table) > 5
+    assert _versions_with_old_and_new_rows(table, before.version) > 0
+
+
+def _versions_with_old_and_new_rows(table: CheckedTable, after: int) -> int:
+    """Versions of the first generation that resend what the rebuild has read, and end with new rows."""
+    sent: dict[int, set[int]] = {}
+    new: dict[int, bool] = {}
+    first_generation = set()
+    seen: set[tuple[int, int]] = set()
+    for message in read_topic(table.kafka.bootstrap, table.updates_topic):
+        found = decode_any(message.value or b"", where="updates")
+        if isinstance(found, VersionRecord):
+            if found.generation == 1:
+                first_generation.add(found.version)
+        elif isinstance(found, VersionEnd):
+            new[found.version] = new.get(found.version, False) or found.end > found.begin
+        elif isinstance(found, Events):
+            places = {(message.partition, int(offset)) for offset in found.offsets[~found.deleted]}
+            if places & seen:
+                sent.setdefault(found.version, set()).add(message.partition)
+            seen |= places
+    return sum(version > after and new.get(version, False) for version in sent.keys() & first_generation)

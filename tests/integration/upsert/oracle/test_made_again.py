@@ -10,9 +10,10 @@ from tests.integration.upsert.oracle.history import Ends
 from tests.integration.upsert.oracle.keys import KEY
 from tests.integration.upsert.oracle.place import Place
 from tests.support.deleting import create_again, delete_realtime
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
-pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+pytestmark = [pytest.mark.cluster, pytest.mark.kafka, FULL]
 
 _KEYS = 300
 _TIMEOUT_S = 300.0
@@ -33,7 +34,7 @@ def test_a_table_recreated_with_another_key_shows_no_rows_of_the_old_one(make_pl
     create_again(place.client, place.full_name, lambda: place.create([*KEY, "value"]))
     expected = _numbers(place, place.input.read_on())
     assert expected[0] > _KEYS
-    place.start_coordinator()
+    place.start()
 
     def seen() -> bool:
         place.check_running()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +14,11 @@ from tests.integration.upsert.oracle.conftest import MakePlace
 from tests.integration.upsert.oracle.model import Model
 from tests.integration.upsert.oracle.place import Place
 from tests.integration.upsert.oracle.reader import Reader
+from tests.integration.upsert.server.upsert_table import cut_logs
 from tests.support.cluster import PinotCluster
 from tests.support.needs import Need, inside
 from tests.support.pinot_services import HOSTED_ADDRESSES
+from tests.support.scheduling import DISTURBS
 from tests.support.summary import SUMMARY
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
@@ -37,7 +40,7 @@ class Size:
 
 
 # Flush rows count for all partitions of a server: segments are sealed at a fourth of them.
-_REDUCED = Size(keys=5_000, chunk=5_000, rows_per_segment=12_000, before_too=False)
+_REDUCED = Size(keys=2_000, chunk=3_000, rows_per_segment=6_000, before_too=False)
 _FULL = Size(keys=500_000, chunk=500_000, rows_per_segment=400_000, before_too=True)
 _SMALL = os.environ.get("PINOT_TEST_ORACLE_REDUCED") == "1"
 """Whether a run with ``--full`` uses the reduced size, for all engines."""
@@ -68,24 +71,36 @@ def _undecodable_and_in_transactions(place: Place, size: Size) -> None:
     place.feed.update_in_transactions(size.keys, size.chunk // 2)
 
 
-def _server_killed(place: Place, size: Size) -> None:
+def _server_killed_and_its_log_cut(place: Place, size: Size) -> None:
     place.pinot.kill("hosted_1")
+    cut_logs(place, "hosted_1", random.Random(place.seed))
     place.feed.update(size.keys, size.chunk)
     place.pinot.start("hosted_1")
 
 
-def _coordinator_and_broker_killed(place: Place, size: Size) -> None:
+def _coordinator_killed(place: Place, size: Size) -> None:
     place.kill_coordinator()
-    place.pinot.kill("broker")
     place.feed.update(size.keys, size.chunk)
-    place.start_coordinator()
-    place.pinot.start("broker")
+    place.start()
 
 
 def _session_expired(place: Place, size: Size) -> None:
     (server,) = [name for name in place.store.live_instances() if name.startswith(f"Server_{_HOSTED_2}_")]
     expire_owner(place.pinot.zookeeper_address, f"/{place.pinot.cluster_name}/LIVEINSTANCES/{server}")
     place.feed.update(size.keys, size.chunk)
+
+
+def _server_killed_and_its_disk_lost(place: Place, size: Size) -> None:
+    place.pinot.kill("hosted_2")
+    place.pinot.lose_disk("hosted_2")
+    place.feed.update(size.keys, size.chunk)
+    place.pinot.start("hosted_2")
+
+
+def _coordinator_and_broker_killed(place: Place, size: Size) -> None:
+    place.pinot.kill("broker")
+    _coordinator_killed(place, size)
+    place.pinot.start("broker")
 
 
 def _kafka_killed(place: Place, size: Size) -> None:
@@ -95,31 +110,44 @@ def _kafka_killed(place: Place, size: Size) -> None:
 
 
 def _standby_takes_over_twice(place: Place, size: Size) -> None:
+    if place.engine != "local":  # the only one that has standbys
+        return
     for number in (1, 2):
         place.start_standby(f"standby-{number}")
         place.feed.update(size.keys, size.chunk // 4)
         place.kill_coordinator()
         place.feed.update(size.keys, size.chunk // 4)
-        place.wait_lock()
+        place.wait_lock(place.runs[0])
+    assert place.record().generation == 1, "the standbys' states belong to the generation"
 
 
 _FAULTS: tuple[_Fault, ...] = (
     _undecodable_and_in_transactions,
-    _server_killed,
-    _coordinator_and_broker_killed,
+    _server_killed_and_its_log_cut,
+    _coordinator_killed,
     _session_expired,
+)
+_MORE_FAULTS: tuple[_Fault, ...] = (
+    _server_killed_and_its_disk_lost,
+    _coordinator_and_broker_killed,
     _kafka_killed,
+    _standby_takes_over_twice,
+)
+_with_faults = pytest.mark.parametrize(
+    "faults",
+    [
+        pytest.param(_FAULTS, id="faults"),
+        pytest.param(_MORE_FAULTS, id="more faults", marks=[FULL, DISTURBS]),
+    ],
 )
 
 
+@_with_faults
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=FULL)])
 def test_every_answer_is_of_one_version(
-    make_place: MakePlace, engine: str, pytestconfig: pytest.Config
+    make_place: MakePlace, engine: str, faults: Sequence[_Fault], pytestconfig: pytest.Config
 ) -> None:
     size = _size_of(pytestconfig)
-    # Only the engine local has standbys; test_local_engine.py tests their takeover, without queries.
-    standbys = engine == "local" and pytestconfig.getoption("--full")
-    faults = (*_FAULTS, _standby_takes_over_twice) if standbys else _FAULTS
     place = make_place(size.rows_per_segment, engine)
     place.feed.insert(size.keys)
     place.wait_answered()
@@ -138,9 +166,10 @@ def test_every_answer_is_of_one_version(
     )
 
 
+@_with_faults
 @inside(Need.PLUG_IN_POINTS)
 def test_every_join_is_of_one_version_of_each_table(
-    make_place: MakePlace, pinot: PinotCluster, pytestconfig: pytest.Config
+    make_place: MakePlace, pinot: PinotCluster, faults: Sequence[_Fault], pytestconfig: pytest.Config
 ) -> None:
     size = _size_of(pytestconfig)
     a, b = places = tuple(make_place(size.rows_per_segment, "local") for _ in range(2))
@@ -156,7 +185,7 @@ def test_every_join_is_of_one_version_of_each_table(
     reader.start()
     try:
         _wait_joined(reader, places)
-        for fault in _FAULTS:
+        for fault in faults:
             b.feed.update(size.keys, size.chunk)
             fault(a, size)
             for place in places:
@@ -175,9 +204,9 @@ def test_every_join_is_of_one_version_of_each_table(
     expected = _joins(a, b, {pair for pair, _ in answers})
     wrong = [(*answer, expected[answer[0]]) for answer in answers if expected[answer[0]] != answer[1]]
     assert not wrong, f"{len(wrong)} of {len(answers)} joins are wrong, seed {a.seed}, first: {wrong[:5]}"
-    assert len(expected) > len(_FAULTS)
+    assert len(expected) > len(faults)
     rest = f"{len(answers):,} answers of {len(expected):,} pairs of versions"
-    _add_line(f"joins, seed {a.seed}", size, _FAULTS, rest)
+    _add_line(f"joins, seed {a.seed}", size, faults, rest)
 
 
 def _wait_joined(reader: Reader, places: Sequence[Place]) -> None:

@@ -81,7 +81,7 @@ def test_retention_deletes_old_segments_under_queries(make_upsert_table: MakeUps
         watched.ask()
         return len(before_segments - set(table.segments())) >= 2
 
-    wait_for(gone, f"retention to delete segments of {table.name}", _TIMEOUT_S)
+    wait_for(gone, f"retention to delete segments of {table.name}", _TIMEOUT_S, interval_s=0.5)
     table.wait_served()
     _wait_asked(watched, 5)
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
-from controller_client.helix import live_session
-from controller_client.upsert.record import read_servers
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
 from tests.support.needs import Need, inside
@@ -25,19 +21,15 @@ def _change(table: UpsertTable, chance: random.Random, rows: int = 15) -> int:
     return table.model.coordinate(ends=chance.random() < 0.8)
 
 
-def _consuming(table: UpsertTable) -> list[str]:
-    return [name for name, states in table.segments().items() if "CONSUMING" in states.values()]
-
-
 def _complete(table: UpsertTable) -> int:
     """Make a version with its ends, to have one to wait for."""
     return table.model.coordinate()
 
 
-def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTable) -> None:
+def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTable, full: bool) -> None:
     chance = random.Random(_SEED)
     table = make_upsert_table(rows_per_segment=50, replicas=1)
-    for _ in range(14):
+    for _ in range(12):
         _change(table, chance)
     table.wait_checked(_complete(table))
     table.wait_sealed(6)
@@ -57,20 +49,20 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
     table.check(_complete(table))
 
     # Without a consuming segment, and with sealed segments that have no visible row.
-    for count in (5, 0):
+    for count in (5, 0) if full else (0,):
         _change(table, chance, count)
         table.wait_checked(_complete(table))
         table.ask_controller("POST", f"tables/{table.full_name}/pauseConsumption")
-        wait_for(lambda: not _consuming(table), "no segment to consume", _TIMEOUT_S)
+        wait_for(lambda: not table.consuming(), "no segment to consume", _TIMEOUT_S)
         table.wait_served()
         table.wait_checked(_complete(table))
         table.ask_controller("POST", f"tables/{table.full_name}/resumeConsumption")
-        wait_for(lambda: len(_consuming(table)) == 2, "segments to consume", _TIMEOUT_S)
+        wait_for(lambda: len(table.consuming()) == 2, "segments to consume", _TIMEOUT_S)
         # Pinot loses a pause that is requested before a server consumes.
         table.wait_served()
 
     # Each server gets the segments that only the other one had.
-    table.rebalance(replicas=2)
+    table.set_replicas(2)
     wait_for(
         lambda: all(len(states) == 2 for states in table.segments().values()),
         "two servers for each segment",
@@ -102,75 +94,3 @@ def test_segments_of_a_pauseless_table_are_sealed_while_versions_come(
     table.wait_served()
     table.wait_checked(_complete(table))
     table.check(_complete(table))
-
-
-def test_servers_die_and_lose_what_they_have_written(make_upsert_table: MakeUpsertTable, full: bool) -> None:
-    chance = random.Random(_SEED + 1)
-    table = make_upsert_table(rows_per_segment=50)
-    for _ in range(6):
-        _change(table, chance)
-    table.wait_checked(_complete(table))
-    table.wait_sealed(2)
-
-    table.pinot.kill("hosted_2")
-    _change(table, chance)
-    table.pinot.start("hosted_2")
-    table.wait_served()
-    table.wait_checked(_complete(table))
-    table.check(_complete(table))
-
-    # Its log is truncated.
-    table.pinot.kill("hosted_1")
-    _cut_logs(table, "hosted_1", chance)
-    _change(table, chance)
-    table.pinot.start("hosted_1")
-    table.wait_served()
-    table.wait_checked(_complete(table))
-    table.check(_complete(table))
-
-    if not full:
-        return
-    # It has lost segments and log.
-    table.pinot.kill("hosted_2")
-    table.pinot.lose_disk("hosted_2")
-    _change(table, chance)
-    table.pinot.start("hosted_2")
-    table.wait_served()
-    table.wait_checked(_complete(table))
-    table.check(_complete(table))
-
-    _lose_session(table, "hosted_1")
-    _change(table, chance)
-    table.wait_served()
-    table.wait_checked(_complete(table))
-    table.check(_complete(table))
-
-
-def _cut_logs(table: UpsertTable, role: str, chance: random.Random) -> None:
-    files = list(_open_logs(table, role))
-    assert files
-    for file in files:
-        content = file.read_bytes()
-        file.write_bytes(content[: chance.randrange(len(content))])
-
-
-def _open_logs(table: UpsertTable, role: str) -> Iterator[Path]:
-    return (table.pinot.data_folder(role) / "pythonUpsert" / table.full_name).glob("*/*/*.open")
-
-
-def _lose_session(table: UpsertTable, role: str) -> None:
-    """Freeze a server until its ZooKeeper session expires; it then continues with a new session."""
-    instance = next(name for name in table.pinot.start_hosted_servers() if ".23_" in name)
-    before = live_session(table.store, instance)
-    table.pinot.pause(role)
-    wait_for(lambda: live_session(table.store, instance) is None, "the session to end", _TIMEOUT_S)
-    table.pinot.start(role)
-    wait_for(lambda: live_session(table.store, instance) not in (None, before), "another session", _TIMEOUT_S)
-    wait_for(
-        lambda: (
-            read_servers(table.store, table.full_name)[instance].session
-            == live_session(table.store, instance)
-        ),
-        "the server's record of that session",
-        _TIMEOUT_S,
-    )

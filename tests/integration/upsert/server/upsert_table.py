@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
+import random
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-import requests
 from confluent_kafka import Message, Producer
 
-from controller_client.broker.client import BrokerClient
-from controller_client.client import ControllerClient
-from controller_client.common.names import SegmentName, TableName
+from controller_client.common.names import SegmentName
 from controller_client.errors import QueryError
-from controller_client.helix.ideal_state import read_ideal_state
-from controller_client.models import TableConfig
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.version_option import VERSIONS, option_text
 from controller_client.upsert.visibility import visible_at
-from controller_client.zookeeper import PropertyStore
 from tests.integration.upsert.model_coordinator import ModelCoordinator
-from tests.support.cluster import PinotCluster
-from tests.support.deleting import delete_realtime
-from tests.support.kafka import Kafka
+from tests.integration.upsert.realtime_table import Clients, RealtimeTable
 from tests.support.kafka_topics import Topic, read_committed
 from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.realtime_tables import TRANSACTIONAL, planned_upsert, realtime_schema, realtime_table
@@ -33,15 +26,21 @@ from tests.support.wait import wait_for
 TIMEOUT_S = 120.0
 
 
-class UpsertTable:
+def cut_logs(table: RealtimeTable, role: str, chance: random.Random) -> None:
+    """Cut the logs of updates on the disk of a killed hosted server, anywhere in their last files."""
+    logs = table.pinot.data_folder(role) / "pythonUpsert" / table.full_name
+    files = list(logs.glob("*/*/*.open"))
+    assert files, f"{logs} has no open log"
+    for file in files:
+        content = file.read_bytes()
+        file.write_bytes(content[: chance.randrange(len(content))])
+
+
+class UpsertTable(RealtimeTable):
     """A table with the columns ``key``, ``part``, ``value`` and ``ts``; each row has a unique value.
 
     Args:
-        pinot: The cluster.
-        kafka: Its Kafka.
-        client: Client of the controller.
-        store: The cluster's property store.
-        broker: Client of the broker.
+        clients: The clients.
         partitions: The number of partitions of the input topic.
         rows_per_segment: The number of rows at which a segment is sealed.
         replicas: The number of replicas.
@@ -50,30 +49,23 @@ class UpsertTable:
 
     def __init__(
         self,
-        pinot: PinotCluster,
-        kafka: Kafka,
-        client: ControllerClient,
-        store: PropertyStore,
-        broker: BrokerClient,
+        clients: Clients,
         *,
         partitions: int = 2,
         rows_per_segment: int = 100_000,
         replicas: int = 2,
         pauseless: bool = False,
     ) -> None:
-        self.name = f"upsert_{uuid.uuid4().hex[:8]}"
-        self.full_name = TableName(f"{self.name}_REALTIME")
-        self.pinot, self.client, self.store, self.broker = pinot, client, store, broker
-        self.topic = Topic(kafka.bootstrap, self.name, partitions)
-        self.updates = Topic(kafka.bootstrap, f"{self.full_name}.updates", partitions)
-        self.model = ModelCoordinator(kafka.bootstrap, self.name, self.updates.name, partitions)
-        self._producer = Producer({"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 5})
-        self._bootstrap = kafka.bootstrap
+        super().__init__(clients, "upsert", partitions)
+        self._bootstrap = self.kafka.bootstrap
+        Topic(self._bootstrap, self.updates_topic, partitions)
+        self.model = ModelCoordinator(self._bootstrap, self.name, self.updates_topic, partitions)
+        self._producer = Producer({"bootstrap.servers": self._bootstrap, "acks": "all", "linger.ms": 5})
         self._values = 0
         self._ts = 1_700_000_000_000
         config = realtime_table(
             self.name,
-            kafka,
+            self.kafka,
             rows_per_segment=rows_per_segment,
             replicas=replicas,
             tenant=HOSTED_TENANT,
@@ -83,16 +75,20 @@ class UpsertTable:
             stream=TRANSACTIONAL,
         )
         schema = realtime_schema(self.name, {"key": "STRING", "part": "INT"}, {"value": "LONG"})
-        create_upsert_table(client, planned_upsert(schema, config, ["key"]))
+        create_upsert_table(self.client, planned_upsert(schema, config, ["key"]))
 
     def produce(self, partition: int, keys: Sequence[str], *, ts_step: int = 1) -> None:
         """Write a row for each of these keys; a negative step makes rows older than the previous ones."""
+        for value in self._rows(partition, keys, ts_step):
+            self.produce_raw(partition, value, flush=False)
+        self._producer.flush(TIMEOUT_S)
+
+    def _rows(self, partition: int, keys: Sequence[str], ts_step: int = 1) -> Iterator[bytes]:
         for key in keys:
             self._ts += ts_step
             self._values += 1
             row = {"key": key, "part": partition, "value": self._values, "ts": self._ts}
-            self.produce_raw(partition, json.dumps(row).encode(), flush=False)
-        self._producer.flush(TIMEOUT_S)
+            yield json.dumps(row).encode()
 
     def produce_raw(
         self, partition: int, value: bytes | None, *, key: str | None = None, flush: bool = True
@@ -108,11 +104,8 @@ class UpsertTable:
         producer = Producer({"bootstrap.servers": self._bootstrap, "transactional.id": uuid.uuid4().hex})
         producer.init_transactions(TIMEOUT_S)
         producer.begin_transaction()
-        for key in keys:
-            self._ts += 1
-            self._values += 1
-            row = {"key": key, "part": partition, "value": self._values, "ts": self._ts}
-            producer.produce(self.name, json.dumps(row).encode(), partition=partition)
+        for value in self._rows(partition, keys):
+            producer.produce(self.name, value, partition=partition)
         producer.flush(TIMEOUT_S)
         if commit:
             producer.commit_transaction(TIMEOUT_S)
@@ -168,7 +161,9 @@ class UpsertTable:
         """As :meth:`wait_checked`, but at once, and often enough for brokers to query each replica."""
         self.wait_mark(version)
         for _ in range(6):
-            assert self._matches()
+            mark = self.mark()
+            seen, expected = set(self.visible(mark)), self.model.visible[mark]
+            assert seen == expected, f"version {mark}: more {seen - expected}, less {expected - seen}"
 
     def _matches(self) -> bool:
         mark = self.mark()
@@ -176,10 +171,6 @@ class UpsertTable:
             return self.visible(mark) == sorted(self.model.visible[mark])
         except QueryError:
             return False  # a broker that still queries a stopped server
-
-    def segments(self) -> Mapping[str, Mapping[str, str]]:
-        """Segments of the ideal state, with their states by server."""
-        return read_ideal_state(self.store, self.full_name).segments
 
     def sealed(self) -> list[SegmentName]:
         """The sealed segments."""
@@ -194,36 +185,9 @@ class UpsertTable:
         wait_for(lambda: len(self.sealed()) >= count, f"{count} sealed segments of {self.name}", TIMEOUT_S)
         self.wait_served()
 
-    def wait_served(self) -> None:
-        """Wait until the servers have all segments in the states of the ideal state."""
-        tables = self.client.tables
-        wait_for(
-            lambda: tables.external_view(self.full_name) == tables.ideal_state(self.full_name),
-            f"{self.name} to be served",
-            TIMEOUT_S,
-        )
-
-    def rebalance(self, replicas: int) -> None:
-        """Change the number of replicas."""
-        config = self.client.tables.get(self.full_name).to_json()
-        config["segmentsConfig"].update(
-            replication=str(replicas), replicasPerPartition=str(replicas), peerSegmentDownloadScheme="http"
-        )
-        self.client.tables.update(TableConfig.from_json(config))
-        self.ask_controller(
-            "POST", f"tables/{self.name}/rebalance", type="REALTIME", includeConsuming="true", downtime="true"
-        )
-
-    def ask_controller(self, method: str, path: str, **parameters: str) -> None:
-        """Make a controller call for which the client has no method."""
-        url = f"{self.pinot.controller_url}/{path}"
-        requests.request(method, url, params=parameters, timeout=300).raise_for_status()
-
     def delete(self) -> None:
         """Delete table and topics; nothing can be produced after that."""
         # Otherwise their threads continue, and log errors when Kafka stops.
         self.__dict__.pop("_producer", None)
         self.model.close()
-        delete_realtime(self.client, self.full_name)
-        self.topic.delete()
-        self.updates.delete()
+        super().delete()

@@ -6,6 +6,8 @@ import base64
 import json
 import pickle
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -52,6 +54,13 @@ def client(*urls: str, clock: FakeClock | None = None, read_timeout_s: float = 6
     return BrokerClient(config, clock=clock or FakeClock(), rng=random.Random(1))
 
 
+@contextmanager
+def answering(*bodies: object) -> Iterator[BrokerClient]:
+    """A client of a broker that answers with these."""
+    with ScriptedServer(*(answer(200, body) for body in bodies)) as server, client(server.url) as broker:
+        yield broker
+
+
 def test_credentials_echoed_by_a_broker_appear_in_no_error() -> None:
     encoded = base64.b64encode(b"me:hush-hush").decode()
     faults = [
@@ -77,15 +86,16 @@ def test_credentials_echoed_by_a_broker_appear_in_no_error() -> None:
             "UnknownColumnError:\norg.apache.x.X: Unknown columnName 'nope' found in the query\n\tat a.b.C",
             "710 UnknownColumnError: Unknown columnName 'nope' found in the query",
         ),
+        (
+            150,
+            "SQLParsingError:\norg.apache.X: Caught: selec\n\tat org.Y(Y.java:1)\n...\nCaused by: here",
+            "150 SQLParsingError: Caught: selec Caused by: here",
+        ),
     ],
 )
 def test_a_refusal_as_text(code: int, text: str, message: str) -> None:
-    refusal = document(exceptions=[{"errorCode": code, "message": text}])
-    with (
-        ScriptedServer(answer(200, refusal)) as server,
-        client(server.url) as broker,
-        pytest.raises(QueryError) as caught,
-    ):
+    refusal = document(exceptions=[{"errorCode": code, "message": text}], resultTable=None)
+    with answering(refusal) as broker, pytest.raises(QueryError) as caught:
         broker.query("select 1")
     assert caught.value.message == message
     assert caught.value.codes == frozenset({code})
@@ -94,18 +104,14 @@ def test_a_refusal_as_text(code: int, text: str, message: str) -> None:
 
 def test_segments_that_lack_a_column_count_as_missing() -> None:
     lacking = document(numSegmentsQueried=3, numSegmentsPrunedByServer=3, numSegmentsPrunedInvalid=2)
-    with ScriptedServer(answer(200, lacking), answer(200, lacking)) as server, client(server.url) as broker:
+    with answering(lacking, lacking) as broker:
         with pytest.raises(PartialResultError, match="2 of 3 segments lack a column"):
             broker.query("select * from t")
         assert broker.query("select * from t", allow_partial=True).stats.segments_invalid == 2
 
 
 def test_a_response_that_is_not_json_is_an_error_of_this_project() -> None:
-    with (
-        ScriptedServer(answer(200, "<html>a proxy</html>")) as server,
-        client(server.url) as broker,
-        pytest.raises(PinotPluginError, match="not JSON"),
-    ):
+    with answering("<html>a proxy</html>") as broker, pytest.raises(PinotPluginError, match="not JSON"):
         broker.query("select 1")
 
 
@@ -123,18 +129,14 @@ def test_a_broken_broker_is_skipped(fault: Any) -> None:
         assert len(bad.requests) == 1
 
 
-def test_a_broker_that_is_down_is_skipped() -> None:
-    down = f"http://127.0.0.1:{closed_port()}"
-    with ScriptedServer(answer(200, document())) as good, client(down, good.url) as broker:
-        assert broker.query("select 1").scalar() == 3
-
-
-def test_all_brokers_down() -> None:
+def test_brokers_that_are_down() -> None:
     clock = FakeClock()
     urls = [f"http://127.0.0.1:{closed_port()}" for _ in range(2)]
     with client(*urls, clock=clock) as broker, pytest.raises(NotAppliedError, match="Connection refused"):
         broker.query("select 1")
     assert len(clock.sleeps) == 1
+    with ScriptedServer(answer(200, document())) as good, client(urls[0], good.url) as broker:
+        assert broker.query("select 1").scalar() == 3
 
 
 def test_a_refused_query_is_not_sent_to_the_next_broker() -> None:
@@ -160,21 +162,14 @@ def test_values_are_kept_exactly() -> None:
         "dataSchema": {
             "columnNames": ["d", "f", "x", "l", "s", "m", "z", "b"],
             "columnDataTypes": [
-                "BIG_DECIMAL",
-                "DOUBLE",
-                "DOUBLE",
-                "LONG",
-                "STRING",
-                "DOUBLE_ARRAY",
-                "STRING",
-                "BOOLEAN",
+                *("BIG_DECIMAL", "DOUBLE", "DOUBLE", "LONG", "STRING", "DOUBLE_ARRAY", "STRING", "BOOLEAN")
             ],
         },
         "rows": [[0, 1.5, "NaN", 9007199254740993, "ü", [1.5, 2], None, True]],
     }
     # Pinot writes a BIG_DECIMAL as a number with all its digits.
     raw = json.dumps(document(resultTable=table)).replace("[[0, ", "[[1.23456789012345678901234567890, ")
-    with ScriptedServer(answer(200, raw)) as server, client(server.url) as broker:
+    with answering(raw) as broker:
         result = broker.query("select 1")
     decimal, double, not_a_number, long, text, array, nothing, flag = result.rows[0]
     assert decimal == Decimal("1.23456789012345678901234567890")
@@ -184,17 +179,6 @@ def test_values_are_kept_exactly() -> None:
     assert (text, array, nothing, flag) == ("ü", [1.5, 2.0], None, True)
     assert all(type(item) is float for item in array)
     assert result.columns[0].name == "d"
-
-
-def test_exceptions_are_a_query_error_without_javas_stack() -> None:
-    stack = "SQLParsingError:\norg.apache.X: Caught: selec\n\tat org.apache.Y(Y.java:1)\n...\nCaused by: here"
-    body = document(exceptions=[{"errorCode": 150, "message": stack}], resultTable=None)
-    with (
-        ScriptedServer(answer(200, body)) as server,
-        client(server.url) as broker,
-        pytest.raises(QueryError, match=r"150 SQLParsingError: Caught: selec Caused by: here"),
-    ):
-        broker.query("selec")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +194,7 @@ def test_exceptions_are_a_query_error_without_javas_stack() -> None:
 )
 def test_an_incomplete_result_is_an_error_unless_allowed(lack: dict[str, Any]) -> None:
     body = document(**lack)
-    with ScriptedServer(answer(200, body), answer(200, body)) as server, client(server.url) as broker:
+    with answering(body, body) as broker:
         with pytest.raises(PartialResultError) as caught:
             broker.query("select 1")
         assert broker.query("select 1", allow_partial=True).scalar() == 3
@@ -227,7 +211,7 @@ def test_pruned_segments_and_plans_are_not_incomplete() -> None:
         numSegmentsPrunedByServer=5,
         resultTable={"dataSchema": schema, "rows": [["BROKER_REDUCE(limit:10)", 1, 0]]},
     )
-    with ScriptedServer(answer(200, pruned), answer(200, plan)) as server, client(server.url) as broker:
+    with answering(pruned, plan) as broker:
         assert broker.query("select * from t limit 1").stats.segments_pruned == 5
         assert broker.query("explain plan for select * from t").rows[0][1] == 1
 
@@ -235,7 +219,7 @@ def test_pruned_segments_and_plans_are_not_incomplete() -> None:
 def test_partial_does_not_hide_a_real_exception() -> None:
     faults = [{"errorCode": 427, "message": "not responded"}, {"errorCode": 200, "message": "boom"}]
     body = document(exceptions=faults)
-    with ScriptedServer(answer(200, body)) as server, client(server.url) as broker:
+    with answering(body) as broker:
         with pytest.raises(QueryError, match="200 boom") as caught:
             broker.query("select 1", allow_partial=True)
         assert not isinstance(caught.value, PartialResultError)
@@ -244,7 +228,7 @@ def test_partial_does_not_hide_a_real_exception() -> None:
 def test_a_table_without_segments_has_no_rows() -> None:
     body = document(numServersQueried=0, numServersResponded=0)
     del body["resultTable"]
-    with ScriptedServer(answer(200, body)) as server, client(server.url) as broker:
+    with answering(body) as broker:
         result = broker.query("select 1")
         assert (result.columns, result.rows) == ((), ())
         with pytest.raises(QueryError, match="0 rows"):
@@ -264,5 +248,5 @@ def test_a_table_without_segments_has_no_rows() -> None:
     ],
 )
 def test_the_versions_reported_by_a_hosted_broker(named: dict[str, Any], versions: dict[str, int]) -> None:
-    with ScriptedServer(answer(200, document(**named))) as server, client(server.url) as broker:
+    with answering(document(**named)) as broker:
         assert broker.query("select 1 from t").versions == versions

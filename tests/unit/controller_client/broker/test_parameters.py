@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -87,17 +86,12 @@ def test_names_are_replaced_only_outside_quotes_and_comments() -> None:
         ("select :a from t", {"a": 1, "b": 2}, "no placeholder :b"),
         ("select 1 from t // :a", {"a": 1}, "comment that starts with //"),
         ("select E'a' from t where b = :a", {"a": 1}, "string with escapes"),
+        ("select 'a from t where b = :b", {"b": 1}, "cannot be parsed"),
     ],
 )
 def test_refused_parameters(sql: str, params: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises((ConfigError, QueryError), match=message):
         bind(sql, params)
-    assert re.search(message, str(caught.value))
-
-
-def test_an_unclosed_quote_is_refused() -> None:
-    with pytest.raises(QueryError, match="cannot be parsed"):
-        bind("select 'a from t where b = :b", {"b": 1})
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
@@ -106,16 +100,7 @@ def test_a_string_stays_one_token_and_is_read_back(text: str) -> None:
     tokens = SqlText.of(bind("select a from t where b = :b -- c\n and d = 1", {"b": text})).tokens
     words = [token.text for token in tokens if token.kind is TokenKind.WORD]
     strings = [token.text for token in tokens if token.kind is TokenKind.STRING]
-    assert [word for word in words if word != "decodeUrl"] == [
-        "select",
-        "a",
-        "from",
-        "t",
-        "where",
-        "b",
-        "and",
-        "d",
-    ]
+    assert " ".join(word for word in words if word != "decodeUrl") == "select a from t where b and d"
     (string,) = strings
     if "decodeUrl" in words:
         string = unquote(string, errors="strict")

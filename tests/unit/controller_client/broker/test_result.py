@@ -129,15 +129,8 @@ def test_a_value_that_does_not_fit_names_its_column() -> None:
 
 
 def test_pandas_has_nullable_types_if_there_are_nulls() -> None:
-    kinds = {
-        "i": "INT",
-        "l": "LONG",
-        "f": "FLOAT",
-        "b": "BOOLEAN",
-        "s": "STRING",
-        "a": "INT_ARRAY",
-        "d": "BYTES",
-    }
+    names = ("INT", "LONG", "FLOAT", "BOOLEAN", "STRING", "INT_ARRAY", "BYTES")
+    kinds = dict(zip("ilfbsad", names, strict=True))
     row = [1, 2, 0.5, True, "x", [1], "0f"]
     whole = result(kinds, row).to_pandas()
     assert [str(each) for each in whole.dtypes] == [

@@ -14,7 +14,7 @@ from controller_client.cli.pages.lag_chart import lag_chart
 from controller_client.common.console import Console
 from controller_client.common.names import TableName
 from controller_client.consumption.lag_history import Reading
-from controller_client.consumption.status import PartitionState, TableState
+from controller_client.consumption.status import PartitionState, TableState, TableStatus
 from tests.unit.controller_client.cli.test_consumption_view import PARTITION, STATUS, UNKNOWN
 
 NOW = 1_700_000_100_000
@@ -22,23 +22,25 @@ CONSOLE = Console("http://me:secret@host:9000")
 HOSTILE = "<img src=x onerror=alert(1)>'\"\x1b[31m"
 
 
-def watched_page() -> str:
-    """A page of a watch that has ended, after three readings."""
+def page_of(*readings: TableStatus | None) -> str:
+    """Return the page after one reading, or after a watch; None is a reading without tables."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"
-        with ConsumptionPage(file, Console(), 2.0) as page:
-            for number in range(3):
-                page.show(
-                    [replace(STATUS, partitions=(replace(PARTITION, lag=30 * number), UNKNOWN))], NOW + number
-                )
+        with ConsumptionPage(file, CONSOLE, *([2.0] if len(readings) > 1 else [])) as page:
+            for number, status in enumerate(readings):
+                page.show([status] if status else [], NOW + number)
         return file.read_text(encoding="utf-8")
 
 
-def test_one_reading_has_partitions_pauses_and_links(tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    with ConsumptionPage(file, CONSOLE) as page:
-        page.show([STATUS], NOW)
-    text = file.read_text(encoding="utf-8")
+def watched_page() -> str:
+    """A page of a watch that has ended, after three readings."""
+    return page_of(
+        *(replace(STATUS, partitions=(replace(PARTITION, lag=lag), UNKNOWN)) for lag in (0, 30, 60))
+    )
+
+
+def test_one_reading_has_partitions_pauses_and_links() -> None:
+    text = page_of(STATUS)
     segment = "http://host:9000/#/tenants/table/t_REALTIME/t__0__1__20260101T0000Z"
     assert f'<a href="{segment}">t__0__1__20260101T0000Z</a>' in text
     assert "secret" not in text
@@ -53,7 +55,7 @@ def test_one_reading_has_partitions_pauses_and_links(tmp_path: Path) -> None:
 
 def test_a_watch_is_reloaded_until_it_ends_however_it_ends(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    page = ConsumptionPage(file, Console(), 7.0)
+    page = ConsumptionPage(file, CONSOLE, 7.0)
 
     def interrupted() -> None:
         with page:
@@ -71,25 +73,19 @@ def test_a_watch_is_reloaded_until_it_ends_however_it_ends(tmp_path: Path) -> No
 
 
 def test_a_watch_that_read_nothing_writes_nothing(tmp_path: Path) -> None:
-    with ConsumptionPage(tmp_path / "page.html", Console(), 2.0):
+    with ConsumptionPage(tmp_path / "page.html", CONSOLE, 2.0):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_tables_it_says_how_to_begin(tmp_path: Path) -> None:
-    with ConsumptionPage(tmp_path / "page.html", Console()) as page:
-        page.show([], NOW)
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
-    for part in (
-        "There is no realtime table.",
-        "There is no partition.",
-        "Nothing is paused.",
-        "table create",
-    ):
-        assert part in text
+def test_without_tables_it_says_how_to_begin() -> None:
+    text = page_of(None)
+    for missing in ("There is no realtime table.", "There is no partition.", "Nothing is paused."):
+        assert missing in text
+    assert "table create" in text
 
 
-def test_names_do_nothing(tmp_path: Path) -> None:
+def test_names_do_nothing() -> None:
     status = replace(
         STATUS,
         table=TableName(f"{HOSTILE}_REALTIME"),
@@ -98,32 +94,25 @@ def test_names_do_nothing(tmp_path: Path) -> None:
         paused_topics={1: HOSTILE},
         partitions=(replace(PARTITION, segment=HOSTILE, servers=(HOSTILE,)),),
     )
-    with ConsumptionPage(tmp_path / "page.html", CONSOLE, 2.0) as page:
-        page.show([status], NOW)
-        page.show([status], NOW + 1)
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    text = page_of(status, status)
     assert "<img" not in text
     assert "\x1b" not in text
     assert r"&lt;img src=x onerror=alert(1)&gt;&#39;&#34;\x1b[31m" in text
 
 
-def test_of_very_many_partitions_the_first_are_shown(tmp_path: Path) -> None:
+def test_of_very_many_partitions_the_first_are_shown() -> None:
     partitions = tuple(replace(UNKNOWN, partition=number) for number in range(2003))
-    with ConsumptionPage(tmp_path / "page.html", Console()) as page:
-        page.show([replace(STATUS, partitions=partitions)], NOW)
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    text = page_of(replace(STATUS, partitions=partitions))
     assert text.count('data-head="partition">') == 2000
     assert "3 more are not shown" in text
 
 
-def test_a_healthy_table_is_watched_next(tmp_path: Path) -> None:
+def test_a_healthy_table_is_watched_next() -> None:
     fine = replace(UNKNOWN, state=PartitionState.CONSUMING, lag=0)
     status = replace(
         STATUS, state=TableState.CONSUMING, holders=(), foreign=False, pinot_pause=None, stream_problem=None
     )
-    with ConsumptionPage(tmp_path / "page.html", Console()) as page:
-        page.show([replace(status, partitions=(fine,))], NOW)
-    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    text = page_of(replace(status, partitions=(fine,)))
     assert "Nothing: every partition consumes." in text
     assert "<code>pinotctl consumption status t_REALTIME --watch --html consumption.html</code>" in text
 
@@ -139,7 +128,7 @@ def test_a_curve_spans_the_first_to_the_last_reading() -> None:
     points = [tuple(map(float, point)) for point in re.findall(r"[ML](\S+?) ([\d.]+)", curve.path)]
     middle = (chart.left + chart.right) / 2
     wanted = [(chart.left, chart.bottom), (middle, (chart.top + chart.bottom) / 2), (chart.right, chart.top)]
-    assert [(round(x), round(y)) for x, y in points] == [(round(x), round(y)) for x, y in wanted]
+    assert points == [pytest.approx(point, abs=1) for point in wanted]
     assert (curve.name, curve.last) == ("partition 0", "100")
     assert chart.label == "Lag of 1 partition from 00:00:00 to 00:00:02: at most 100 rows"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,12 @@ STATUS = TableStatus(
 )
 
 
+def shown_json(status: TableStatus, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    show(Output(OutputFormat.JSON), [status])
+    (document,) = json.loads(capsys.readouterr().out)
+    return dict(document)
+
+
 def test_people_see_partitions_and_who_paused(capsys: pytest.CaptureFixture[str]) -> None:
     show(Output(), [STATUS])
     out, err = capsys.readouterr()
@@ -68,8 +75,7 @@ def test_the_note_has_the_streams_partition_and_unbuilt_segments(capsys: pytest.
     show(Output(), [status])
     note = "partition 1 of clicks; not yet built: t__10001__4__20260101T0000Z"
     assert note in capsys.readouterr().out
-    show(Output(OutputFormat.JSON), [status])
-    (document,) = json.loads(capsys.readouterr().out)
+    document = shown_json(status, capsys)
     assert document["partitions"][0]["topic_partition"] == {"topic": "clicks", "partition": 1}
     assert document["partitions"][0]["building"] == ["t__10001__4__20260101T0000Z"]
 
@@ -88,9 +94,7 @@ def test_a_pause_of_pinots_own_and_a_paused_topic(capsys: pytest.CaptureFixture[
         ),
         "  topic clicks (index 1) is paused separately",
     ]
-    show(Output(OutputFormat.JSON), [status])
-    (document,) = json.loads(capsys.readouterr().out)
-    assert document["paused_topics"] == [{"index": 1, "topic": "clicks"}]
+    assert shown_json(status, capsys)["paused_topics"] == [{"index": 1, "topic": "clicks"}]
 
 
 def test_what_a_resume_would_do() -> None:
@@ -108,8 +112,7 @@ def test_what_a_resume_would_do() -> None:
 
 
 def test_programs_get_json(capsys: pytest.CaptureFixture[str]) -> None:
-    show(Output(OutputFormat.JSON), [STATUS])
-    (document,) = json.loads(capsys.readouterr().out)
+    document = shown_json(STATUS, capsys)
     assert (document["state"], document["partitions"][1]["state"]) == ("pausing", "consuming")
     assert document["paused"] == [
         {"by": "me", "since_ms": 1_700_000_000_000, "reason": "why", "comment": "more"}

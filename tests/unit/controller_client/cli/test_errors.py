@@ -1,17 +1,34 @@
-"""Error messages on stderr, and exit codes."""
+"""Error messages on stderr, exit codes, and signals; one command for several tables."""
+
+from __future__ import annotations
 
 import importlib.metadata
 import json
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
 from controller_client.cli import cli
+from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import confirm, output_option, yes_option
-from controller_client.errors import ConfigError, NotFoundError, OutcomeUnknownError, PinotPluginError
+from controller_client.cli.output import OutputFormat
+from controller_client.cli.signals import end_at_once_on_interrupt, stop_on_signals
+from controller_client.common.names import TableName
+from controller_client.consumption import TableControl
+from controller_client.errors import (
+    ConfigError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PinotPluginError,
+    RejectedError,
+)
+from tests.unit.controller_client.consumption.worlds import World
 
 Fail = Callable[..., Result]
 
@@ -36,9 +53,8 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Fail:
             raise error
 
         _install(monkeypatch, broken)
-        return CliRunner().invoke(
-            cli, [*before, "broken", *arguments], env={"PINOTCTL_CONFIG": "/no/such/file"}
-        )
+        environment = {"PINOTCTL_CONFIG": "/no/such/file"}
+        return CliRunner().invoke(cli, [*before, "broken", *arguments], env=environment)
 
     return invoke
 
@@ -84,47 +100,30 @@ def test_with_output_json_an_error_is_one_json_object_on_stderr(fail: Fail, opti
     }
 
 
-def test_a_usage_error_is_json_too_with_output_json(fail: Fail) -> None:
-    result = fail(ValueError("never raised"), "--number", "x", "--output", "json")
-    assert result.exit_code == 2
+def test_a_usage_error_shows_the_usage_or_is_json_too(fail: Fail) -> None:
+    unused = ValueError("never raised")
+    result = fail(unused, "--number", "x", "--output", "json")
     error = json.loads(result.stderr)["error"]
-    assert (error["type"], error["exit_code"]) == ("BadParameter", 2)
+    assert (result.exit_code, error["type"], error["exit_code"]) == (2, "BadParameter", 2)
     assert "'x' is not a valid integer" in error["message"]
+    result = fail(unused, "--no-such-option")
+    assert (result.exit_code, result.stderr.startswith("Usage: ")) == (2, True)
 
 
-def test_a_usage_error_shows_the_usage(fail: Fail) -> None:
-    result = fail(ValueError("never raised"), "--no-such-option")
-    assert result.exit_code == 2
-    assert result.stderr.startswith("Usage: ")
-
-
-def test_an_unexpected_error_is_one_line_and_a_hint(fail: Fail) -> None:
-    result = fail(ZeroDivisionError("ouch\nsecond line"))
-    assert result.exit_code == 1
-    assert result.stderr.splitlines()[0] == "Unexpected error: ZeroDivisionError: ouch"
-    assert "pinotctl -v" in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-def test_verbose_shows_the_traceback(fail: Fail) -> None:
-    result = fail(ZeroDivisionError("ouch"), before=("-v",))
-    assert result.exit_code == 1
-    assert "Traceback" in result.stderr
-    assert "in broken" in result.stderr
-
-
-def test_control_c_ends_with_130(fail: Fail) -> None:
-    assert fail(KeyboardInterrupt()).exit_code == 130
+def test_an_unexpected_error_is_one_line_and_a_hint_and_verbose_shows_the_traceback(fail: Fail) -> None:
+    ouch = ZeroDivisionError("ouch\nsecond line")
+    brief, verbose = fail(ouch), fail(ouch, before=("-v",))
+    assert (brief.exit_code, verbose.exit_code, fail(KeyboardInterrupt()).exit_code) == (1, 1, 130)
+    assert brief.stderr.splitlines()[0] == "Unexpected error: ZeroDivisionError: ouch"
+    assert "pinotctl -v" in brief.stderr
+    assert "Traceback" not in brief.stderr
+    assert "Traceback" in verbose.stderr
+    assert "in broken" in verbose.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "stdin", "code", "done"),
-    [
-        ((), "y\n", 0, True),
-        ((), "n\n", 1, False),
-        ((), "", 2, False),
-        (("--yes",), "", 0, True),
-    ],
+    [((), "y\n", 0, True), ((), "n\n", 1, False), ((), "", 2, False), (("--yes",), "", 0, True)],
     ids=["yes", "no", "nobody to ask", "--yes"],
 )
 def test_a_deletion_asks_for_confirmation(
@@ -144,3 +143,102 @@ def test_a_deletion_asks_for_confirmation(
     assert result.exit_code == code
     assert bool(did) is done
     assert result.stdout == "", "questions belong on stderr"
+
+
+@pytest.fixture(autouse=True)
+def _handlers() -> Iterator[None]:
+    numbers = (signal.SIGHUP, signal.SIGUSR1, signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_the_first_signal_stops_and_a_second_changes_nothing() -> None:
+    stop = stop_on_signals(signal.SIGHUP, signal.SIGUSR1)
+    assert not stop.event.is_set()
+    signal.raise_signal(signal.SIGUSR1)
+    assert stop.event.is_set()
+    signal.raise_signal(signal.SIGHUP)
+    assert stop.event.is_set()
+
+
+def test_an_ignored_signal_stays_ignored() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = stop_on_signals(signal.SIGHUP)
+    signal.raise_signal(signal.SIGHUP)
+    assert not stop.event.is_set()
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_an_interrupt_ends_the_process_at_once_unless_it_is_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    end_at_once_on_interrupt()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_at_once_on_interrupt()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+@pytest.fixture
+def context() -> CliContext:
+    return CliContext()
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ([None, None], 0),
+        ([None, RejectedError("no")], 1),
+        ([OutcomeUnknownError("lost"), RejectedError("no"), None], 3),
+    ],
+)
+def test_an_unknown_outcome_counts_more_than_a_failure(
+    context: CliContext, errors: list[PinotPluginError | None], code: int
+) -> None:
+    left, again = list(errors), list[TableControl]()
+
+    def do(_control: TableControl) -> dict[str, Any]:
+        if error := left.pop(0):
+            raise error
+        return {}
+
+    def note(control: TableControl) -> dict[str, Any]:
+        again.append(control)
+        return {}
+
+    with pytest.raises(click.exceptions.Exit) if code else nullcontext() as ended:
+        each_table(context, [World().control for _ in errors], do, note)
+    assert ended is None or ended.value.exit_code == code
+    assert len(again) == errors.count(None)
+
+
+def test_the_error_of_a_single_table_is_raised(context: CliContext) -> None:
+    def do(_control: TableControl) -> dict[str, Any]:
+        raise OutcomeUnknownError("lost")
+
+    with pytest.raises(OutcomeUnknownError):
+        each_table(context, [World().control], do)
+
+
+def test_json_has_an_object_for_each_table_with_what_every_step_added(
+    context: CliContext, capsys: pytest.CaptureFixture[str]
+) -> None:
+    well, failing = World().control, World().control
+    failing.table = TableName("other_REALTIME")
+    context.out.format = OutputFormat.JSON
+
+    def first(_control: TableControl) -> dict[str, Any]:
+        return {"changed": True, "paused": False}
+
+    def second(control: TableControl) -> dict[str, Any]:
+        if control is failing:
+            raise RejectedError("no")
+        return {"paused": True}
+
+    with pytest.raises(click.exceptions.Exit):
+        each_table(context, [well, failing], first, second)
+    assert json.loads(capsys.readouterr().out) == [
+        {"table": well.table, "error": None, "changed": True, "paused": True},
+        {"table": "other_REALTIME", "error": "no", "changed": True, "paused": False},
+    ]

@@ -63,11 +63,7 @@ def test_stock_servers_have_no_hooks() -> None:
     ("name", "old", "new"),
     [
         ("ingestion_schedule", "as schedule", "as cronSchedule while no minion with the task's tag is live"),
-        (
-            "ingestion_sync",
-            "if no file is left, one segment without rows remains",
-            "if no file is left, one segment without rows remains",
-        ),
+        ("ingestion_sync", *["if no file is left, one segment without rows remains"] * 2),
         ("table_pause", "", "Pinot stores the comment too; commits in batches; pauses in batches"),
         ("audit_and_repair", "", "for segments that servers commit, the size is that of the unpacked folder"),
     ],

@@ -1,9 +1,14 @@
-"""Commands come from entry points, and listing them imports none of them."""
+"""Commands come from entry points, and listing them imports none; completion of names and commands."""
+
+from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import click
 import pytest
@@ -12,7 +17,10 @@ from click.testing import CliRunner
 from controller_client.cli import cli
 from controller_client.cli.lazy import LazyGroup, missing_dependency, one_line_help
 from controller_client.errors import SetupError
+from tests.support.pinotctl import pinotctl
 from tests.unit.controller_client.cli.conftest import Run
+from tests.unit.controller_client.cli.test_uniform import COMMANDS
+from tests.unit.controller_client.scripted_server import ScriptedServer, answer, closed_port, silence
 
 MAY_BE_IMPORTED = {"click", "controller_client", *sys.stdlib_module_names}
 """Packages that ``pinotctl --help`` may import: it should take less than 300 ms."""
@@ -29,21 +37,12 @@ print(json.dumps(sorted(sys.modules.keys() - before)), file=sys.stderr)
 """
 
 
-@pytest.fixture(scope="module")
-def help_modules() -> list[str]:
+def test_help_imports_nothing_heavy_and_no_command() -> None:
     done = subprocess.run([sys.executable, "-c", LIST_MODULES], capture_output=True, text=True, check=True)
     assert "\n  query " in done.stdout
     modules: list[str] = json.loads(done.stderr.splitlines()[-1])
-    return modules
-
-
-def test_help_imports_nothing_heavy(help_modules: list[str]) -> None:
-    packages = {name.partition(".")[0] for name in help_modules}
-    assert not packages - MAY_BE_IMPORTED
-
-
-def test_help_imports_no_command(help_modules: list[str]) -> None:
-    assert not [name for name in help_modules if name.startswith("controller_client.cli.commands")]
+    assert not {name.partition(".")[0] for name in modules} - MAY_BE_IMPORTED
+    assert not [name for name in modules if name.startswith("controller_client.cli.commands")]
 
 
 def test_every_command_has_its_line_in_the_help(run: Run) -> None:
@@ -52,13 +51,6 @@ def test_every_command_has_its_line_in_the_help(run: Run) -> None:
         line = one_line_help(point)
         assert line, name
         assert any(shown.split()[:2] == [name, line.split()[0]] for shown in lines), name
-
-
-@pytest.mark.parametrize("name", sorted(cli.entry_points))
-def test_every_command_can_be_loaded_and_has_help(run: Run, name: str) -> None:
-    result = run(name, "--help")
-    assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("Usage: pinotctl")
 
 
 def test_for_a_misspelt_command_the_nearest_is_suggested(run: Run) -> None:
@@ -100,17 +92,17 @@ def test_a_missing_dependency_names_the_extra(value: str, command: str) -> None:
     assert error.remedy == command
 
 
-def test_a_command_whose_dependency_is_missing_ends_with_that_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("no_such_package.cli:thing [jvm]", "needs the Python module no_such_package"),
+        ("json:dumps", "is a function"),
+    ],
+)
+def test_what_cannot_be_loaded_as_a_command_is_refused(value: str, words: str) -> None:
     group = LazyGroup(name="root", entry_point_group="nobody.has.this.group")
-    group.__dict__["entry_points"] = {"thing": point("no_such_package.cli:thing [jvm]")}
-    with pytest.raises(SetupError, match="needs the Python module no_such_package"):
-        group.get_command(click.Context(group), "thing")
-
-
-def test_an_entry_point_that_is_not_a_command_is_refused() -> None:
-    group = LazyGroup(name="root", entry_point_group="nobody.has.this.group")
-    group.__dict__["entry_points"] = {"thing": point("json:dumps")}
-    with pytest.raises(SetupError, match="is a function"):
+    group.__dict__["entry_points"] = {"thing": point(value)}
+    with pytest.raises(SetupError, match=words):
         group.get_command(click.Context(group), "thing")
 
 
@@ -131,3 +123,51 @@ def test_a_dependency_that_is_missing_while_the_command_runs_names_the_extra(
     assert result.exit_code == 1
     assert "needs the Python module jpype" in result.stderr
     assert "pip install 'pinot-plugins[jvm]'" in result.stderr
+
+
+_NAMES = {"table_name", "table_names", "patterns", "table", "segment_name", "segment_names", "server"}
+
+
+def completed(url: str, config: Path) -> tuple[str, str]:
+    """Return the completions of the name of a table, and what is written to stderr."""
+    environment = {
+        **os.environ,
+        "_PINOTCTL_COMPLETE": "bash_complete",
+        "COMP_WORDS": "pinotctl table show k",
+        "COMP_CWORD": "3",
+        "PINOT_CONTROLLER_URL": url,
+        "PINOTCTL_CONFIG": str(config),
+    }
+    done = subprocess.run(pinotctl(), env=environment, capture_output=True, text=True, check=False)
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.mark.parametrize("step", [silence, answer(500, "broken"), answer(200, "no JSON")])
+def test_a_failing_controller_yields_no_completions(step: object, tmp_path: Path) -> None:
+    with ScriptedServer() as server:
+        server.answers = lambda _: step  # type: ignore[return-value,assignment]
+        began_s = time.monotonic()
+        done = completed(server.url, tmp_path / "none")
+        assert server.requests
+    assert done == ("", "")
+    assert time.monotonic() - began_s < 15
+
+
+def test_an_unreachable_controller_or_wrong_settings_yield_no_completions(tmp_path: Path) -> None:
+    assert completed(f"http://127.0.0.1:{closed_port()}", tmp_path / "none") == ("", "")
+    broken = tmp_path / "pinotctl.toml"
+    broken.write_text("this is not TOML")
+    assert completed("http://127.0.0.1:1", broken) == ("", "")
+
+
+def test_all_arguments_that_are_names_are_completed() -> None:
+    """A new argument that names a table must be a table_argument, too."""
+    plain = [
+        f"{command} {parameter.name}"
+        for command, each in COMMANDS.items()
+        for parameter in each.params
+        if parameter.param_type_name == "argument"
+        and parameter.name in _NAMES
+        and parameter._custom_shell_complete is None
+    ]
+    assert not plain

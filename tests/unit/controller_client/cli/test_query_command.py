@@ -86,13 +86,10 @@ def test_the_vertical_format() -> None:
     ]
 
 
-def test_enter_submits_a_complete_statement() -> None:
+def test_enter_submits_a_complete_statement_and_the_history_has_its_place() -> None:
     assert [is_finished(text) for text in ("", "\\d", "select 1;", "select ';'", "select 1")] == [
         *(True, True, True, False, False)
     ]
-
-
-def test_the_history_is_in_the_state_folder() -> None:
     assert history_path({"XDG_STATE_HOME": "/s"}) == Path("/s/pinotctl/query-history")
     assert history_path({}) == Path.home() / ".local/state/pinotctl/query-history"
 

@@ -1,21 +1,20 @@
-"""Where settings come from, which source wins, and how they are shown."""
+"""Where settings come from, which source wins, how they are shown; arguments with keys, values or JSON."""
 
+from __future__ import annotations
+
+import io
 import json
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
+from controller_client.cli.arguments import key_values, read_json_object
 from controller_client.cli.context import CliContext
 from controller_client.cli.settings import SETTINGS, Settings
 from controller_client.config import BasicAuth, BearerToken, Secret
 from controller_client.errors import ConfigError
-from controller_client.zookeeper_access import (
-    ACCESS_SETTINGS,
-    ENVIRONMENT_PREFIX,
-    AuthKind,
-    ZooKeeperAccess,
-)
+from controller_client.zookeeper_access import ACCESS_SETTINGS, ENVIRONMENT_PREFIX, AuthKind, ZooKeeperAccess
 from tests.unit.controller_client.cli.conftest import Run
 
 PROFILES = """
@@ -51,10 +50,14 @@ def test_a_profile_is_chosen_by_flag_or_environment(run: Run, config_file: Path)
     assert shown(run(*show, env={"PINOT_PROFILE": "staging"}))["user"][0] == "somebody"
 
 
-def test_an_empty_variable_counts_as_not_set(run: Run) -> None:
+def test_an_empty_variable_counts_as_not_set_and_an_empty_file_is_refused(run: Run, tmp_path: Path) -> None:
     result = run("config", "show", "--output", "json", env={"PINOT_CONTROLLER_URL": "", "PINOT_TOKEN": ""})
     assert shown(result)["controller"][1] == "default"
     assert shown(result)["token"] == (None, "not set")
+    (tmp_path / "empty").write_text("\n")
+    refused = run("--token-file", str(tmp_path / "empty"), "config", "show")
+    assert refused.exit_code == 2
+    assert "is empty" in refused.stderr
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
@@ -73,13 +76,8 @@ def test_secrets_are_masked(run: Run, tmp_path: Path, output: str) -> None:
     assert "env PINOT_PASSWORD" in result.stdout
 
 
-def test_no_flag_takes_a_secret_itself() -> None:
-    for setting in SETTINGS:
-        if setting.secret:
-            assert setting.flag.endswith("-file")
-
-
-def test_the_access_to_zookeeper_has_all_its_settings() -> None:
+def test_each_secret_has_a_flag_for_its_file_and_the_access_to_zookeeper_all_its_settings() -> None:
+    assert all(setting.flag.endswith("-file") for setting in SETTINGS if setting.secret)
     found = {each.name: each.env for each in SETTINGS if each.name.startswith("zookeeper_")}
     assert found == {f"zookeeper_{name}": ENVIRONMENT_PREFIX + name.upper() for name in ACCESS_SETTINGS}
 
@@ -91,16 +89,12 @@ def test_the_access_to_zookeeper_by_profile_and_environment(tmp_path: Path) -> N
         '[default]\nzookeeper_auth = "digest"\nzookeeper_username = "pinot"\n'
         f'zookeeper_password_file = "{tmp_path / "password"}"\n'
     )
-    cli = CliContext({"PINOTCTL_CONFIG": str(profile), "PINOT_ZOOKEEPER_ACL": "creator"})
-    cli.configure({}, None, 0)
-    access = cli.zookeeper_access()
-    assert access == ZooKeeperAccess(
+    env = {"PINOTCTL_CONFIG": str(profile)}
+    assert context({**env, "PINOT_ZOOKEEPER_ACL": "creator"}).zookeeper_access() == ZooKeeperAccess(
         auth=AuthKind.DIGEST, username="pinot", password=Secret("hush"), acl="creator"
     )
-    wrong = CliContext({"PINOTCTL_CONFIG": str(profile), "PINOT_ZOOKEEPER_AUTH": "basic"})
-    wrong.configure({}, None, 0)
     with pytest.raises(ConfigError, match=r"zookeeper_auth \(env PINOT_ZOOKEEPER_AUTH\) is 'basic'"):
-        wrong.zookeeper_access()
+        context({**env, "PINOT_ZOOKEEPER_AUTH": "basic"}).zookeeper_access()
 
 
 def test_the_repr_of_a_setting_masks_it() -> None:
@@ -131,13 +125,6 @@ def test_a_wrong_profiles_file_is_a_usage_error(
     assert message in result.stderr
     assert str(config_file) in result.stderr
     assert "hush" not in result.stderr
-
-
-def test_an_empty_secret_file_is_refused(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "empty").write_text("\n")
-    result = run("--token-file", str(tmp_path / "empty"), "config", "show")
-    assert result.exit_code == 2
-    assert "is empty" in result.stderr
 
 
 def context(env: dict[str, str], **flags: str) -> CliContext:
@@ -191,14 +178,40 @@ def test_another_cluster_gets_only_the_settings_of_its_profile(config_file: Path
         "PINOT_TOKEN": "of-the-first-cluster",
         "PINOT_PROFILE": "bare",
     }
-    context = CliContext(env)
-    context.configure({}, None, 0)
-    found = context.other_controller_config(None, "staging")
+    made = context(env)
+    found = made.other_controller_config(None, "staging")
     assert found.url == "https://staging:9443"
     assert isinstance(found.auth, BasicAuth)
     assert (found.auth.username, found.auth.password.reveal()) == ("somebody", "of-staging")
-    assert context.other_controller_config("http://other:9000", None).auth is None
+    assert made.other_controller_config("http://other:9000", None).auth is None
     with pytest.raises(ConfigError, match="the profile bare sets no controller"):
         Settings.of_other_cluster("bare", env)
     with pytest.raises(ConfigError, match="there is no profile nope"):
         Settings.of_other_cluster("nope", env)
+
+
+def file(text: str) -> io.StringIO:
+    made = io.StringIO(text)
+    made.name = "schema.json"
+    return made
+
+
+def test_key_values() -> None:
+    assert key_values(["a=1", " b = x=y "], "--option") == {"a": "1", "b": "x=y"}
+
+
+@pytest.mark.parametrize("pairs", [["a"], ["=1"], ["a=1", "a=2"]])
+def test_wrong_key_values_are_refused(pairs: list[str]) -> None:
+    with pytest.raises(ConfigError, match="--option"):
+        key_values(pairs, "--option")
+
+
+def test_a_json_object() -> None:
+    assert read_json_object(file('{"a": 1}')) == {"a": 1}
+
+
+@pytest.mark.parametrize(("text", "message"), [("{", "line 1 column 2"), ("[1]", "is a list")])
+def test_an_error_about_json_names_the_file(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        read_json_object(file(text))
+    assert caught.value.where == "schema.json"

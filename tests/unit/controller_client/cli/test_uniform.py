@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +13,7 @@ import pytest
 
 from controller_client.cli import cli
 from controller_client.common.word_enum import WordEnum
+from tests.unit.controller_client.cli.conftest import Run
 
 ROOT = Path(__file__).parents[4]
 PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "server_hooks", "spark_connectors")
@@ -64,36 +65,26 @@ def options(name: str) -> set[str]:
     return {option for parameter in COMMANDS[name].params for option in parameter.opts}
 
 
-def _is_of_this_package(name: str) -> bool:
-    return getattr(COMMANDS[name].callback, "__module__", "").startswith("controller_client.")
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_command_is_like_the_others(name: str) -> None:
+    """It writes JSON on request, has a dry run if it asks, and its help is one style."""
+    command = COMMANDS[name]
+    outputs = [each.type for each in command.params if "--output" in each.opts]
+    if name in WITHOUT_OUTPUT:
+        assert outputs == []
+    else:
+        (output,) = outputs
+        assert isinstance(output, click.Choice)
+        assert {"table", "json"} <= set(output.choices)
+    assert "--dry-run" in options(name) or "--yes" not in options(name)
+    if getattr(command.callback, "__module__", "").startswith("controller_client."):
+        texts = [each.help or "" for each in command.params if isinstance(each, click.Option)]
+        assert not [text for text in texts if not OPTION_HELP.fullmatch(text)]
+        assert not [text for text in texts if DEFAULT_IN_HELP.search(text)]
 
 
-def test_the_exceptions_are_commands_without_output() -> None:
+def test_the_exceptions_are_commands() -> None:
     assert WITHOUT_OUTPUT.keys() <= COMMANDS.keys()
-    assert not [name for name in WITHOUT_OUTPUT if "--output" in options(name)]
-
-
-@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - WITHOUT_OUTPUT.keys()))
-def test_every_command_writes_json_on_request(name: str) -> None:
-    (output,) = (each for each in COMMANDS[name].params if "--output" in each.opts)
-    assert isinstance(output.type, click.Choice)
-    assert {"table", "json"} <= set(output.type.choices)
-
-
-@pytest.mark.parametrize("name", [name for name in COMMANDS if "--yes" in options(name)])
-def test_commands_with_a_confirmation_have_a_dry_run(name: str) -> None:
-    assert "--dry-run" in options(name)
-
-
-@pytest.mark.parametrize("name", [name for name in COMMANDS if _is_of_this_package(name)])
-def test_option_help_is_a_sentence_and_click_shows_the_default(name: str) -> None:
-    texts = [
-        (parameter.opts[0], parameter.help or "")
-        for parameter in COMMANDS[name].params
-        if isinstance(parameter, click.Option)
-    ]
-    assert not [each for each in texts if not OPTION_HELP.fullmatch(each[1])]
-    assert not [each for each in texts if DEFAULT_IN_HELP.search(each[1])]
 
 
 def test_columns_and_keys_are_in_snake_case() -> None:
@@ -105,15 +96,6 @@ def test_columns_and_keys_are_in_snake_case() -> None:
         and name not in KEYS_OF_OTHERS.get(str(path.relative_to(ROOT)), set())
     ]
     assert not wrong, "\n".join(wrong)
-
-
-def test_the_check_of_names_sees_columns_and_keys(tmp_path: Path) -> None:
-    path = tmp_path / "module.py"
-    path.write_text(
-        'COLUMNS = ("ok", "not ok")\n'
-        'def f(out, rows):\n    out.table(("a", "b c"), rows)\n    return {"d e": 1, **{"f": {"gH": 2}}}\n'
-    )
-    assert {name for _, name in _names_in(path)} == {"ok", "not ok", "a", "b c", "d e", "f", "gH"}
 
 
 def test_values_of_enumerations_are_in_snake_case() -> None:
@@ -150,9 +132,16 @@ def _names_in(path: Path) -> Iterator[tuple[int, str]]:
                 yield from _texts([node.value])
 
 
-def _texts(nodes: list[ast.expr] | list[ast.expr | None]) -> Iterator[tuple[int, str]]:
+def _texts(nodes: Sequence[ast.expr | None]) -> Iterator[tuple[int, str]]:
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
         elif isinstance(node, ast.Tuple | ast.List):
             yield from _texts(node.elts)
+
+
+def test_docs_cli_md_is_up_to_date(run: Run) -> None:
+    result = run("write-reference")
+    assert result.exit_code == 0, result.stderr
+    written = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert written == result.stdout, "run 'pinotctl write-reference > docs/cli.md' and commit it"

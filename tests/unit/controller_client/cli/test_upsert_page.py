@@ -20,6 +20,7 @@ SENT = CoordinatorRecord(1, 0, 10, 19_900, 1234, {"rows a second": "61"})
 HOLDER = LockHolder("me@here:7", "here", 7, 0.0)
 PROGRESS = {0: PartitionProgress("t__0__3__x", 9, 7), 1: PartitionProgress(None, 5, 8)}
 FAST = ServerRecord("A", "s", 10, 19_000, PROGRESS, created=3)
+NOTHING = ServerRecord("A", "s", -1, 0, created=3)
 SLOW = ServerRecord("B", "s", 7, 12_500, created=3)
 
 
@@ -66,10 +67,6 @@ def test_without_servers_that_is_reported() -> None:
     assert "<a " not in page
 
 
-def first_commands(found: UpsertStatus) -> list[str]:
-    return [command for step in next_steps(found) for command in step.commands]
-
-
 AGAIN = "pinotctl upsert status t_REALTIME"
 COORDINATE = "pinotctl upsert coordinate t_REALTIME --checkpoint FOLDER"
 
@@ -84,11 +81,8 @@ COORDINATE = "pinotctl upsert coordinate t_REALTIME --checkpoint FOLDER"
         (status({"A": FAST}, runs=False), [COORDINATE, AGAIN]),
         (status({"A": FAST}, None), [AGAIN]),
         (status({"A": FAST, "B": SLOW}, now_ms=90_000), ["pinotctl consumption status t_REALTIME", AGAIN]),
-        (
-            status({"A": ServerRecord("A", "s", -1, 0, created=3)}),
-            ["pinotctl consumption status t_REALTIME", AGAIN],
-        ),
+        (status({"A": NOTHING}), ["pinotctl consumption status t_REALTIME", AGAIN]),
     ],
 )
 def test_what_to_do_next(found: UpsertStatus, commands: list[str]) -> None:
-    assert first_commands(found) == commands
+    assert [command for step in next_steps(found) for command in step.commands] == commands

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -76,16 +77,24 @@ def test_all_optional_modules_are_known() -> None:
     assert optional_modules() == SMALLEST_EXTRA.keys()
 
 
+@pytest.fixture(scope="module")
+def distributions() -> Mapping[str, Sequence[str]]:
+    """The distributions of each module, from the files of all."""
+    return importlib.metadata.packages_distributions()
+
+
 @pytest.mark.parametrize("module", sorted(SMALLEST_EXTRA))
-def test_a_module_names_the_smallest_extra_that_contains_it(module: str) -> None:
+def test_a_module_names_the_smallest_extra_that_contains_it(
+    distributions: Mapping[str, Sequence[str]], module: str
+) -> None:
     extra = extra_for(f"{module}.inner")
     assert extra == SMALLEST_EXTRA[module]
-    distributions = {name.lower() for name in importlib.metadata.packages_distributions()[module]}
-    distributions |= {BROUGHT_BY[name] for name in distributions if name in BROUGHT_BY}
+    names = {name.lower() for name in distributions[module]}
+    names |= {BROUGHT_BY[name] for name in names if name in BROUGHT_BY}
     requirements = [
         line for line in importlib.metadata.requires("pinot-plugins") or () if f"extra == '{extra}'" in line
     ]
-    assert any(line.lower().startswith(name) for line in requirements for name in distributions)
+    assert any(line.lower().startswith(name) for line in requirements for name in names)
 
 
 @pytest.mark.parametrize(

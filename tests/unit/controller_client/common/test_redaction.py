@@ -90,8 +90,8 @@ def test_text_without_secrets_stays(text: str) -> None:
 )
 def test_the_search_time_is_linear_in_the_text(piece: str) -> None:
     # A quadratic search would take minutes here.
-    mask_text('secret="' + piece * 200_000)
-    mask_text(piece * 200_000)
+    mask_text('secret="' + piece * 50_000)
+    mask_text(piece * 50_000)
 
 
 def _lower(quoted: str) -> str:

@@ -1,11 +1,14 @@
-"""What this project records about a table: the holders of a pause, and the plan of a recipe."""
+"""What this project records about a table (the holders of a pause, the plan of a recipe), and its name."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
+from controller_client.common.names import TableName
+from controller_client.consumption import TableControl
 from controller_client.consumption.pause_record import (
     Holder,
     PauseRecord,
@@ -15,7 +18,7 @@ from controller_client.consumption.pause_record import (
     read_record,
 )
 from controller_client.consumption.plan import begin, drop, in_progress, read_plan, save
-from controller_client.errors import ConflictError
+from controller_client.errors import ConfigError, ConflictError
 from controller_client.zookeeper import ZNRecord
 from tests.unit.controller_client.consumption.worlds import TABLE, World
 
@@ -94,3 +97,19 @@ def test_of_two_runs_of_one_plan_the_second_is_refused() -> None:
     save(world.control, plan, step="pause")
     with pytest.raises(ConflictError):
         save(world.control, plan, step="pause")
+
+
+def test_a_plain_string_is_parsed() -> None:
+    world = World()
+    control = TableControl(world.client, world.store, cast("TableName", str(TABLE)))
+    assert type(control.table) is TableName
+    assert control.table == TABLE
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("t_OFFLINE", "does not consume a stream"), ("t", "not a table name with type")]
+)
+def test_anything_but_a_realtime_table_is_refused(name: str, words: str) -> None:
+    world = World()
+    with pytest.raises(ConfigError, match=words):
+        TableControl(world.client, world.store, cast("TableName", name))

@@ -1,17 +1,21 @@
+"""The last segments of each partition, forgotten ones and jumps; what tables with many segments cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
 from controller_client.common.names import SegmentName
+from controller_client.consumption import TableState
 from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
 from controller_client.consumption.orphans import find_orphans
+from controller_client.consumption.status import Observation, assess
+from controller_client.helix.ideal_state import ConsumptionFlags, IdealState
 from controller_client.helix.stream_segments import newest_by_partition, read_committing, read_partitions
 from controller_client.zookeeper import ZNRecord
-from tests.unit.controller_client.consumption.worlds import TABLE, World, segment
-
-
-def test_names_of_stream_segments_are_distinguished_from_others() -> None:
-    assert SegmentName.parse("a__b__3__12__20260101T0000Z") == SegmentName(
-        3, 12, "a__b__3__12__20260101T0000Z"
-    )
-    for name in ("flights_0", "t__0__x__20260101T0000Z", "t__0__1", ""):
-        assert SegmentName.parse(name) is None
+from tests.unit.controller_client.consumption.worlds import IDEAL_PATH, TABLE, World, ideal_of, segment
 
 
 def test_sequence_numbers_are_compared_as_numbers() -> None:
@@ -123,3 +127,104 @@ def test_the_text_of_a_jump() -> None:
     )
     assert str(OffsetJump(2, "10", "4")) == "partition 2 resumed at offset 4; 6 offsets read again: 4 to 9"
     assert str(OffsetJump(0, "abc", "def")) == "partition 0 resumed at def instead of abc"
+
+
+_ROWS = 10
+
+
+class CountedStates(dict[str, Mapping[str, str]]):
+    """Segment states that count how often all of them are read."""
+
+    reads = 0
+
+    def items(self) -> Any:
+        self.reads += 1
+        return super().items()
+
+
+def test_the_consuming_segments_are_searched_once() -> None:
+    states = CountedStates({"a": {"s1": "CONSUMING"}, "b": {"s1": "ONLINE"}})
+    ideal = IdealState(ConsumptionFlags(False, frozenset()), None, states, enabled=True, zxid=0)
+    for _ in range(3):
+        assert ideal.consuming == {"a": ("s1",)}
+    assert states.reads == 1
+
+
+def _world(partitions: int, segments: int) -> World:
+    world = World()
+    for partition in range(partitions):
+        for number in range(segments):
+            world.committed(partition, number, number * _ROWS, (number + 1) * _ROWS)
+    return world
+
+
+def _open_next(world: World, partitions: int) -> None:
+    for partition in range(partitions):
+        world.open(partition, 5, 5 * _ROWS)
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The segment names that were parsed."""
+    names: list[str] = []
+    original = SegmentName.parse
+
+    def counted(name: str) -> SegmentName | None:
+        names.append(name)
+        return original(name)
+
+    monkeypatch.setattr(SegmentName, "parse", counted)
+    return names
+
+
+def _assess(partitions: int) -> None:
+    world = _world(partitions, segments=5)
+    _open_next(world, partitions)
+    states = {segment(p, n): "ONLINE" if n < 5 else "CONSUMING" for p in range(partitions) for n in range(6)}
+    seen = Observation(
+        ideal=ideal_of(states),
+        partitions=read_partitions(world.store, TABLE),
+        view={name: {"s1": state} for name, state in states.items()},
+        progress={},
+        stream={},
+        stream_problem=None,
+        record=None,
+    )
+    assert assess(TABLE, seen).state is TableState.CONSUMING
+
+
+def _find_no_jumps(partitions: int) -> None:
+    world = _world(partitions, segments=5)
+    before = read_partitions(world.store, TABLE)
+    _open_next(world, partitions)
+    assert find_jumps(world.control, before) == ()
+
+
+@pytest.mark.parametrize("work", [_assess, _find_no_jumps])
+def test_four_times_the_segments_cost_four_times_as_much(
+    parsed: list[str], work: Callable[[int], None]
+) -> None:
+    work(8)
+    few = len(parsed)
+    parsed.clear()
+    work(32)
+    assert len(parsed) <= 4 * few
+
+
+def test_each_of_twelve_thousand_segment_names_is_parsed_once(parsed: list[str]) -> None:
+    partitions, segments = 128, 100
+    names = [segment(partition, number) for partition in range(partitions) for number in range(segments)]
+    newest = newest_by_partition(names)
+    assert len(parsed) == len(names) == 12_800
+    assert {each.sequence for each in newest.values()} == {segments - 1}
+
+
+def test_orphans_cost_one_read_of_the_ideal_state() -> None:
+    world = World()
+    world.ideal({}, paused=True)
+    for partition in range(50):
+        world.open(partition, 0, 0)
+    reads = world.zookeeper.read_counts
+    before = reads[IDEAL_PATH]
+    assert len(find_orphans(world.control, ideal_of({}, paused=True))) == 50
+    assert reads[IDEAL_PATH] - before == 1

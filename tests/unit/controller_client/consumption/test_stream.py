@@ -53,8 +53,9 @@ def test_the_stream_is_found_and_replaced_in_either_place(document: dict[str, An
 
 
 def test_a_table_with_none_or_many_streams_is_refused() -> None:
-    with pytest.raises(ConfigError, match="0 stream configs"):
-        StreamConfig.of(TableConfig.from_json({"tableName": TABLE, "tableType": "REALTIME"}))
+    for read in (StreamConfig.of, StreamConfig.all_of):
+        with pytest.raises(ConfigError, match="0 stream configs"):
+            read(TableConfig.from_json({"tableName": TABLE, "tableType": "REALTIME"}))
     maps = {"streamIngestionConfig": {"streamConfigMaps": [STREAM, STREAM]}}
     with pytest.raises(ConfigError, match="2 stream configs"):
         StreamConfig.of(TableConfig.from_json({**OLD_PLACE, "ingestionConfig": maps}))
@@ -76,16 +77,8 @@ def test_the_streams_of_a_table_are_in_the_order_of_its_topics() -> None:
     with pytest.raises(ConfigError, match="0 stream configs"):
         StreamConfig.all_of(TableConfig.from_json({"tableName": TABLE, "tableType": "REALTIME"}))
 
-
-def test_partition_numbers_of_a_single_topic_may_be_large() -> None:
-    streams = StreamConfig.all_of(TableConfig.from_json(OLD_PLACE))
-    assert topic_partition(streams, 10_002) == TopicPartition("a", 10_002)
-
-
-def test_every_one_of_several_topics_must_be_readable() -> None:
-    streams = (StreamConfig(STREAM), StreamConfig({"streamType": "kinesis"}))
-    with pytest.raises(StreamUnknownError, match="kinesis"):
-        open_table_offsets(streams)
+    # Those of a single topic may be large.
+    assert topic_partition(streams[:1], 10_002) == TopicPartition("a", 10_002)
 
 
 _SECRET_KEYS = ("sasl.jaas.config", "ssl.truststore.password", "stream.pulsar.authenticationToken")
@@ -169,41 +162,29 @@ def test_credentials_for_java_are_translated_for_the_other_client() -> None:
         "org.apache.kafka.common.security.scram.ScramLoginModule required "
         r'username="me" password="a\"b\\c";'
     )
-    values = {
-        **STREAM,
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.jaas.config": jaas,
-    }
-    assert client_settings(values) == {
-        "bootstrap.servers": "k:9092",
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "me",
-        "sasl.password": r'a"b\c',
-    }
+    shared = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
+    credentials = {"sasl.username": "me", "sasl.password": r'a"b\c'}
+    translated = client_settings({**STREAM, **shared, "sasl.jaas.config": jaas})
+    assert translated == {"bootstrap.servers": "k:9092", **shared, **credentials}
+
+
+_KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required;"
 
 
 @pytest.mark.parametrize(
     "values",
-    [
-        {"ssl.truststore.location": "/x.jks"},
-        {
-            "sasl.mechanism": "GSSAPI",
-            "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;",
-        },
-    ],
+    [{"ssl.truststore.location": "/x.jks"}, {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": _KERBEROS}],
 )
 def test_settings_that_only_java_supports_leave_the_offsets_unknown(values: dict[str, str]) -> None:
     with pytest.raises(StreamUnknownError, match="only with Kafka's Java client"):
         client_settings(values)
 
 
-def test_settings_that_the_other_client_refuses_leave_the_offsets_unknown() -> None:
+def test_a_stream_that_cannot_be_read_leaves_the_offsets_unknown() -> None:
+    refused, other = StreamConfig({**STREAM, "security.protocol": "no such"}), {"streamType": "kinesis"}
     with pytest.raises(StreamUnknownError, match="the stream's offsets are unknown"):
-        open_offsets(StreamConfig({**STREAM, "security.protocol": "no such"}))
-
-
-def test_other_stream_types_are_not_read() -> None:
+        open_offsets(refused)
     with pytest.raises(StreamUnknownError, match="'kinesis'"):
-        open_offsets(StreamConfig({"streamType": "kinesis"}))
+        open_offsets(StreamConfig(other))
+    with pytest.raises(StreamUnknownError, match="kinesis"):
+        open_table_offsets((StreamConfig(STREAM), StreamConfig(other)))

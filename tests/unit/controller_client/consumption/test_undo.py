@@ -38,12 +38,10 @@ class Calls:
     done: list[object] = field(default_factory=list)
     resume_fails: BaseException | None = None
 
-    def resume(
-        self, _control: TableControl, *, consume_from: ConsumeFrom | Mapping[int, int], timeout_s: float
-    ) -> ResumeResult:
+    def resume(self, _control: TableControl, *, consume_from: object, timeout_s: float) -> ResumeResult:
         self.done.append(("resume", consume_from))
-        if self.resume_fails is not None:
-            failure, self.resume_fails = self.resume_fails, None
+        failure, self.resume_fails = self.resume_fails, None
+        if failure is not None:
             raise failure
         return ResumeResult(changed=True)
 
@@ -59,30 +57,27 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 
 def _config(stream: Mapping[str, str]) -> TableConfig:
-    document: dict[str, Any] = {
-        "tableName": TABLE,
-        "tableType": "REALTIME",
-        "tableIndexConfig": {"streamConfigs": dict(stream)},
-        "metadata": {"customConfigs": {"mine": "1"}},
-    }
-    return TableConfig.from_json(document)
+    parts = {"tableIndexConfig": {"streamConfigs": {**stream}}, "metadata": {"customConfigs": {"mine": "1"}}}
+    return TableConfig.from_json({"tableName": TABLE, "tableType": "REALTIME", **parts})
 
 
-def _kept(world: World, stream: Mapping[str, str]) -> KeptTable:
-    kept = KeptTable(_config(stream))
-    world.client.tables = kept  # type: ignore[assignment]  # instead of the controller
-    return kept
-
-
-def _world() -> tuple[World, KeptTable]:
-    """A table whose partition 1 has read rows of the new stream, which must be undone."""
+def _paused() -> tuple[World, KeptTable]:
+    """A paused table with the old stream."""
     world = World()
+    world.ideal({segment(0, 0): "ONLINE"}, paused=True)
+    kept = KeptTable(_config(OLD))
+    world.client.tables = kept  # type: ignore[assignment]  # instead of the controller
+    return world, kept
+
+
+def _to_undo() -> tuple[World, KeptTable]:
+    """A table whose partition 1 has read rows of the new stream, which must be undone."""
+    world, kept = _paused()
     world.ideal({segment(0, 0): "ONLINE", segment(1, 0): "ONLINE", segment(1, 1): "ONLINE"}, paused=True)
     world.committed(0, 0, 0, 10)
     world.committed(1, 0, 0, 20)
     world.committed(1, 1, 0, 7)
     change = StreamChange.between(StreamConfig(OLD), StreamConfig(NEW))
-    kept = _kept(world, OLD)
     kept.update(change.applied(kept.config, CHANGES))
     plan = begin(world.control, RECIPE, {**change.to_data(), "consume_from": "smallest"})
     save(world.control, plan, step="undo", ends={"0": "10", "1": "20"}, why="it is broken")
@@ -95,7 +90,7 @@ def _run(world: World, changes: Mapping[str, str | None] = {}) -> None:
 
 
 def test_partitions_that_read_the_new_stream_return_to_their_old_offsets(calls: Calls) -> None:
-    world, kept = _world()
+    world, kept = _to_undo()
     with pytest.raises(RejectedError, match="could not be read, so the old one was restored: it is broken"):
         _run(world)
     assert calls.done == ["pause", "wait", ("resume", {1: 20})]
@@ -106,7 +101,7 @@ def test_partitions_that_read_the_new_stream_return_to_their_old_offsets(calls: 
 
 @pytest.mark.parametrize(("cleared", "expected"), [(False, {1: 20}), (True, ConsumeFrom.LAST_CONSUMED)])
 def test_old_offsets_are_used_once(calls: Calls, cleared: bool, expected: object) -> None:
-    world, _ = _world()
+    world, _ = _to_undo()
     calls.resume_fails = KilledError()
     with pytest.raises(KilledError):
         _run(world)
@@ -159,9 +154,7 @@ def _records(world: World) -> str:
 def test_a_killed_change_of_secrets_is_finished_and_no_record_contains_them(
     calls: Calls, write: int, applied: bool
 ) -> None:
-    world = World()
-    world.ideal({segment(0, 0): "ONLINE"}, paused=True)
-    kept = _kept(world, OLD)
+    world, kept = _paused()
     with _killed_at(world, kept, write, applied=applied) as done, pytest.raises(KilledError):
         _run(world, CHANGES)
     assert tuple(done) == WRITES[: write + 1]
@@ -183,9 +176,7 @@ def test_a_killed_change_of_secrets_is_finished_and_no_record_contains_them(
 @pytest.mark.parametrize("applied", [False, True])
 @pytest.mark.parametrize("write", range(6))
 def test_a_killed_undo_is_finished(calls: Calls, write: int, applied: bool) -> None:
-    world = World()
-    world.ideal({segment(0, 0): "ONLINE"}, paused=True)
-    kept = _kept(world, OLD)
+    world, kept = _paused()
     calls.resume_fails = WaitTimeoutError("no consuming segment, by password=new-secret")
     first_of_undo = WRITES.index("table") + 2
     with _killed_at(world, kept, first_of_undo + write, applied=applied) as done:
@@ -206,9 +197,7 @@ def test_a_killed_undo_is_finished(calls: Calls, write: int, applied: bool) -> N
 
 
 def test_changes_by_others_are_kept_unless_they_concern_the_same_key(calls: Calls) -> None:
-    world = World()
-    world.ideal({segment(0, 0): "ONLINE"}, paused=True)
-    kept = _kept(world, OLD)
+    world, kept = _paused()
     with _killed_at(world, kept, 1, applied=True), pytest.raises(KilledError):
         _run(world, CHANGES)
     kept.config = _config({**OLD, "flush": "6"})
@@ -228,9 +217,7 @@ def test_changes_by_others_are_kept_unless_they_concern_the_same_key(calls: Call
     [{**CHANGES, TOPIC: "third"}, {**CHANGES, "flush": "7"}, {**CHANGES, JAAS: "third"}],
 )
 def test_another_change_is_refused_while_one_is_in_progress(calls: Calls, changes: dict[str, str]) -> None:
-    world = World()
-    world.ideal({segment(0, 0): "ONLINE"}, paused=True)
-    kept = _kept(world, OLD)
+    world, kept = _paused()
     with _killed_at(world, kept, 3, applied=True), pytest.raises(KilledError):
         _run(world, CHANGES)
     with pytest.raises(ConflictError, match="another change of the stream"):
@@ -239,9 +226,7 @@ def test_another_change_is_refused_while_one_is_in_progress(calls: Calls, change
 
 
 def test_the_secrets_alone_are_enough_to_continue(calls: Calls) -> None:
-    world = World()
-    world.ideal({segment(0, 0): "ONLINE"}, paused=True)
-    kept = _kept(world, OLD)
+    world, kept = _paused()
     with _killed_at(world, kept, 1, applied=True), pytest.raises(KilledError):
         _run(world, CHANGES)
     with pytest.raises(ConfigError, match="must be given again"):
@@ -251,7 +236,7 @@ def test_the_secrets_alone_are_enough_to_continue(calls: Calls) -> None:
 
 
 def test_old_secrets_that_somebody_removed_are_reported(calls: Calls) -> None:
-    world, kept = _world()
+    world, kept = _to_undo()
     kept.config = StreamChange.finished(kept.config)
     with pytest.raises(ConflictError, match="somebody else removed the old values"):
         _run(world)

@@ -64,8 +64,9 @@ def test_each_message_is_read_with_the_schema_that_it_was_written_with(registry:
 
 
 def test_a_registry_that_refuses_or_is_unreachable_is_an_error_without_the_password(
-    registry: SchemaRegistry,
+    registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(f"{AvroMessages.__module__}.AvroMessages._fetched.retry.sleep", lambda _seconds: None)
     message = confluents(registry, _OLD, {"id": "a", "at": 5})
     for url, login, message_text in (
         (registry.url, "reader:wrong", "returned status 401"),

@@ -10,6 +10,7 @@ import pytest
 
 from controller_client.coordinator.entries import Entries
 from controller_client.coordinator.state.store import Store, StoredUpTo
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 # Few upper halves, so that both halves have to be compared; some at both ends of the range.
@@ -43,7 +44,7 @@ def up_to(version: int, floors: tuple[int, ...] = ()) -> StoredUpTo:
     return StoredUpTo(1, version, {0: version, 1: 2 * version}, floors, keys=version, refused=3)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=FULL) for seed in range(2, 6))])
 def test_it_returns_what_a_dictionary_returns(seed: int, tmp_path: Path) -> None:
     choose = random.Random(seed)
     store = Store(tmp_path / "state", in_memory=choose.choice([1, 9, 40]))

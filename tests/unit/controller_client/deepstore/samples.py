@@ -11,6 +11,7 @@ import tarfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from controller_client.common.names import TableName
 from controller_client.deepstore.layout import StoreLayout
@@ -102,6 +103,15 @@ def write_files(path: Path, files: Mapping[str, bytes], *, top: str = "s") -> in
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
     return path.stat().st_size
+
+
+def endless(handler: Any) -> None:
+    """Send a body without a length, which is larger than any limit of a test."""
+    handler.send_response(200)
+    handler.end_headers()
+    handler.close_connection = True
+    for _ in range(200):
+        handler.wfile.write(bytes(1 << 16))
 
 
 def folder_layout(root: Path) -> StoreLayout:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from controller_client.common.names import TableName
 from controller_client.deepstore.audit import TableAudit
-from controller_client.deepstore.checks import Check, Verdict, check_controller, check_server, check_table
+from controller_client.deepstore.checks import Check, Verdict
 from controller_client.deepstore.disable import check_copies, check_no_peers, check_servers
 from controller_client.deepstore.judge import Fault, Replica, Stored, StoredState, judge
 from controller_client.deepstore.metrics import WatchMetrics
@@ -24,16 +24,14 @@ from controller_client.errors import ConfigError, ConflictError, RejectedError
 from controller_client.models import TableConfig
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import WATCH
-from controller_client.rest.capabilities import PinotVersion
 from tests.unit.controller_client.deepstore.samples import TABLE, record
 from tests.unit.controller_client.deepstore.world import World
 
 SERVERS, STORE = StorePolicy.SERVERS, StorePolicy.STORE
-VERSION = PinotVersion(1, 5)
 
 
 def config(replicas: int = 2, kind: str = "REALTIME", **more: Any) -> TableConfig:
-    segments = {"replicasPerPartition": str(replicas), **more.pop("segments", {})}
+    segments = {"replicasPerPartition": str(replicas)}
     return TableConfig.from_json({"tableName": "t", "tableType": kind, "segmentsConfig": segments, **more})
 
 
@@ -58,48 +56,6 @@ def test_the_policy_is_in_the_config_and_other_entries_are_kept() -> None:
 def test_a_policy_of_a_later_release_is_refused() -> None:
     with pytest.raises(ConfigError, match="'both'"):
         policy_of(config(metadata={"customConfigs": {POLICY_KEY: "both"}}))
-
-
-@pytest.mark.parametrize(
-    ("replicas", "servers", "word"),
-    [(2, 2, ""), (3, 4, ""), (1, 4, "the only copy"), (3, 2, "3 replicas, but only 2 servers")],
-)
-def test_without_a_store_a_table_needs_enough_replicas_and_servers(
-    replicas: int, servers: int, word: str
-) -> None:
-    found = wrong(check_table(config(replicas), SERVERS, servers))
-    assert bool(found) == bool(word)
-    assert word in found
-
-
-def test_without_a_store_a_folder_on_the_controller_is_enough() -> None:
-    folder = {"controller.data.dir": "/data"}
-    assert not wrong(check_controller(folder, VERSION, SERVERS))
-    assert "--policy servers" in wrong(check_controller(folder, VERSION, STORE))
-    split = {**folder, "controller.enable.split.commit": "false"}
-    assert "split.commit" in wrong(check_controller(split, VERSION, SERVERS))
-
-
-def test_without_a_store_a_server_must_only_reach_its_peers() -> None:
-    assert not wrong(check_server("a", {}, "/data", "http", SERVERS))
-    assert "lacks https" in wrong(check_server("a", {}, "/data", "https", SERVERS))
-    (check,) = check_server(
-        "a", {"pinot.server.instance.segment.store.uri": "s3://b"}, "/data", "http", SERVERS
-    )
-    assert check.verdict is Verdict.NOTE
-
-
-def test_a_note_about_a_server_that_uploads_elsewhere() -> None:
-    server = {
-        "pinot.server.instance.segment.store.uri": "s3://b/commits",
-        "pinot.server.storage.factory.class.s3": "S3PinotFS",
-    }
-    found = check_server("a", server, "s3://b/segments", "http", STORE)
-    assert [check.verdict for check in found] == [Verdict.OK, Verdict.NOTE]
-    server["pinotPlugins.commitUpload.dataDir"] = "s3://b/segments/"
-    assert [check.verdict for check in check_server("a", server, "s3://b/segments", "http", STORE)] == [
-        Verdict.OK
-    ]
 
 
 REPLICAS = st.lists(

@@ -20,6 +20,7 @@ from controller_client.deepstore.http_copies import HttpCopies
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import AuthError, DataError, PinotPluginError, RejectedError, UnreachableError
+from tests.unit.controller_client.deepstore.samples import endless
 from tests.unit.controller_client.scripted_server import (
     ScriptedServer,
     Seen,
@@ -236,15 +237,6 @@ def test_a_redirect_to_another_scheme_is_refused(cluster: Cluster, tmp_path: Pat
         fetched(cluster, f"{cluster.controller.url}/away", tmp_path)
 
 
-def _endless(handler: Any) -> None:
-    """Send an endless body without a length."""
-    handler.send_response(200)
-    handler.end_headers()
-    handler.close_connection = True
-    for _ in range(200):
-        handler.wfile.write(bytes(1 << 16))
-
-
 def _chunked(handler: Any) -> None:
     handler.send_response(200)
     handler.send_header("Transfer-Encoding", "chunked")
@@ -264,7 +256,7 @@ def _packed(handler: Any) -> None:
     handler.wfile.write(body)
 
 
-@pytest.mark.parametrize("step", [_endless, _chunked, answer(200, bytes(MOST + 1))])
+@pytest.mark.parametrize("step", [endless, _chunked, answer(200, bytes(MOST + 1))])
 def test_a_body_above_the_limit_is_refused(
     cluster: Cluster, listen: Listen, tmp_path: Path, step: Step
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,15 @@ from controller_client.zookeeper import segment_path
 from tests.unit.controller_client.deepstore.samples import TABLE, crc_of, write_tar
 from tests.unit.controller_client.deepstore.world import Killed, World
 
-A, B, C = (Replica(name, "ONLINE") for name in "abc")
+A = Replica("a", "ONLINE")
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
+    """With a segment that server a has, and the store does not."""
     world = World(tmp_path)
+    world.add()
+    world.give("a", content=7)
     yield world
     world.client.close()
     assert not list(world.work.iterdir()), "files of repairs are left behind"
@@ -42,59 +44,22 @@ def assert_right(world: World, content: int = 7) -> None:
     assert record.size_bytes == world.stored().stat().st_size
 
 
-def test_a_replica_with_another_crc_is_named_and_skipped(world: World) -> None:
-    world.add()
-    world.give("a", content=8)
-    world.give("c", content=7)
-    done = world.repairer.repair(world.judged(A, Replica("b", "ONLINE", 9), C))
-    assert (done.outcome, done.source) == (Outcome.REPAIRED, "c")
-    assert {each.place: each.reason for each in done.refused} == {
-        "a": f"its tar has crc {crc_of(8)}, not {crc_of(7)}",
-        "b": f"it has crc 9, not {crc_of(7)}",
-    }
-    assert world.servers.downloads == ["a", "c"]
-    assert_right(world)
-
-
 def test_a_server_that_reported_the_right_crc_is_tried_first(world: World) -> None:
-    world.add()
-    world.give("a", content=7)
     world.give("b", content=7)
     world.repairer.repair(world.judged(A, Replica("b", "ONLINE", crc_of(7))))
     assert world.servers.downloads == ["b"]
 
 
-def test_no_good_replica_changes_nothing(world: World) -> None:
-    world.add()
-    world.give("a", content=8)
-    done = world.repairer.repair(world.judged(A, Replica("b", "OFFLINE"), C))
-    assert done.outcome is Outcome.NO_SOURCE
-    assert done.message is not None
-    for word in (f"a: its tar has crc {crc_of(8)}", "b: it is OFFLINE", "c: c does not have s"):
-        assert word in done.message
-    assert world.record().version == 0
-    assert not world.stored().exists()
-
-
 @pytest.mark.parametrize("step", ["before upload", "after upload", "before the url"])
 def test_a_killed_repair_is_finished_by_the_next(world: World, step: str) -> None:
-    world.add()
-    world.give("a", content=7)
 
-    def die(*_: object) -> None:
+    def die() -> None:
         raise Killed
 
-    if step == "before upload":
-        world.files.before = die
-    elif step == "after upload":
-        world.files.after = die
-    else:
-        world.zookeeper.before_set = die
-    with suppress(Killed):
+    world.at(step, die)
+    with pytest.raises(Killed):
         world.repairer.repair(world.judged(A))
     assert world.record().url == ""
-    world.files.before = world.files.after = lambda: None
-    world.zookeeper.before_set = lambda _path: None
     uploads = world.files.uploads
     assert world.new_repairer().repair(world.judged(A)).outcome is Outcome.REPAIRED
     assert_right(world)
@@ -102,14 +67,11 @@ def test_a_killed_repair_is_finished_by_the_next(world: World, step: str) -> Non
 
 
 def test_a_repair_that_is_overtaken_finds_it_good(world: World) -> None:
-    world.add()
-    world.give("a", content=7)
 
-    def overtake(_path: str) -> None:
-        world.zookeeper.before_set = lambda _path: None
+    def overtake() -> None:
         assert world.new_repairer().repair(world.judged(A)).outcome is Outcome.REPAIRED
 
-    world.zookeeper.before_set = overtake
+    world.at("before the url", overtake)
     assert world.repairer.repair(world.judged(A)).outcome is Outcome.GOOD
     assert world.record().version == 1
     assert_right(world)
@@ -127,22 +89,13 @@ def test_a_repair_that_is_overtaken_finds_it_good(world: World) -> None:
 def test_a_segment_that_is_pushed_again_meanwhile_ends_with_its_new_copy(
     world: World, moment: str, outcome: Outcome
 ) -> None:
-    world.add()
-    world.give("a", content=7)
 
-    def push(*_: object) -> None:
-        world.files.before = world.files.after = lambda: None
-        world.zookeeper.before_set = lambda _path: None
+    def push() -> None:
         write_tar(world.stored(), content=8)
         world.give("a", content=8)
         world.change("s", content=8, url=world.layout.url(TABLE, "s"))
 
-    if moment == "before upload":
-        world.files.before = push
-    elif moment == "after upload":
-        world.files.after = push
-    else:
-        world.zookeeper.before_set = push
+    world.at(moment, push)
     done = world.repairer.repair(world.judged(A))
     assert done.outcome is outcome
     assert content_crc(world.stored(), LIMITS) == world.record().crc == crc_of(8)
@@ -150,8 +103,6 @@ def test_a_segment_that_is_pushed_again_meanwhile_ends_with_its_new_copy(
 
 @pytest.mark.parametrize("moment", ["before", "after upload"])
 def test_a_segment_that_is_deleted_meanwhile_leaves_nothing(world: World, moment: str) -> None:
-    world.add()
-    world.give("a", content=7)
     judged = world.judged(A)
 
     def delete() -> None:
@@ -160,21 +111,20 @@ def test_a_segment_that_is_deleted_meanwhile_leaves_nothing(world: World, moment
     if moment == "before":
         delete()
     else:
-        world.files.after = delete
+        world.at(moment, delete)
     assert world.repairer.repair(judged).outcome is Outcome.GONE
     assert not world.stored().exists()
 
 
 def test_a_wrong_object_is_replaced_and_its_size_recorded(world: World) -> None:
-    world.add(url=world.layout.url(TABLE, "s"), size=12345)
+    world.change("s", content=7, url=world.layout.url(TABLE, "s"), size=12345)
     write_tar(world.stored(), content=99)
-    world.give("a", content=7)
     assert world.repairer.repair(world.judged(A)).outcome is Outcome.REPAIRED
     assert_right(world)
 
 
 def test_a_good_object_with_another_size_is_kept(world: World) -> None:
-    world.add(url=world.layout.url(TABLE, "s"), size=12345)
+    world.change("s", content=7, url=world.layout.url(TABLE, "s"), size=12345)
     write_tar(world.stored(), content=7)
     assert world.repairer.repair(world.judged()).outcome is Outcome.REPAIRED
     assert_right(world)
@@ -182,13 +132,11 @@ def test_a_good_object_with_another_size_is_kept(world: World) -> None:
 
 
 def test_a_failing_store_is_reported(world: World) -> None:
-    world.add()
-    world.give("a", content=7)
 
     def refuse() -> None:
         raise SourceError("the store refuses")
 
-    world.files.before = refuse
+    world.at("before upload", refuse)
     done = world.repairer.repair(world.judged(A))
     assert (done.outcome, done.message) == (Outcome.FAILED, "the store refuses")
     assert world.record().version == 0
@@ -229,10 +177,10 @@ def test_a_repair_opens_the_store_once_and_reads_each_size_once(
     repairer = Repairer(
         world.properties, world.layout, SegmentFetcher(world.client, world.servers), world.work
     )
+    world.add("t")
+    world.give("a", name="t")
     for name in ("s", "t"):
         target = world.layout.object_uri(TABLE, name)
-        world.add(name)
-        world.give("a", name=name)
         write_tar(world.stored(name), content=8, name=name)
         sizes.clear()
         assert repairer.repair(world.judged(A, name=name)).outcome is Outcome.REPAIRED

@@ -12,7 +12,7 @@ from tests.unit.controller_client.deepstore.samples import record
 
 URL = "s3://b/t/s"
 ROOT = "s3://b/segments"
-STORE = StorePolicy.STORE
+SERVERS, STORE = StorePolicy.SERVERS, StorePolicy.STORE
 
 
 @pytest.mark.parametrize(
@@ -71,33 +71,39 @@ def texts(checks: list[Check], verdict: Verdict) -> str:
     return "; ".join(check.text for check in checks if check.verdict is verdict)
 
 
-GOOD = {
-    "pinot.server.instance.segment.store.uri": ROOT + "/",
-    "pinot.server.storage.factory.class.s3": "S3PinotFS",
-}
+FILE_SYSTEM, URI = "pinot.server.storage.factory.class.s3", "pinot.server.instance.segment.store.uri"
+GOOD = {URI: ROOT + "/", FILE_SYSTEM: "S3PinotFS"}
+FETCHERS = {"pinot.server.segment.fetcher.protocols": "file,https"}
 
 
 @pytest.mark.parametrize(
-    ("change", "word"),
+    ("policy", "config", "scheme", "word"),
     [
-        ({}, ""),
-        ({"pinot.server.instance.segment.store.uri": ""}, "never upload"),
-        ({"pinot.server.instance.segment.store.uri": "hdfs://n/segments"}, "cannot be moved"),
-        ({"pinot.server.storage.factory.class.s3": None}, "cannot reach"),
-        ({"pinot.server.instance.enable.split.commit": "false"}, "split.commit"),
+        (STORE, GOOD, "http", ""),
+        (STORE, {**GOOD, URI: ""}, "http", "never upload"),
+        (STORE, {**GOOD, URI: "hdfs://n/segments"}, "http", "cannot be moved"),
+        (STORE, {URI: ROOT}, "http", "cannot reach"),
+        (STORE, {**GOOD, "pinot.server.instance.enable.split.commit": "false"}, "http", "split.commit"),
+        (STORE, GOOD, "https", "lacks https"),
+        (STORE, {**GOOD, **FETCHERS}, "https", ""),
+        (SERVERS, {}, "http", ""),
+        (SERVERS, {}, "https", "lacks https"),
     ],
 )
-def test_a_server(change: dict[str, str | None], word: str) -> None:
-    config = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
-    wrong = texts(check_server("a", config, ROOT, "http", STORE), Verdict.WRONG)
+def test_a_server(policy: StorePolicy, config: dict[str, str], scheme: str, word: str) -> None:
+    wrong = texts(check_server("a", config, ROOT, scheme, policy), Verdict.WRONG)
     assert bool(wrong) == bool(word)
     assert word in wrong
 
 
-def test_https_needs_a_fetcher() -> None:
-    assert "lacks https" in texts(check_server("a", GOOD, ROOT, "https", STORE), Verdict.WRONG)
-    config = {**GOOD, "pinot.server.segment.fetcher.protocols": "file,https"}
-    assert not texts(check_server("a", config, ROOT, "https", STORE), Verdict.WRONG)
+def test_a_note_about_a_server_that_uploads_elsewhere() -> None:
+    server = {URI: "s3://b/commits", FILE_SYSTEM: "S3PinotFS"}
+    found = check_server("a", server, ROOT, "http", STORE)
+    assert [check.verdict for check in found] == [Verdict.OK, Verdict.NOTE]
+    server["pinotPlugins.commitUpload.dataDir"] = ROOT + "/"
+    assert [check.verdict for check in check_server("a", server, ROOT, "http", STORE)] == [Verdict.OK]
+    (check,) = check_server("a", {URI: "s3://b"}, "/data", "http", SERVERS)
+    assert check.verdict is Verdict.NOTE
 
 
 def test_a_controller() -> None:
@@ -106,18 +112,33 @@ def test_a_controller() -> None:
     assert not texts(checks, Verdict.WRONG)
     assert "up to 10 s" in texts(checks, Verdict.NOTE)
     assert "up to 300 s" in texts(check_controller({"controller.data.dir": ROOT}, new, STORE), Verdict.NOTE)
-    assert "folder on the controller" in texts(
-        check_controller({"controller.data.dir": "/d"}, old, STORE), Verdict.WRONG
-    )
-    config = {"controller.data.dir": ROOT, "controller.enable.split.commit": "false"}
-    assert "split.commit" in texts(check_controller(config, old, STORE), Verdict.WRONG)
+    folder = {"controller.data.dir": "/d"}
+    wrong = texts(check_controller(folder, old, STORE), Verdict.WRONG)
+    assert "folder on the controller" in wrong
+    assert "--policy servers" in wrong
+    assert not texts(check_controller(folder, new, SERVERS), Verdict.WRONG)
+    for policy in StorePolicy:
+        config = {"controller.data.dir": ROOT, "controller.enable.split.commit": "false"}
+        assert "split.commit" in texts(check_controller(config, old, policy), Verdict.WRONG)
 
 
-def test_a_table() -> None:
-    def config(kind: str, replicas: str) -> TableConfig:
-        segments = {"replicasPerPartition": replicas}
-        return TableConfig.from_json({"tableName": "t", "tableType": kind, "segmentsConfig": segments})
-
-    assert "REALTIME" in texts(check_table(config("OFFLINE", "2"), STORE, 2), Verdict.WRONG)
-    assert "only copy" in texts(check_table(config("REALTIME", "1"), STORE, 2), Verdict.NOTE)
-    assert texts(check_table(config("REALTIME", "2"), STORE, 2), Verdict.OK) == "2 replicas"
+@pytest.mark.parametrize(
+    ("policy", "kind", "replicas", "servers", "verdict", "text"),
+    [
+        (STORE, "OFFLINE", 2, 2, Verdict.WRONG, "REALTIME"),
+        (STORE, "REALTIME", 1, 2, Verdict.NOTE, "only copy"),
+        (STORE, "REALTIME", 2, 2, Verdict.OK, "2 replicas"),
+        (SERVERS, "REALTIME", 2, 2, Verdict.OK, "2 replicas"),
+        (SERVERS, "REALTIME", 3, 4, Verdict.OK, "3 replicas"),
+        (SERVERS, "REALTIME", 1, 4, Verdict.WRONG, "the only copy"),
+        (SERVERS, "REALTIME", 3, 2, Verdict.WRONG, "3 replicas, but only 2 servers"),
+    ],
+)
+def test_a_table(
+    policy: StorePolicy, kind: str, replicas: int, servers: int, verdict: Verdict, text: str
+) -> None:
+    segments = {"replicasPerPartition": str(replicas)}
+    config = TableConfig.from_json({"tableName": "t", "tableType": kind, "segmentsConfig": segments})
+    checks = check_table(config, policy, servers)
+    assert text in texts(checks, verdict)
+    assert bool(texts(checks, Verdict.WRONG)) == (verdict is Verdict.WRONG)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,10 +47,10 @@ class Cluster:
         self.instances = self
 
     def list(self) -> list[str]:
-        return ["Broker_x", *self._tags]
+        return ["Broker_x", "Server_dropped", *self._tags]
 
-    def tags(self, name: str) -> tuple[str, ...]:
-        return (self._tags[name],)
+    def find(self, name: str) -> Any:
+        return SimpleNamespace(tags=(self._tags[name],)) if name in self._tags else None
 
     def config(self, name: str) -> dict[str, str]:
         if name == "Server_dead":

@@ -82,6 +82,21 @@ class World:
         self.work.mkdir()
         self.repairer = self.new_repairer()
 
+    def at(self, moment: str, act: Callable[[], object]) -> None:
+        """Act once in the next repair: ``before upload``, ``after upload`` or ``before the url``."""
+
+        def once(*_: object) -> None:
+            self.files.before = self.files.after = lambda: None
+            self.zookeeper.before_set = lambda _path: None
+            act()
+
+        if moment == "before upload":
+            self.files.before = once
+        elif moment == "after upload":
+            self.files.after = once
+        else:
+            self.zookeeper.before_set = once
+
     def new_repairer(self, *, accept_agreeing: bool = False) -> Repairer:
         def opened(_uri: str) -> LocalStore:
             return self.files
@@ -94,13 +109,13 @@ class World:
     def add(self, name: str = "s", *, content: int = 7, url: str = "", size: int | None = None) -> None:
         self.properties.create(segment_path(TABLE, name), znode(name, content=content, url=url, size=size))
 
-    def change(self, name: str, *, content: int, url: str = "") -> None:
+    def change(self, name: str, *, content: int, url: str = "", size: int | None = None) -> None:
         """Act as a push that refreshes the segment."""
         path = segment_path(TABLE, name)
         found = self.properties.get(path)
         assert found is not None
         before_set, self.zookeeper.before_set = self.zookeeper.before_set, lambda _path: None
-        self.properties.set(path, znode(name, content=content, url=url), found.version)
+        self.properties.set(path, znode(name, content=content, url=url, size=size), found.version)
         self.zookeeper.before_set = before_set
 
     def give(self, server: str, *, content: int = 7, name: str = "s") -> None:

@@ -18,23 +18,8 @@ NAMES = [
     *("a.json", "a.json#1.json", "a.json?x=1", "a.json?", "a.json#"),
     *("a b", "a%20b", "a+b", "a%2520b", "%41", "A", "%", "%%", "%zz", "a;b", "a;"),
     *("tab\there", "new\nline", "new\rline", " leading", "trailing ", "tabhere", "newline"),
-    *(
-        "http:",
-        "s3:",
-        "file:",
-        "c:x",
-        "[x",
-        "x]",
-        "~",
-        "*",
-        "\\",
-        "\\x41",
-        "$HOME",
-        "a&b=c",
-        "\x1b[31m",
-        "ü",
-        "u\u0308",
-    ),
+    *("http:", "s3:", "file:", "c:x", "[x", "x]", "~", "*", "\\", "\\x41", "$HOME", "a&b=c", "\x1b[31m"),
+    *("ü", "u\u0308"),
 ]
 
 

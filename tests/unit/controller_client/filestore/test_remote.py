@@ -20,25 +20,20 @@ from controller_client.filestore.traits import StoreTraits
 MEMORY = RemoteKind("a.MemoryPinotFS", StoreTraits("memory"), "none", {"key": ("key", str)})
 
 
-@pytest.fixture
-def errors() -> list[Exception]:
-    """Make the file system's calls fail like a library's, with a credential in the text."""
-    return [PermissionError("hush-key is wrong")]
-
-
-@pytest.fixture
-def failing(errors: list[Exception]) -> FsspecStore:
+def failing_with(error: Exception) -> FsspecStore:
+    """Return a store whose library fails in each call."""
     store = FsspecStore("memory://b/x", StoreTraits("memory"), {"key": "hush-key"})
 
     def fail(*_: Any, **__: Any) -> Any:
-        raise errors[0]
+        raise error
 
     for name in ("ls", "info", "put_file", "rm_file", "get_file"):
         setattr(store._fs, name, fail)
     return store
 
 
-def test_a_librarys_error_text_is_not_shown(failing: FsspecStore, tmp_path: Path) -> None:
+def test_a_librarys_error_text_is_not_shown(tmp_path: Path) -> None:
+    failing = failing_with(PermissionError("hush-key is wrong"))
     (tmp_path / "f").write_bytes(b"x")
     calls = (
         lambda: list(failing.list("memory://b/x")),
@@ -75,12 +70,9 @@ def test_a_subfolder_that_cannot_be_listed_is_an_error(monkeypatch: pytest.Monke
         list(store.list("memory://denied/x"))
 
 
-def test_a_full_disk_is_distinguished_from_a_failing_store(
-    failing: FsspecStore, errors: list[Exception], tmp_path: Path
-) -> None:
-    errors[0] = OSError(28, "No space left on device")
+def test_a_full_disk_is_distinguished_from_a_failing_store(tmp_path: Path) -> None:
     with pytest.raises(DiskFullError):
-        failing.download("memory://b/x/f", tmp_path / "g")
+        failing_with(OSError(28, "No space left on device")).download("memory://b/x/f", tmp_path / "g")
 
 
 def test_files_without_a_version_are_refused_if_the_store_has_versions() -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from controller_client.helix.task_queue import job_record
 from controller_client.helix.unfinished_subtasks import Unfinished, unfinished_subtasks
 from controller_client.zookeeper.record import ZNRecord
@@ -63,25 +65,25 @@ def test_no_queue_at_all() -> None:
     assert unfinished_subtasks(MemoryPropertyStore()) == {}
 
 
-def test_subtasks_of_a_running_task() -> None:
+# Subtasks of a stopped or failed task may have any state.
+@pytest.mark.parametrize(
+    ("state", "subtasks", "found"),
+    [
+        (
+            "IN_PROGRESS",
+            ["RUNNING", "RUNNING", "COMPLETED", "TASK_ABORTED", "INIT", None, "DROPPED"],
+            {"a": Unfinished(waiting=3, running=2)},
+        ),
+        ("NOT_STARTED", [None, None, None], {"a": Unfinished(waiting=3)}),
+        ("COMPLETED", ["COMPLETED"], {}),
+        ("FAILED", [None, "RUNNING"], {}),
+        ("IN_PROGRESS", ["COMPLETED", "COMPLETED"], {}),
+    ],
+)
+def test_subtasks_of_a_task(state: str, subtasks: Sequence[str | None], found: dict[str, Unfinished]) -> None:
     cluster = Cluster()
-    cluster.task(1, ["RUNNING", "RUNNING", "COMPLETED", "TASK_ABORTED", "INIT", None, "DROPPED"])
-    assert unfinished_subtasks(cluster.store) == {"a": Unfinished(waiting=3, running=2)}
-
-
-def test_a_task_not_started_by_helix_waits_as_a_whole() -> None:
-    cluster = Cluster()
-    cluster.task(1, [None, None, None], state="NOT_STARTED")
-    assert unfinished_subtasks(cluster.store) == {"a": Unfinished(waiting=3)}
-
-
-def test_ended_tasks_do_not_count() -> None:
-    cluster = Cluster()
-    cluster.task(1, ["COMPLETED"], state="COMPLETED")
-    # Subtasks of a stopped or failed task may have any state.
-    cluster.task(2, [None, "RUNNING"], state="FAILED")
-    cluster.task(3, ["COMPLETED", "COMPLETED"])
-    assert unfinished_subtasks(cluster.store) == {}
+    cluster.task(1, subtasks, state=state)
+    assert unfinished_subtasks(cluster.store) == found
 
 
 def test_subtasks_are_counted_by_tag_over_all_types() -> None:

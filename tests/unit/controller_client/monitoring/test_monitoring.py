@@ -1,7 +1,13 @@
+"""Metrics and health of processes, and their documentation."""
+
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import pytest
 import requests
+import yaml
 
 from controller_client.errors import SetupError
 from controller_client.monitoring import (
@@ -11,6 +17,8 @@ from controller_client.monitoring import (
     forget_tables,
     replace_values,
 )
+from controller_client.monitoring.catalogue import Metric, all_metrics
+from controller_client.monitoring.rules import rules_text
 from tests.unit.fake_clock import FakeClock
 
 
@@ -91,8 +99,12 @@ def test_consecutive_failed_rounds_are_counted_until_one_succeeds_or_another_pro
     assert in_a_row() == 0
 
 
-def test_readiness_is_computed_at_each_scrape() -> None:
-    monitoring = make()
+def test_readiness_and_sampled_metrics_are_read_at_each_scrape() -> None:
+    monitoring, errors = make(), dict[tuple[str, ...], float]()
+    monitoring.sample(catalogue.HOOK_ERRORS, lambda: errors)
+    for count in (0.0, 2.0):
+        errors["pause",] = count
+        assert f'pinot_plugins_hook_errors_total{{hook="pause"}} {count}\n' in monitoring.text()
     need = monitoring.need("the role is starting")
     monitoring.health.needs.clear()  # nothing notifies the metric of a change
     assert "\npinot_plugins_process_ready_ratio 1.0\n" in monitoring.text()
@@ -114,16 +126,43 @@ def test_values_are_dropped_along_with_their_tables() -> None:
     assert 'pinot_plugins_ingestion_runs_total{outcome="failed",table="d"} 1.0\n' in monitoring.text()
 
 
-def test_a_sampled_metric_is_read_at_each_scrape() -> None:
-    monitoring, errors = make(), dict[tuple[str, ...], float]({("pause",): 0.0})
-    monitoring.sample(catalogue.HOOK_ERRORS, lambda: errors)
-    assert 'pinot_plugins_hook_errors_total{hook="pause"} 0.0\n' in monitoring.text()
-    errors["pause",] = 2
-    assert 'pinot_plugins_hook_errors_total{hook="pause"} 2.0\n' in monitoring.text()
-
-
 def test_a_metric_has_the_type_given_in_the_catalogue() -> None:
     monitoring = make()
     assert monitoring.gauge(catalogue.LEASE_HELD) is monitoring.gauge(catalogue.LEASE_HELD)
     with pytest.raises(TypeError):
         monitoring.counter(catalogue.LEASE_HELD)
+
+
+ROOT = Path(__file__).parents[4]
+PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "server_hooks")
+
+
+def test_the_page_lists_all_metrics_with_their_meanings() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| `pinot_plugins_")]
+    assert rows == [
+        f"| `{each.name}` | {each.kind} | {', '.join(each.labels)} | {each.unit} |"
+        f" {', '.join(each.processes)} | {each.meaning} |"
+        for each in all_metrics()
+    ]
+
+
+def test_the_page_lists_all_alerts() -> None:
+    named = {
+        name for line in PAGE.splitlines() if line.startswith("| `PinotPlugins") for name in _alerts(line)
+    }
+    groups = yaml.safe_load(rules_text())["groups"]
+    assert named == {rule["alert"] for group in groups for rule in group["rules"]}
+
+
+def _alerts(row: str) -> list[str]:
+    return re.findall(r"`(PinotPlugins\w+)`", row.split("|")[1])
+
+
+def test_every_metric_is_exported_by_some_process() -> None:
+    code = "".join(
+        path.read_text(encoding="utf-8") for package in PACKAGES for path in (ROOT / package).rglob("*.py")
+    )
+    names = {name for name, value in vars(catalogue).items() if isinstance(value, Metric)}
+    assert names
+    assert not {name for name in names if not re.search(rf"\bcatalogue\.{name}\b", code)}

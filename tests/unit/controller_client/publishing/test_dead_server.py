@@ -216,4 +216,4 @@ def _cost(segments: int) -> int:
 
 
 def test_four_times_the_segments_cost_four_times_as_much() -> None:
-    assert 0 < _cost(12_800) <= 4.5 * _cost(3_200)
+    assert 0 < _cost(3_200) <= 4.5 * _cost(800)

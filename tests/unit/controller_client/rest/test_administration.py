@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 
 from controller_client.as_code.live import read_cluster
 from controller_client.as_code.objects import Kind
-from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.common.retry import RetryPolicy
 from controller_client.common.waiting import growing_pauses
-from controller_client.config import BasicAuth, ControllerConfig, Secret
+from controller_client.config import BasicAuth, Secret
 from controller_client.errors import (
     AppliedError,
     ConflictError,
@@ -25,29 +21,14 @@ from controller_client.errors import (
 from controller_client.rest.table_copy import plan_copy
 from controller_client.rest.tenants import TenantRole
 from controller_client.rest.users import Component, Permission, User, UserRole
+from tests.unit.controller_client.rest.conftest import V11, V15, Make
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
-from tests.unit.fake_clock import FakeClock
 
-Make = Callable[..., tuple[ControllerClient, ScriptedServer]]
-V11 = answer(200, {"pinot-controller": "0.11.0-1b4d"})
-V15 = answer(200, {"pinot-controller": "1.5.1-abc"})
 OK = answer(200, {"status": "ok"})
 SECRET = "s3cret-password"
 HASH = "$2a$10$abcdefghijklmnopqrstuv"
 USER = User("ada", Component.BROKER, UserRole.USER, tables=("t",), permissions=(Permission.READ,))
 USERS = {"users": {"ada_BROKER": {**USER.to_json(Secret(HASH)), "authToken": "Basic abc"}}}
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    with ExitStack() as stack:
-
-        def build(*script: Step, auth: BasicAuth | None = None) -> tuple[ControllerClient, ScriptedServer]:
-            server = stack.enter_context(ScriptedServer(*script))
-            config = ControllerConfig(server.url, auth=auth, retry=RetryPolicy(attempts=1))
-            return stack.enter_context(ControllerClient(config, clock=FakeClock())), server
-
-        yield build
 
 
 @pytest.mark.parametrize(

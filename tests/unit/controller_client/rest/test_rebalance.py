@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
 
-from controller_client.client import ControllerClient
-from controller_client.common.retry import RetryPolicy
-from controller_client.config import ControllerConfig
 from controller_client.errors import AppliedError, OutcomeUnknownError, RejectedError, WaitTimeoutError
 from controller_client.rest.rebalance import RebalanceOptions, StartedRebalance, moved
 from controller_client.rest.rebalance_plan import Move, ServerChange, plan_of
-from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
-from tests.unit.fake_clock import FakeClock
+from tests.unit.controller_client.rest.conftest import V11, V15, Make
+from tests.unit.controller_client.scripted_server import Seen, Step, answer
 
-Make = Callable[..., tuple[ControllerClient, ScriptedServer]]
-V11 = answer(200, {"pinot-controller": "0.11.0-1b4d"})
-V15 = answer(200, {"pinot-controller": "1.5.1-abc"})
 IDEAL = {"a": {"s1": "ONLINE"}, "b": {"s2": "ONLINE"}, "c": {"s1": "ONLINE"}}
 TARGET = {"a": {"s1": "ONLINE", "s3": "ONLINE"}, "b": {"s3": "ONLINE"}, "c": {"s1": "ONLINE"}}
 DONE = {"status": "DONE", "description": "Dry-run mode", "segmentAssignment": TARGET}
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    with ExitStack() as stack:
-
-        def build(*script: Step) -> tuple[ControllerClient, ScriptedServer]:
-            server = stack.enter_context(ScriptedServer(*script))
-            config = ControllerConfig(server.url, retry=RetryPolicy(attempts=1))
-            return stack.enter_context(ControllerClient(config, clock=FakeClock())), server
-
-        yield build
 
 
 def test_moves_are_the_differences_between_target_and_ideal_state() -> None:

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from controller_client.client import ControllerClient
-from controller_client.common.retry import RetryPolicy
-from controller_client.config import ControllerConfig
 from controller_client.errors import ConfigError, ConflictError, NotFoundError, UnsupportedError
 from controller_client.models import TableConfig
-from tests.unit.controller_client.scripted_server import ScriptedServer, Step, answer
-from tests.unit.fake_clock import FakeClock
+from tests.unit.controller_client.rest.conftest import V11, V15, Make
+from tests.unit.controller_client.scripted_server import Step, answer
 
-Make = Callable[..., tuple[ControllerClient, ScriptedServer]]
-V11 = answer(200, {"pinot-controller": "0.11.0-1b4d"})
-V15 = answer(200, {"pinot-controller": "1.5.1-abc"})
 TABLE = {"OFFLINE": {"tableName": "t_OFFLINE", "tableType": "OFFLINE", "new": {"a": [1]}}}
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    with ExitStack() as stack:
-
-        def build(*script: Step) -> tuple[ControllerClient, ScriptedServer]:
-            server = stack.enter_context(ScriptedServer(*script))
-            config = ControllerConfig(server.url, retry=RetryPolicy(attempts=1))
-            return stack.enter_context(ControllerClient(config, clock=FakeClock())), server
-
-        yield build
 
 
 def test_the_schema_of_a_table_has_its_name_or_the_one_in_its_config(make: Make) -> None:

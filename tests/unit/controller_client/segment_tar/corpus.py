@@ -16,18 +16,6 @@ from pathlib import Path
 from controller_client.segment_tar import ExpectedSegment, Proof, TarLimits
 from controller_client.segment_tar.content import read_content
 
-__all__ = [
-    "LIMITS",
-    "SEGMENTS",
-    "add",
-    "expected_of",
-    "files_of",
-    "header",
-    "pack",
-    "with_checksum",
-    "write_gzip",
-]
-
 LIMITS = TarLimits()
 
 _FOLDER = Path(__file__).parent
@@ -107,7 +95,12 @@ def with_checksum(block: bytearray) -> bytes:
     return bytes(block)
 
 
+def gzipped(raw: bytes) -> bytes:
+    """Compress a tar."""
+    return gzip.compress(raw, compresslevel=1, mtime=0)
+
+
 def write_gzip(path: Path, raw: bytes) -> Path:
     """Compress a tar and write it."""
-    path.write_bytes(gzip.compress(raw, compresslevel=1, mtime=0))
+    path.write_bytes(gzipped(raw))
     return path

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,22 +14,39 @@ from controller_client.errors import PinotPluginError
 from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.upsert.rewriting import RefusedQueryError
-from tests.unit.controller_client.scripted_server import ScriptedServer, answer
+from controller_client.zookeeper import PropertyStore
+from tests.unit.controller_client.scripted_server import ScriptedServer, Step, answer
 from tests.unit.controller_client.upsert.test_creating import plan
 from tests.unit.controller_client.upsert.test_misregistered import TABLE, registered
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import memory_store
 
+EMPTY = answer(200, {"exceptions": []})
 
-def test_names_of_old_queries_are_not_kept() -> None:
-    store, _ = memory_store()
+
+@contextmanager
+def querying(store: PropertyStore, *answers: Step) -> Iterator[tuple[UpsertQueries, FakeClock]]:
+    """Provide queries to a broker with these answers, and the clock of their caches."""
     clock = FakeClock()
-    empty = answer(200, {"exceptions": []})
     with (
-        ScriptedServer(*[empty] * 20) as server,
+        ScriptedServer(*answers) as server,
         BrokerClient([server.url]) as broker,
         UpsertQueries(broker, store, mark_ttl_s=1.0, clock=clock) as queries,
     ):
+        yield queries, clock
+
+
+def with_upsert_table() -> PropertyStore:
+    planned = plan()
+    return registered(planned.schema.to_json(), planned.table.to_json())
+
+
+def drop(store: PropertyStore) -> None:
+    store.connection.delete(f"/{store.cluster_name}/PROPERTYSTORE{table_config_path(TABLE)}")
+
+
+def test_names_of_old_queries_are_not_kept() -> None:
+    with querying(memory_store()[0], *[EMPTY] * 20) as (queries, clock):
         for number in range(20):
             queries.query(f"select 1 from unknown{number}")
             clock.sleep(2.0)
@@ -45,32 +64,20 @@ def test_a_query_is_tokenized_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     real = sql_text._TOKEN
     monkeypatch.setattr(sql_text, "_TOKEN", Counted())
-    store, _ = memory_store()
     sql = "SET timeoutMs = 5; select a from t where b = 1"
-    with (
-        ScriptedServer(answer(200, {"exceptions": []})) as server,
-        BrokerClient([server.url]) as broker,
-        UpsertQueries(broker, store) as queries,
-    ):
+    with querying(memory_store()[0], EMPTY) as (queries, _):
         queries.query(sql)
     assert tokenized == [sql]
 
 
 def test_a_dropped_table_is_not_read_without_a_version() -> None:
-    planned = plan()
-    store = registered(planned.schema.to_json(), planned.table.to_json())
-    clock = FakeClock()
+    store = with_upsert_table()
     counted = {"columnNames": ["count(*)"], "columnDataTypes": ["LONG"]}
-    all_of_it = {"dataSchema": counted, "rows": [[7]]}
-    all_rows = answer(200, {"exceptions": [], "resultTable": all_of_it})
-    with (
-        ScriptedServer(*[all_rows] * 3) as server,
-        BrokerClient([server.url]) as broker,
-        UpsertQueries(broker, store, mark_ttl_s=1.0, clock=clock) as queries,
-    ):
+    all_rows = answer(200, {"exceptions": [], "resultTable": {"dataSchema": counted, "rows": [[7]]}})
+    with querying(store, *[all_rows] * 3) as (queries, clock):
         with pytest.raises(PinotPluginError):
             queries.query("select count(*) from t")  # no version is complete
-        store.connection.delete(f"/{store.cluster_name}/PROPERTYSTORE{table_config_path(TABLE)}")
+        drop(store)
         clock.sleep(2.0)
         # Until brokers notice the drop, they would return rows of all versions.
         for name in ("t", "T_realtime"):
@@ -80,18 +87,12 @@ def test_a_dropped_table_is_not_read_without_a_version() -> None:
 
 
 def test_a_drop_is_noticed_while_table_names_are_cached() -> None:
-    planned = plan()
-    store = registered(planned.schema.to_json(), planned.table.to_json())
-    clock = FakeClock()
-    with (
-        ScriptedServer(*[answer(200, {"exceptions": []})] * 2) as server,
-        BrokerClient([server.url]) as broker,
-        UpsertQueries(broker, store, mark_ttl_s=1.0, clock=clock) as queries,
-    ):
+    store = with_upsert_table()
+    with querying(store, *[EMPTY] * 2) as (queries, clock):
         with pytest.raises(PinotPluginError):
             queries.query("select count(*) from t")
         clock.sleep(2.0)
         queries.query("select count(*) from another")  # reads all names, but not the table
-        store.connection.delete(f"/{store.cluster_name}/PROPERTYSTORE{table_config_path(TABLE)}")
+        drop(store)
         with pytest.raises(RefusedQueryError, match="dropped"):
             queries.query("select count(*) from t")

@@ -91,6 +91,7 @@ def stream(name: str, value: Any) -> Change:
     return lambda _schema, table: table["tableIndexConfig"]["streamConfigs"].update({name: value})
 
 
+# test_ingestion.py has the other changes of messages.
 _DERIVED = {"transformConfigs": [{"columnName": "user", "transformFunction": "upper(u)"}]}
 
 
@@ -104,10 +105,6 @@ _DERIVED = {"transformConfigs": [{"columnName": "user", "transformFunction": "up
         (top("upsertConfig", {"mode": "FULL"}), "upsertConfig"),
         (top("dedupConfig", {"dedupEnabled": True}), "dedupConfig"),
         (index("sortedColumn", ["user"]), "sortedColumn"),
-        (
-            top("ingestionConfig", {"complexTypeConfig": {"fieldsToUnnest": ["a"]}}),
-            "several rows from a message",
-        ),
         (index("loadMode", "HEAP"), "loadMode is HEAP"),
         (index("enableDefaultStarTree", True), "star-tree"),
         (index("starTreeIndexConfigs", [{}]), "star-tree"),

@@ -13,6 +13,7 @@ from controller_client.upsert.creating import plan_upsert_table
 from controller_client.upsert.ingestion import IngestionFindings, check_ingestion
 from controller_client.upsert.requirements import check_requirements
 from controller_client.upsert.settings import UpsertSettings
+from tests.unit.controller_client.upsert.test_creating import documents
 
 _AVRO = "org.apache.pinot.plugin.inputformat.avro"
 _PLAIN = f"{_AVRO}.SimpleAvroMessageDecoder"
@@ -24,45 +25,24 @@ _PROPERTY = "stream.kafka.decoder.prop."
 def table_of(
     ingestion: Mapping[str, Any], decoder: str = _JSON, properties: Mapping[str, str] | None = None
 ) -> TableConfig:
-    return TableConfig.from_json(
-        {
-            "tableName": "t",
-            "tableType": "REALTIME",
-            "segmentsConfig": {
-                "timeColumnName": "at",
-                "retentionTimeUnit": "DAYS",
-                "retentionTimeValue": "14",
-                "schemaName": "t",
-            },
-            "tableIndexConfig": {
-                "streamConfigs": {
-                    "streamType": "kafka",
-                    "stream.kafka.topic.name": "t",
-                    "stream.kafka.consumer.type": "lowlevel",
-                    "stream.kafka.decoder.class.name": decoder,
-                    **{f"{_PROPERTY}{name}": value for name, value in (properties or {}).items()},
-                }
-            },
-            "ingestionConfig": dict(ingestion),
-        }
-    )
+    _, table = documents()
+    table["segmentsConfig"]["timeColumnName"] = "at"
+    table["tableIndexConfig"]["streamConfigs"] |= {
+        "stream.kafka.decoder.class.name": decoder,
+        **{f"{_PROPERTY}{name}": value for name, value in (properties or {}).items()},
+    }
+    return TableConfig.from_json({**table, "ingestionConfig": dict(ingestion)})
 
 
 def schema_of(
     user: Mapping[str, Any] | None = None, note: Mapping[str, Any] | None = None, key: str = "user"
 ) -> Schema:
-    return Schema.from_json(
-        {
-            "schemaName": "t",
-            "dimensionFieldSpecs": [
-                {"name": key, "dataType": "STRING", **(user or {})},
-                {"name": "note", "dataType": "STRING", **(note or {})},
-            ],
-            "dateTimeFieldSpecs": [
-                {"name": "at", "dataType": "LONG", "format": "1:MILLISECONDS:EPOCH", "granularity": "1:HOURS"}
-            ],
-        }
-    )
+    schema, _ = documents()
+    columns = {key: user or {}, "note": note or {}}
+    schema["dimensionFieldSpecs"] = [
+        {"name": name, "dataType": "STRING", **more} for name, more in columns.items()
+    ]
+    return Schema.from_json(schema)
 
 
 def settings_of(key: str = "user") -> UpsertSettings:

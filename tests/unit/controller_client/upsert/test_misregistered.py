@@ -1,8 +1,9 @@
-"""Tables that look like upsert tables but were registered as plain ones."""
+"""Tables registered as plain ones although they look like upsert tables, or with Pinot's own upsert."""
 
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from controller_client.common.names import TableName
 from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.misregistered import MisregisteredError
+from controller_client.upsert.rewriting import RefusedQueryError
 from controller_client.upsert.tables import find_table
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.unit.controller_client.upsert.test_creating import documents, plan
@@ -59,3 +61,21 @@ def test_plain_tables_and_upsert_tables_are_accepted() -> None:
     assert find_table(registered(schema, table), "t") is None
     planned = plan()
     assert find_table(registered(planned.schema.to_json(), planned.table.to_json()), "t") is not None
+
+
+@pytest.mark.parametrize(
+    ("parts", "refused"),
+    [
+        ({}, False),
+        ({"upsertConfig": {"mode": "NONE"}, "dedupConfig": {"dedupEnabled": False}}, False),
+        ({"upsertConfig": {"mode": "FULL"}}, True),
+        ({"dedupConfig": {"hashFunction": "MD5"}}, True),
+    ],
+)
+def test_queries_are_refused_if_the_table_also_has_pinots_own(parts: dict[str, Any], refused: bool) -> None:
+    planned = plan()
+    found = find_table(registered(planned.schema.to_json(), {**planned.table.to_json(), **parts}), "t")
+    assert found is not None
+    expected = pytest.raises(RefusedQueryError, match="also has Pinot's own upsertConfig or dedupConfig")
+    with expected if refused else nullcontext():
+        found.check_hybrid("t")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from controller_client.errors import ConfigError
-from controller_client.zookeeper import ZooKeeperConnection
+from controller_client.zookeeper import PropertyStore, ZooKeeperConnection
 from controller_client.zookeeper.address import check_path
 
 
@@ -28,7 +28,13 @@ def test_an_invalid_path_is_refused(path: str) -> None:
         connection.set(path, b"", 0)
 
 
-@pytest.mark.parametrize("address", ["", "a:b", "a:1/..", "a:1,b:99999"])
+@pytest.mark.parametrize("address", ["", " ", "a:b", "a:1/..", "a:1,b:99999"])
 def test_an_invalid_address_is_refused_at_once(address: str) -> None:
     with pytest.raises(ConfigError):
         ZooKeeperConnection(address)
+
+
+@pytest.mark.parametrize("path", ["", "SEGMENTS", "/a//b"])
+def test_an_invalid_path_in_the_property_store_is_refused(path: str) -> None:
+    with pytest.raises(ConfigError, match="not a path in the property store"):
+        PropertyStore("127.0.0.1:1", "c").get(path)

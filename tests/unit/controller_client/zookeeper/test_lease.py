@@ -219,10 +219,10 @@ def test_the_thread_takes_over_by_itself_and_ends() -> None:
     with first.lease, second.lease:
         assert first.lease.is_holder
         first.lease.release()
-        assert took.wait(10)
+        assert took.wait(60)
         assert second.lease.is_holder
     for each in world.members:
-        each.lease._thread.join(10)
+        each.lease._thread.join(60)
         assert not each.lease._thread.is_alive()
     assert world.server.nodes == {}
 

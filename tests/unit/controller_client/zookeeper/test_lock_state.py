@@ -21,38 +21,25 @@ def lock(clock: FakeClock) -> TableLock:
     return TableLock(store, TableName("t_OFFLINE"), "FileIngestionTask", "me", clock=clock)
 
 
-def test_a_short_disconnection_loses_nothing(lock: TableLock, clock: FakeClock) -> None:
-    lock._on_state(KazooState.SUSPENDED)
-    clock.advance(3.0)
-    assert not lock.lost
+@pytest.mark.parametrize(
+    ("state", "seconds", "is_checked", "is_lost"),
+    [
+        (KazooState.SUSPENDED, 3.0, True, False),
+        (KazooState.SUSPENDED, 3.4, True, True),
+        (KazooState.SUSPENDED, 60.0, False, True),
+        (KazooState.LOST, 0.0, False, True),
+    ],
+)
+def test_it_is_lost_permanently_if_a_disconnection_may_have_cost_it(
+    lock: TableLock, clock: FakeClock, state: str, seconds: float, is_checked: bool, is_lost: bool
+) -> None:
+    lock._on_state(state)
+    clock.advance(seconds)
+    if is_checked:
+        assert lock.lost is is_lost
     lock._on_state(KazooState.CONNECTED)
     clock.advance(97.0)
-    assert not lock.lost
-
-
-def test_a_disconnection_that_may_have_cost_the_lock_loses_it_permanently(
-    lock: TableLock, clock: FakeClock
-) -> None:
-    lock._on_state(KazooState.SUSPENDED)
-    clock.advance(3.4)
-    assert lock.lost
-    lock._on_state(KazooState.CONNECTED)
-    assert lock.lost
-
-
-def test_a_long_disconnection_loses_it_even_if_not_checked_meanwhile(
-    lock: TableLock, clock: FakeClock
-) -> None:
-    lock._on_state(KazooState.SUSPENDED)
-    clock.advance(60.0)
-    lock._on_state(KazooState.CONNECTED)
-    assert lock.lost
-
-
-def test_an_expired_session_loses_it_at_once(lock: TableLock) -> None:
-    lock._on_state(KazooState.LOST)
-    lock._on_state(KazooState.CONNECTED)
-    assert lock.lost
+    assert lock.lost is is_lost
 
 
 def test_the_holder_is_shown_with_host_process_and_time() -> None:

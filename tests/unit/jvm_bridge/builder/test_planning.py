@@ -89,54 +89,35 @@ def test_computed_columns_are_not_source_columns() -> None:
     assert not plan_table({}, SCHEMA).has_expressions
 
 
+def _ingestion(**keys: Any) -> dict[str, Any]:
+    return {"ingestionConfig": keys}
+
+
+def _dimension(data_type: str, name: str = "a", **keys: Any) -> dict[str, Any]:
+    return {"dimensionFieldSpecs": [{"name": name, "dataType": data_type, **keys}]}
+
+
+_OLD_TIMES = {
+    "incomingGranularitySpec": {"name": "a", "dataType": "LONG", "timeType": "SECONDS"},
+    "outgoingGranularitySpec": {"name": "b", "dataType": "INT", "timeType": "DAYS"},
+}
+
+
 @pytest.mark.parametrize(
     ("config", "schema", "reason"),
     [
-        (
-            {"ingestionConfig": {"transformConfigs": [{"columnName": "a"}, {"columnName": "a"}]}},
-            {},
-            "two transforms",
-        ),
-        ({"ingestionConfig": {"complexTypeConfig": {"delimiter": "."}}}, {}, "complexTypeConfig"),
-        ({"ingestionConfig": {"continueOnError": True}}, {}, "continueOnError"),
-        ({"ingestionConfig": {"somethingOfTheFuture": 1}}, {}, "somethingOfTheFuture"),
+        (_ingestion(transformConfigs=[{"columnName": "a"}, {"columnName": "a"}]), {}, "two transforms"),
+        (_ingestion(complexTypeConfig={"delimiter": "."}), {}, "complexTypeConfig"),
+        (_ingestion(continueOnError=True), {}, "continueOnError"),
+        (_ingestion(somethingOfTheFuture=1), {}, "somethingOfTheFuture"),
         ({"fieldConfigList": [{"name": "t", "indexTypes": ["TIMESTAMP"]}]}, {}, "timestamp index"),
         ({}, {"complexFieldSpecs": [{"name": "x"}]}, "complex"),
-        ({}, {"dimensionFieldSpecs": [{"name": "a__KEYS", "dataType": "STRING"}]}, "map"),
-        ({}, {"dimensionFieldSpecs": [{"name": "a", "dataType": "VECTOR"}]}, "VECTOR"),
-        (
-            {},
-            {"dimensionFieldSpecs": [{"name": "a", "dataType": "BOOLEAN", "singleValueField": False}]},
-            "multi-value BOOLEAN",
-        ),
-        (
-            {},
-            {
-                "dimensionFieldSpecs": [
-                    {"name": "a", "dataType": "STRING", "maxLengthExceedStrategy": "ERROR"}
-                ]
-            },
-            "maxLengthExceedStrategy",
-        ),
-        (
-            {},
-            {
-                "dimensionFieldSpecs": [
-                    {"name": "a", "dataType": "BYTES", "maxLengthExceedStrategy": "TRIM_LENGTH"}
-                ]
-            },
-            "maxLengthExceedStrategy",
-        ),
-        (
-            {},
-            {
-                "timeFieldSpec": {
-                    "incomingGranularitySpec": {"name": "a", "dataType": "LONG", "timeType": "SECONDS"},
-                    "outgoingGranularitySpec": {"name": "b", "dataType": "INT", "timeType": "DAYS"},
-                }
-            },
-            "granularities",
-        ),
+        ({}, _dimension("STRING", "a__KEYS"), "map"),
+        ({}, _dimension("VECTOR"), "VECTOR"),
+        ({}, _dimension("BOOLEAN", singleValueField=False), "multi-value BOOLEAN"),
+        ({}, _dimension("STRING", maxLengthExceedStrategy="ERROR"), "maxLengthExceedStrategy"),
+        ({}, _dimension("BYTES", maxLengthExceedStrategy="TRIM_LENGTH"), "maxLengthExceedStrategy"),
+        ({}, {"timeFieldSpec": _OLD_TIMES}, "granularities"),
     ],
 )
 def test_tables_for_pinot(config: dict[str, Any], schema: dict[str, Any], reason: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -68,35 +68,43 @@ def _end(version: int) -> Message:
     return version, value, decode(value, where="here")
 
 
+class Following:
+    """A follower of a topic with four versions, and the marks that it has reported."""
+
+    def __init__(self, state: TableState, first_version: Callable[[], int]) -> None:
+        self.topic = ListTopic([_end(version) for version in range(4)])
+        self.reported: list[int] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("server_hooks.upsert.follower._RETRY_S", 0.01)
+            self.follower = Follower(
+                *("t_REALTIME", state, lambda: cast("UpdatesTopic", self.topic), first_version),
+                lambda: self.reported.append(state.mark().version),
+                retention_s=1000.0,
+                guard=_no_guard,
+                clock=SystemClock(),
+            )
+
+    def wait_and_stop(self) -> None:
+        """Wait for all versions."""
+        wait_for(lambda: self.reported[-1:] == [3], "all versions", _LONG_S, interval_s=0.005)
+        self.follower.stop()
+
+
 def test_a_failed_write_is_retried_and_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     state = CountedState(tmp_path, SystemClock())
-    topic = ListTopic([_end(version) for version in range(4)])
     full = tmp_path / "0" / f"{0:020d}.open"
     full.parent.mkdir()
-    full.symlink_to("/dev/full")
-    reported: list[int] = []
-    follower = Follower(
-        "t_REALTIME",
-        state,
-        lambda: cast("UpdatesTopic", topic),
-        lambda: 0,
-        lambda: reported.append(state.mark().version),
-        retention_s=1000.0,
-        guard=_no_guard,
-        clock=SystemClock(),
-    )
+    following = Following(state, lambda: 0)
     # The log opens existing files, so the disk becomes full only after the start.
-    full.unlink()
     state.follow([0])
     full.symlink_to("/dev/full")
     with caplog.at_level(logging.ERROR):
-        follower.start()
-        wait_for(lambda: state.tries > 2, "two tries more", _LONG_S)
+        following.follower.start()
+        wait_for(lambda: state.tries > 2, "two tries more", _LONG_S, interval_s=0.005)
         assert state.mark().version == -1
-        assert topic.next == 1  # the messages read are not written yet, so nothing more is read
+        assert following.topic.next == 1  # the messages read are not written yet, so nothing more is read
         full.unlink()
-        wait_for(lambda: reported[-1:] == [3], "all versions", _LONG_S)
-        follower.stop()
+        following.wait_and_stop()
     complaints = [record.getMessage() for record in caplog.records]
     assert len(complaints) == 2, complaints
     assert "Kafka is away" in complaints[0]
@@ -107,10 +115,7 @@ def test_a_failed_write_is_retried_and_logged_once(tmp_path: Path, caplog: pytes
 def test_versions_of_a_dropped_table_with_the_same_name_are_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    state = TableState(tmp_path, SystemClock())
-    topic = ListTopic([_end(version) for version in range(4)])
     answers: list[int | Exception] = [ConflictError("the coordinator has not begun with this table"), 2]
-    reported: list[int] = []
 
     def first_version() -> int:
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
@@ -118,20 +123,10 @@ def test_versions_of_a_dropped_table_with_the_same_name_are_ignored(
             raise answer
         return answer
 
-    follower = Follower(
-        "t_REALTIME",
-        state,
-        lambda: cast("UpdatesTopic", topic),
-        first_version,
-        lambda: reported.append(state.mark().version),
-        retention_s=1000.0,
-        guard=_no_guard,
-        clock=SystemClock(),
-    )
+    following = Following(TableState(tmp_path, SystemClock()), first_version)
     with caplog.at_level(logging.ERROR):
-        follower.start()
-        wait_for(lambda: reported[-1:] == [3], "all versions", _LONG_S)
-        follower.stop()
+        following.follower.start()
+        following.wait_and_stop()
     assert "has not begun with this table" in caplog.records[0].getMessage()
-    assert set(reported) <= {-1, 2, 3}
+    assert set(following.reported) <= {-1, 2, 3}
     assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}

@@ -296,7 +296,7 @@ class TableMachine(RuleBasedStateMachine):
 
 
 TestTable = TableMachine.TestCase
-TestTable.settings = settings(max_examples=80, stateful_step_count=40)
+TestTable.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=40)
 
 
 def test_the_mark_goes_back_only_where_allowed(tmp_path: Path) -> None:

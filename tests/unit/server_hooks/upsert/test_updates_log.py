@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller_client.errors import DataError
@@ -32,6 +32,9 @@ def _message(offset: int, number: int) -> Message:
     return offset, value, decode(value, where="here")
 
 
+# Each example writes files.
+_FEWER = settings(max_examples=settings().max_examples // 3)
+
 # Offsets with gaps, as in a topic with transactions.
 _MESSAGES = [_message(7 + number + number // 4, number) for number in range(20)]
 
@@ -45,6 +48,7 @@ def _write(log: UpdatesLog, messages: list[Message], batch: int) -> None:
         log.append(messages[start : start + batch])
 
 
+@_FEWER
 @given(
     file_bytes=st.integers(1, 900),
     batch=st.integers(1, 7),
@@ -78,6 +82,7 @@ def test_messages_before_a_truncation_stay_and_the_topic_supplies_the_rest(
         assert _read(again) == offsets
 
 
+@_FEWER
 @given(
     file_bytes=st.integers(1, 900),
     index_bytes=st.integers(1, 300),

@@ -15,7 +15,7 @@ from controller_client.helix.table_config import table_config_path
 from controller_client.upsert.low_water_mark import NoMarkError
 from controller_client.upsert.record import PartitionProgress, ServerRecord, write_server
 from controller_client.upsert.rewriting import RefusedQueryError
-from controller_client.zookeeper import Children, PropertyStore
+from controller_client.zookeeper import PropertyStore
 from server_hooks.upsert_query.queries import check_multistage, version_of_query, versions_of_query
 from server_hooks.upsert_query.routing_state import RoutingState
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
@@ -33,23 +33,12 @@ STREAM = {"streamConfigs": {"streamType": "kafka", "stream.kafka.topic.name": "u
 class WatchedZooKeeper(MemoryZooKeeper):
     """Znodes in memory with watches; can be made unavailable."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.watches: dict[str, Callable[[Any], None]] = {}
-        self.child_watches: dict[str, Callable[[Any], None]] = {}
-        self.is_away = False
-        self.reads = 0
+    is_away = False
 
     def watch(self, path: str, changed: Callable[[Any], None]) -> int | None:
-        self._check()
-        self.watches[path] = changed
-        return self.znodes[path][1] if path in self.znodes else None
-
-    def read_children(self, path: str, changed: Callable[[Any], None] | None = None) -> Children:
-        names = self.children(path)
-        if changed:
-            self.child_watches[path] = changed
-        return Children(tuple(names or ()), 0)
+        found = self.get(path)
+        self._watches.setdefault(path, set()).add(changed)
+        return found[1] if found else None
 
     def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
         self._check()
@@ -60,21 +49,14 @@ class WatchedZooKeeper(MemoryZooKeeper):
         return super().children(path)
 
     def put(self, path: str, **fields: object) -> None:
-        is_new = f"/c/{path}" not in self.znodes
-        if is_new:
-            self.created.append(f"/c/{path}")
-        self.znodes[f"/c/{path}"] = (json.dumps({"id": path, **fields}).encode(), 0)
-        self._call(f"/c/{path}", comes_or_goes=is_new)
+        path, data = f"/c/{path}", json.dumps({"id": path, **fields}).encode()
+        if path in self.znodes:
+            self.set(path, data, self.znodes[path][1])
+        else:
+            self.create(path, data)
 
     def drop(self, path: str) -> None:
-        del self.znodes[f"/c/{path}"]
-        self._call(f"/c/{path}", comes_or_goes=True)
-
-    def _call(self, path: str, *, comes_or_goes: bool) -> None:
-        if changed := self.watches.pop(path, None):
-            changed(None)
-        if comes_or_goes and (changed := self.child_watches.pop(path.rpartition("/")[0], None)):
-            changed(None)
+        self.delete(f"/c/{path}")
 
     def table(self, name: str, **custom: str) -> None:
         config = {"tableName": name, "tableType": name.rpartition("_")[2]}
@@ -85,7 +67,6 @@ class WatchedZooKeeper(MemoryZooKeeper):
         )
 
     def _check(self) -> None:
-        self.reads += 1
         if self.is_away:
             raise UnreachableError("ZooKeeper is away")
 
@@ -168,8 +149,8 @@ def test_the_last_read_mark_is_used(world: World) -> None:
     world.report(3)
     assert world.version() == 3
     world.report(4)
-    reads = world.zookeeper.reads
-    assert (world.version(), world.zookeeper.reads) == (3, reads)  # a query reads nothing
+    reads = world.zookeeper.read_counts.total()
+    assert (world.version(), world.zookeeper.read_counts.total()) == (3, reads)  # a query reads nothing
     world.routing.refresh()
     assert world.version() == 4
     world.report(5, segment="u__0__1__x")
@@ -181,26 +162,19 @@ def test_the_last_read_mark_is_used(world: World) -> None:
 
 
 def test_segments_that_a_response_needs(world: World) -> None:
+    """`test_mark_keeper.py` has which ones these are."""
     world.report(3)
     first, new = "u__0__0__x", "u__0__1__x"
     assert (world.version(), world.needed) == (3, {"u_REALTIME": {first}})
-    # Sealed, and the next segment is not queried yet: the version stays.
-    states = {first: {"A": "ONLINE"}, new: {"A": "CONSUMING"}}
     woken = world.woken
+    states = {first: {"A": "ONLINE"}, new: {"A": "CONSUMING"}}
     world.zookeeper.put("IDEALSTATES/u_REALTIME", mapFields=states)
     assert world.woken > woken
     world.report(4)
-    world.routing.refresh()
-    assert (world.version(), world.needed["u_REALTIME"]) == (3, {first})
     world.routed.add(new)
     world.routing.refresh()
     assert (world.version(), world.needed["u_REALTIME"]) == (4, {first, new})
-    # All servers are down: the version stays, and a response without their segments is invalid.
-    world.routed.clear()
-    world.zookeeper.put("EXTERNALVIEW/u_REALTIME", mapFields={})
-    world.routing.refresh()
-    assert (world.version(), world.needed["u_REALTIME"]) == (4, {first, new})
-    # A broker that starts now refuses.
+    # A broker that starts while all servers are down refuses.
     late = World()
     late.report(3)
     late.routed.clear()
@@ -239,19 +213,19 @@ def _costs(words: int) -> tuple[int, int, int]:
     world = World()
     world.report(3)
     assert world.version() == 3
-    reads = world.zookeeper.reads
+    reads = world.zookeeper.read_counts.total()
     text = " ".join(f"word{number}" for number in range(words))
     check_multistage(
         world.routing, Request(f"select {text.replace(' ', ', ')} from other o join third t on a = b")
     )
     world.version("other", f"inPartitionedSubquery({text})")
-    reads = world.zookeeper.reads - reads
+    reads = world.zookeeper.read_counts.total() - reads
     for number in range(words):
         assert world.version(f"unknown{number}") is None
         assert (
             world.version("".join(c.upper() if number >> n & 1 else c for n, c in enumerate("other"))) is None
         )
-    watches = len(world.zookeeper.watches) + len(world.zookeeper.child_watches)
+    watches = len(world.zookeeper._watches) + len(world.zookeeper._child_watches)
     return reads, watches, len(vars(world.routing)["_tables"])
 
 
@@ -263,10 +237,10 @@ def test_an_offline_table_costs_nothing(world: World) -> None:
     world.zookeeper.table("off_OFFLINE")
     assert world.version("off") is None
     world.zookeeper.is_away = True
-    reads = world.zookeeper.reads
+    reads = world.zookeeper.read_counts.total()
     for name in ("off", "OFF", "off_OFFLINE"):
         assert world.version(name) is None
-    assert world.zookeeper.reads == reads
+    assert world.zookeeper.read_counts.total() == reads
     world.zookeeper.is_away = False
     world.zookeeper.table("off_REALTIME", **CUSTOM)
     world.routing.refresh()

@@ -20,32 +20,16 @@ def test_defaults() -> None:
 
 
 def test_options_of_the_scala_connector_are_accepted() -> None:
-    options = parse_options(
-        ReadOptions,
-        {
-            "table": "flights",
-            "tableType": "offline",
-            "controller": "localhost:9000",
-            "broker": "localhost:8000",
-            "segmentsPerSplit": "1",
-            "pinotServerTimeoutMs": "10000",
-            "useGrpcServer": "true",
-            "usePushDownFilters": "false",
-            "failOnInvalidSegments": "true",
-            "queryOptions": "enableNullHandling=true,skipUpsert=true",
-            "secureMode": "true",
-            "grpc.use-plain-text": "false",
-        },
-    )
+    scala = {"tableType": "offline", "broker": "localhost:8000", "secureMode": "true"}
+    options = read_options(**scala, queryOptions="enableNullHandling=true,skipUpsert=true")
     assert options.broker_config().urls == ("https://localhost:8000",)
+    assert not read_options(**{"grpc.use-plain-text": "false"}).grpc_plain_text
     assert options.query_options == (("enableNullHandling", "true"), ("skipUpsert", "true"))
-    assert not options.grpc_plain_text
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        {"usePushDownFilters": "true"},
         {"query": "select 1", "filter": "a = 1"},
         {"query": "select 1", "columns": "a"},
         {"query": "select 1", "readFrom": "segments"},
@@ -60,6 +44,13 @@ def test_options_of_the_scala_connector_are_accepted() -> None:
 def test_invalid_combinations_are_rejected(more: dict[str, str]) -> None:
     with pytest.raises(ConfigError):
         read_options(**more)
+
+
+def test_filters_are_not_pushed_down() -> None:
+    """Up to PySpark 4.3, pushed filters leak into other queries."""
+    assert not read_options(usePushDownFilters="false").filter
+    with pytest.raises(ConfigError, match="pass the predicate in the option 'filter'"):
+        read_options(usePushDownFilters="true")
 
 
 def test_decimal_types() -> None:

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,22 +56,19 @@ def batch_of(rows: list[dict[str, Any]]) -> Batch:
 
 
 @given(rows=ROWS, cuts=st.sets(st.integers(1, 11)))
-def test_the_blocks_of_a_column_are_its_rows(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[Any], cuts: set[int]
-) -> None:
-    folder = tmp_path_factory.mktemp("rows")
+def test_the_blocks_of_a_column_are_its_rows(rows: list[Any], cuts: set[int]) -> None:
     batch = batch_of(rows)
     bounds = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]
     parts = [batch.slice(start, end - start) for start, end in pairwise(bounds)]
     assert [part.rows for part in parts] == [end - start for start, end in pairwise(bounds)]
     columns = [stored(part) for part in parts]
-    with ColumnFileWriter(folder / "columns", len(FIELDS)) as writer:
+    with TemporaryDirectory() as folder, ColumnFileWriter(Path(folder, "columns"), len(FIELDS)) as writer:
         for part, of_part in zip(parts, columns, strict=True):
             writer.write(of_part, part.rows)
         assert writer.rows == len(rows)
         whole = stored(batch)
         for number, column in enumerate(whole):
-            read = read_column(folder / "columns", writer.blocks(number), column)
+            read = read_column(Path(folder, "columns"), writer.blocks(number), column)
             assert read == plain(column), list(FIELDS)[number]
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -29,15 +30,14 @@ _VALUES = st.recursive(
 )
 
 
-@pytest.fixture(autouse=True, params=[1, 2, 3, 1 << 20])
-def chunk_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_array, "_CHUNK_BYTES", request.param)
+_CHUNK_SIZES = (1, 2, 3, 1 << 20)
 
 
-def check(folder: Path, content: bytes) -> None:
+def check(folder: Path, content: bytes, chunk_bytes: int) -> None:
     path = folder / "a.json"
     path.write_bytes(content)
-    check_array(SourceFile(path, FileFormat.JSON))
+    with mock.patch.object(json_array, "_CHUNK_BYTES", chunk_bytes):
+        check_array(SourceFile(path, FileFormat.JSON))
 
 
 def is_whole(text: str) -> bool:
@@ -52,24 +52,27 @@ def is_whole(text: str) -> bool:
 
 
 @given(
-    st.lists(_VALUES, max_size=3), st.sampled_from(["", "\n", " [", "\n{}", '""', "x", ", [1]", ",{", "\0"])
+    rows=st.lists(_VALUES, max_size=3),
+    behind=st.sampled_from(["", "\n", " [", "\n{}", '""', "x", ", [1]", ",{", "\0"]),
+    chunk_bytes=st.sampled_from(_CHUNK_SIZES),
 )
 def test_an_array_is_accepted_if_nothing_follows_it(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[Any], behind: str
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Any], behind: str, chunk_bytes: int
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     for indent in (None, 1):
         text = json.dumps(rows, indent=indent, ensure_ascii=False) + behind
         if is_whole(text):
-            check(folder, text.encode())
+            check(folder, text.encode(), chunk_bytes)
             continue
         with pytest.raises(DataError, match=r"a\.json has data after a JSON array"):
-            check(folder, text.encode())
+            check(folder, text.encode(), chunk_bytes)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b'{"a": [1]} [2]', b'{"a": 1}\n[2]\n[3]', b'[{"a": "x'])
 def test_other_files_are_left_to_their_reader(tmp_path: Path, content: bytes) -> None:
-    check(tmp_path, content)
+    for chunk_bytes in _CHUNK_SIZES:
+        check(tmp_path, content, chunk_bytes)
 
 
 def test_a_file_is_refused_before_it_is_read(tmp_path: Path) -> None:

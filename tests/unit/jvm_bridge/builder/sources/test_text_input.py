@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -129,9 +130,8 @@ def test_invalid_bytes_are_reported_with_line_and_position(
 
 @given(text=st.text(max_size=50), chunk_bytes=st.integers(1, 9))
 def test_all_text_is_passed_on(tmp_path_factory: pytest.TempPathFactory, text: str, chunk_bytes: int) -> None:
-    folder = tmp_path_factory.mktemp("text")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(text_input, "_CHUNK_BYTES", max(4, chunk_bytes))
+    folder = tmp_path_factory.getbasetemp()
+    with mock.patch.object(text_input, "_CHUNK_BYTES", max(4, chunk_bytes)):
         text = text.removeprefix("\ufeff")
         assert read(folder, text.encode()) == text.encode()
         assert read(folder, codecs.BOM_UTF8 + text.encode()) == text.encode()

@@ -1,0 +1,38 @@
+"""The locked requirements fit pyproject.toml; after a change of it: ``scripts/lock.sh``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.packaging.environments import ROOT
+
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+_LOCKED = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
+
+
+def _required(texts: list[str]) -> Iterator[Requirement]:
+    """The requirements, and those of the project's own extras among them."""
+    for text in texts:
+        requirement = Requirement(text)
+        if requirement.name == "pinot-plugins":
+            for extra in requirement.extras:
+                yield from _required(_PROJECT["optional-dependencies"][extra])
+        else:
+            yield requirement
+
+
+@pytest.mark.parametrize("name", ["demo", "unit", "dev"])
+def test_they_satisfy_the_project(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    locked = {canonicalize_name(package): version for package, version in _LOCKED.findall(text)}
+    for requirement in _required([*_PROJECT["dependencies"], f"pinot-plugins[{name}]"]):
+        version = locked.get(canonicalize_name(requirement.name))
+        assert version is not None, f"{requirement} is not locked"
+        assert requirement.specifier.contains(version), f"{requirement} is locked as {version}"
+    assert text.count("--hash=sha256:") >= len(locked)
