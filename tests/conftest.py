@@ -23,6 +23,7 @@ from tests.support.fixtures import (
     unique_table,
 )
 from tests.support.java_options import QUICK_START_EVERYWHERE
+from tests.support.missing_tool import MissingToolPlugin
 from tests.support.needs import NeedsPlugin
 from tests.support.recorded import RecordPlugin
 from tests.support.scheduling import SchedulingPlugin
@@ -111,6 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = config.option.seed
     for plugin in (
         TiersPlugin(config),
+        MissingToolPlugin(),
         NeedsPlugin(),
         SchedulingPlugin(config),
         SeedPlugin(),
