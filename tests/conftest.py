@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.fixtures import (
-    hosted_broker,
-    hosted_servers,
-    hosted_store,
-    kafka,
-    pinot,
-    s3,
-    s3_bucket,
-    test_session,
-    unique_table,
-)
+from tests.support import fixtures
 from tests.support.java_options import QUICK_START_EVERYWHERE
 from tests.support.missing_tool import MissingToolPlugin
 from tests.support.needs import NeedsPlugin
@@ -34,18 +24,6 @@ from tests.support.timings import TimingPlugin
 
 if TYPE_CHECKING:
     from tests.support.shared_session import SharedSession
-
-__all__ = [
-    "hosted_broker",
-    "hosted_servers",
-    "hosted_store",
-    "kafka",
-    "pinot",
-    "s3",
-    "s3_bucket",
-    "test_session",
-    "unique_table",
-]
 
 _UNIT = Path(__file__).parent / "unit"
 _SESSION: pytest.StashKey[SharedSession] = pytest.StashKey()
@@ -76,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--seed",
         type=int,
         default=int(seed) if seed else None,
-        help="seed of the random tests (or PINOT_TEST_SEED=...); else they are the same each time, but"
+        help="seed of the random tests (or PINOT_TEST_SEED=...); else they are the same each time, except"
         " with --full, which takes a new seed and prints it",
     )
     parser.addoption(
@@ -111,6 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.seed is not None:
         config.option.hypothesis_seed = config.option.seed
     for plugin in (
+        fixtures,
         TiersPlugin(config),
         MissingToolPlugin(),
         NeedsPlugin(),

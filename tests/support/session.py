@@ -57,9 +57,7 @@ def own_session(*, zookeeper_heap_mb: int = 128, s3_deep_store: bool = True) -> 
             continue
         with closing(lock):
             session = Session(slot, zookeeper_heap_mb=zookeeper_heap_mb, s3_deep_store=s3_deep_store)
-            session.remove_services()  # those of a killed session
-            # Another user's session has its locks in another place, and other programs have none.
-            if slot.is_free():
+            if session.clear():
                 try:
                     yield session
                 finally:
@@ -139,6 +137,12 @@ class Session:
     def close(self) -> None:
         """Close what this process has opened; the services run on."""
         self._at_end.close()
+
+    def clear(self) -> bool:
+        """Remove what a killed session has left in the slot; return whether its ports are free now."""
+        self.remove_services()
+        # Another user's session has its locks in another place, and other programs have none.
+        return self._slot.is_free()
 
     def remove_services(self) -> None:
         """End all services, also those that another process has started, and delete their disks."""

@@ -88,9 +88,7 @@ def _is_ready(slot: Slot) -> bool:
     try:
         if not slot.kept.exists() or slot.is_free():  # the machine was restarted, say
             slot.kept.unlink(missing_ok=True)
-            session.remove_services()
-            # Another user's session has its locks in another place, and other programs have none.
-            return slot.is_free()
+            return session.clear()
         kept, now = json.loads(slot.kept.read_text(encoding="utf-8")), _facts()
         for name in now.keys() - {_CODE}:
             if kept.get(name) != now[name]:

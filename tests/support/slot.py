@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import socket
-from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -91,7 +90,7 @@ def slots() -> list[Slot]:
     return sorted(map(Slot, range(_SLOTS)), key=lambda slot: not slot.kept.exists())
 
 
-def no_slot(others: Collection[str] = ()) -> RuntimeError:
+def no_slot() -> RuntimeError:
     """Return the error for a machine without a free slot."""
     last = _FIRST_PORT + _SLOTS * _PORTS_PER_SLOT - 1
     return RuntimeError(
