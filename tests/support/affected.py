@@ -38,26 +38,9 @@ _RUNS_PAGES = ("tests/docs/", "tests/packaging/environments.py", "jvm_bridge/loc
 # They import all rooms: whoever uses one room imports that too.
 _HUBS = frozenset({"controller_client.client", "controller_client.cli.root"})
 _PACKAGING = "tests.packaging"
-# What all tests depend on, so that nothing has to be said of their own dependencies.
-_MACHINERY = frozenset(
-    f"tests.support.{name}"
-    for name in (
-        "affected",
-        "fixtures",
-        "needs",
-        "recorded",
-        "scheduling",
-        "seed",
-        "summary",
-        "tiers",
-        "timings",
-    )
-) | {"tests.conftest"}
-_EVERYTHING = frozenset(f"{module.replace('.', '/')}.py" for module in _MACHINERY) | {
-    "pyproject.toml",
-    "scripts/venv.sh",
-    "test.sh",
-}
+_CONFTEST = "tests.conftest"
+# What all tests depend on, next to the modules that run them.
+_EVERYTHING = frozenset({"pyproject.toml", "requirements/dev.txt", "scripts/venv.sh", "test.sh"})
 _NAME = re.compile(r"\b\w+(?:\.\w+)+\b")
 
 
@@ -99,7 +82,7 @@ class Affected:
         pages = {
             str(page.relative_to(_ROOT)): page for page in (*_ROOT.glob("*.md"), *_ROOT.glob("docs/**/*.md"))
         }
-        if self.changed & _EVERYTHING or any(file.startswith(_RUNS_PAGES) for file in self.changed):
+        if self._changes_everything or any(file.startswith(_RUNS_PAGES) for file in self.changed):
             return frozenset(pages)
         return frozenset(
             name
@@ -108,7 +91,7 @@ class Affected:
         )
 
     def _affects(self, module: str) -> bool:
-        if self.changed & _EVERYTHING:
+        if self._changes_everything:
             return True
         if module in _PAGES:  # its tests that are not about one page
             return any(file.endswith(".md") for file in self.changed)
@@ -135,14 +118,24 @@ class Affected:
             yield from (other for other in self._modules if other.startswith("pinot_airflow."))
 
     @cached_property
+    def _changes_everything(self) -> bool:
+        return not self.changed.isdisjoint(_EVERYTHING | set(map(self._file, self._machinery)))
+
+    @cached_property
+    def _machinery(self) -> frozenset[str]:
+        """The modules that run all tests, so that nothing has to be said of their own dependencies."""
+        used = self._graph.find_modules_directly_imported_by(_CONFTEST) - {_ROLES}
+        return frozenset({_CONFTEST, __name__, *(each for each in used if each.startswith(f"{_TESTS}."))})
+
+    @cached_property
     def _reached(self) -> frozenset[str]:
         """The modules that the change reaches."""
-        return self._reach(_MACHINERY)
+        return self._reach(self._machinery)
 
     @cached_property
     def _reached_of_pages(self) -> frozenset[str]:
         """The modules that the change reaches, without detours by what imports all rooms."""
-        return self._reach(_MACHINERY | _HUBS)
+        return self._reach(self._machinery | _HUBS)
 
     def _reach(self, apart: frozenset[str]) -> frozenset[str]:
         users: dict[str, set[str]] = {}
@@ -150,7 +143,7 @@ class Affected:
             for used in self._uses(module):
                 users.setdefault(used, set()).add(module)
         reached: set[str] = set()
-        left = [module for module in self._modules - _MACHINERY if self._is_changed(module)]
+        left = [module for module in self._modules - self._machinery if self._is_changed(module)]
         while left:
             module = left.pop()
             if module not in reached:
