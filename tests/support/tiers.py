@@ -38,7 +38,7 @@ class TiersPlugin:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._left_out: Counter[str] = Counter()
+        self._left_out: Counter[tuple[str, str]] = Counter()
         self._affected = _affected(config)
         SUMMARY.append(self._line)
 
@@ -59,20 +59,20 @@ class TiersPlugin:
             items[:] = [item for item in items if item not in left_out]
             self._config.hook.pytest_deselected(items=list(left_out))
 
-    def _reason(self, item: pytest.Item, named: list[str]) -> str | None:
-        """Return why a test is left out, or None."""
+    def _reason(self, item: pytest.Item, named: list[str]) -> tuple[str, str] | None:
+        """Return why a test is left out and how it is run, or None."""
         options = self._config.option
         if options.since and not self._is_affected(item):
-            return "that the change does not affect"
+            return "not affected by the change", ""
         if options.full or any(item.nodeid == name or item.nodeid.startswith(f"{name}[") for name in named):
             return None
         if item.get_closest_marker(FULL.name):
-            return "permutations and long waits"
+            return "permutations and long waits", ""
         if options.since or (options.also_since and self._is_affected(item)):
             return None
         for folder, what in WHEN_TOUCHED.items():
             if item.nodeid.startswith(f"{folder}/") and not any(name.startswith(folder) for name in named):
-                return f"of {what} (./test.sh {folder})"
+                return what, f" (./test.sh {folder})"
         return None
 
     def _is_affected(self, item: pytest.Item) -> bool:
@@ -81,8 +81,8 @@ class TiersPlugin:
         return (page or item.nodeid.partition("::")[0]) in self._affected
 
     def _line(self, _config: pytest.Config) -> str:
-        parts = [f"{count:,} {reason}" for reason, count in self._left_out.most_common()]
-        return f"left out: {', '.join(parts)}; all run with ./test.sh --full" if parts else ""
+        parts = [f"{what} {count:,}{command}" for (what, command), count in self._left_out.most_common()]
+        return f"tests left out (./test.sh --full runs all): {'; '.join(parts)}" if parts else ""
 
 
 def _affected(config: pytest.Config) -> list[str]:
