@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from controller_client.common.names import TableName
-from controller_client.errors import ConfigError
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.rules import rules_text
 from controller_client.zookeeper import Turn
@@ -17,7 +16,7 @@ from minion_tasks.scheduler import Scheduler
 from minion_tasks.scheduler_metrics import SchedulerMetrics
 from tests.support.promtool import promtool
 from tests.unit.fake_clock import FakeClock
-from tests.unit.minion_tasks.test_scheduler import Inline
+from tests.unit.minion_tasks.test_scheduler import Every, Inline
 
 __all__ = ["Prometheus", "samples", "scraped", "serve"]
 
@@ -135,16 +134,12 @@ class Prometheus:
         return " ".join(words)
 
 
-class EveryMinutes:
+class EveryMinutes(Every):
     """Fires every given number of minutes."""
 
     def __init__(self, expression: str) -> None:
-        if not expression.isdecimal():
-            raise ConfigError(f"{expression!r} is no number of minutes")
-        self._period_s = int(expression) * 60
-
-    def next_after(self, epoch_s: float) -> float | None:
-        return (epoch_s // self._period_s + 1) * self._period_s
+        super().__init__(expression)
+        self.period_s *= 60
 
 
 def serve(

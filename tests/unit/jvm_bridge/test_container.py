@@ -23,8 +23,10 @@ OF_THE_CHART = ("-clusterName", "pinot", "-zkAddress", "z:2181", "-configFileNam
         (("StartStockBroker", *OF_THE_CHART), PinotAdmin(("StartBroker", *OF_THE_CHART))),
         (("StartStockMinion", *OF_THE_CHART), PinotAdmin(("StartMinion", *OF_THE_CHART))),
         # Everything else is passed to Pinot; no argument shows its help.
-        (("StartController", "-x", "a b"), PinotAdmin(("StartController", "-x", "a b"))),
-        (("-help",), PinotAdmin(("-help",))),
+        *(
+            ((first, "-x", "a b"), PinotAdmin((first, "-x", "a b")))
+            for first in ("StartController", "StartZookeeper", "AddTable", "QuickStart", "-help")
+        ),
         ((), PinotAdmin(("-help",))),
         (("pinotctl", "queue", "waiting"), Pinotctl(("queue", "waiting"))),
     ],

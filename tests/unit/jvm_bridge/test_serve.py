@@ -125,8 +125,8 @@ def test_help_starts_no_server(word: str) -> None:
     [
         (
             "server",
-            ("--hook", "nope", "-configFileName", "x.conf"),
-            r"hook: nope; available: .*partition-pause",
+            ("--hook", "partition-pause", "--hook", "nope", "-configFileName", "x.conf"),
+            "unknown hook: nope; available: .*partition-pause",
         ),
         ("server", ("--hook", "partition-pause", "--no-hooks"), "--hook and --no-hooks cannot be combined"),
         # A single dash does not start a group of short options: this one contains the h of help.

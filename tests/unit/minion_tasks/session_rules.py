@@ -45,9 +45,6 @@ class TableModel:
     together: frozenset[frozenset[str]] = frozenset()
     foreign: frozenset[str] = frozenset()
 
-    def mates(self, name: str) -> frozenset[str]:
-        return frozenset().union(*(each for each in self.together if name in each))
-
 
 @dataclass(frozen=True)
 class Plan:

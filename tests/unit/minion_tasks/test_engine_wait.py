@@ -106,7 +106,7 @@ def test_a_task_whose_subtasks_were_all_dropped_is_abandoned_after_a_while() -> 
 @pytest.mark.parametrize(
     ("answers", "tags"),
     [
-        pytest.param([RUNNING, *[NotAppliedError("no answer")] * 500], TAGS, id="the controller restarts"),
+        pytest.param([RUNNING, *[NotAppliedError("no answer")] * 3000], TAGS, id="the controller restarts"),
         pytest.param(
             [*[DROPPED] * 100, *[("IN_PROGRESS", ["COMPLETED", "RUNNING"])] * 3000],
             TAGS,
@@ -119,7 +119,7 @@ def test_a_task_whose_subtasks_were_all_dropped_is_abandoned_after_a_while() -> 
     ],
 )
 def test_the_wait_continues_while(answers: list[Any], tags: list[str]) -> None:
-    assert wait(*answers, DONE, store=PlayedStore(tags)) > 100
+    assert wait(*answers, DONE, store=PlayedStore(tags)) > 500
 
 
 def test_the_wait_fails_without_a_suitable_minion() -> None:

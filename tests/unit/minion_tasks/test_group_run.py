@@ -316,6 +316,17 @@ def test_two_attempts_with_different_units_do_not_duplicate_files() -> None:
     assert len(set(names)) == len(names)
 
 
+def test_a_failure_of_one_attempt_does_not_undo_the_success_of_another() -> None:
+    sessions, _ = ledger()
+
+    def run_the_other(entries: Sequence[FileEntry]) -> None:
+        if entries[0].number == 1:
+            run(sessions, Builder(attempt="two"))
+
+    run(sessions, Builder({1: DataError("a passing fault")}, before=run_the_other))
+    assert statuses(sessions) == [STAGED] * 4
+
+
 def test_a_segment_name_used_by_another_attempt_for_other_files_is_a_failure() -> None:
     sessions, _ = ledger()
     first = sessions.group("s1", 0)

@@ -43,6 +43,39 @@ def test_a_typical_configuration_is_accepted() -> None:
     assert (params.mode, params.atomic, params.max_retries) == (IngestionMode.APPEND, True, 0)
 
 
+def test_defaults() -> None:
+    expected = {
+        "mode": IngestionMode.APPEND,
+        "atomic": False,
+        "one_to_one": False,
+        "max_retries": 0,
+        "clear_state": False,
+        "allow_empty": False,
+        "skip_unreadable": False,
+        "include": None,
+        "exclude": None,
+        "schedule": None,
+        "output_dir_uri": None,
+        "push_mode": "METADATA",
+        "segment_reader": "auto",
+        "names": SegmentNames(),
+        "max_tasks": 1000,
+        "max_files_per_task": 100,
+        "max_bytes_per_task": 2**30,
+        "segment_bytes": 500 * 2**20,
+        "max_segment_rows": 5_000_000,
+        "purge_after_s": 3600,
+        "task_timeout_s": 3600,
+        "concurrent_per_instance": 2,
+        "minion_tag": "pinot_plugins_minion",
+        "input_fs": {},
+        "output_fs": {},
+        "record_reader": {},
+    }
+    params = FileIngestionParams.from_configs({"inputDirURI": "file:///in", "inputFormat": "csv"})
+    assert {name: getattr(params, name) for name in expected} == expected
+
+
 def test_secrets_show_nowhere() -> None:
     assert "hidden" not in repr(FileIngestionParams.from_configs(SAMPLE))
     shown = masked(SAMPLE)

@@ -158,23 +158,23 @@ def reads(found: Preview) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("listed", "changed", "expected_reads"),
+    ("listed", "changed", "expected_reads", "not_staged"),
     [
         # Scenes 2 to 6: what differs from the session is added, rewritten or deleted.
-        ((F1, F2, F3, F4, F5, file("F6")), {"F6": Fate.JOINS}, ["F3", "F4", "F5", "F6"]),
-        ((F1, F2, file("F3", 2), F4, F5), {"F3": Fate.READ_REWRITTEN}, ["F3", "F4", "F5"]),
-        ((file("F1", 2), F2, F3, F4, F5), {"F1": Fate.KEPT_REWRITTEN}, ["F3", "F4", "F5"]),
-        ((F2, F3, F4, F5), {"F1": Fate.DROPPED}, ["F3", "F4", "F5"]),
-        ((F1, F2, F4, F5), {"F3": Fate.DROPPED}, ["F4", "F5"]),
+        ((F1, F2, F3, F4, F5, file("F6")), {"F6": Fate.JOINS}, ["F3", "F4", "F5", "F6"], 3),
+        ((F1, F2, file("F3", 2), F4, F5), {"F3": Fate.READ_REWRITTEN}, ["F3", "F4", "F5"], 3),
+        ((file("F1", 2), F2, F3, F4, F5), {"F1": Fate.KEPT_REWRITTEN}, ["F3", "F4", "F5"], 3),
+        ((F2, F3, F4, F5), {"F1": Fate.DROPPED}, ["F3", "F4", "F5"], 3),
+        ((F1, F2, F4, F5), {"F3": Fate.DROPPED}, ["F4", "F5"], 2),
     ],
 )
 def test_what_a_retry_does_with_each_file(
-    listed: tuple[FileInfo, ...], changed: dict[str, Fate], expected_reads: list[str]
+    listed: tuple[FileInfo, ...], changed: dict[str, Fate], expected_reads: list[str], not_staged: int
 ) -> None:
     found = retry(*listed)
     unchanged = {**dict.fromkeys(("F1", "F2"), Fate.KEPT), **dict.fromkeys(("F3", "F4", "F5"), Fate.READ)}
     assert fates(found) == {**unchanged, **changed}
-    assert reads(found) == expected_reads
+    assert (reads(found), found.not_staged) == (expected_reads, not_staged)
     assert set(found.to_read) <= set(listed), "in their current versions"
 
 

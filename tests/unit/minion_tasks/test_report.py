@@ -34,6 +34,7 @@ from minion_tasks.file_ingestion.session.model import (
     SessionState,
     StagedUnit,
 )
+from tests.support.tiers import FULL
 from tests.unit.minion_tasks.samples import make_session, make_store
 
 BEGAN = 1_700_000_000_000
@@ -343,7 +344,8 @@ def test_the_page_is_self_contained() -> None:
     assert script.startswith("script-src 'sha256-")
 
 
-def test_a_page_of_many_files_is_small() -> None:
+@pytest.mark.parametrize("thousands", [30, pytest.param(100, marks=FULL)])
+def test_a_page_of_many_files_is_small(thousands: int) -> None:
     uri = "s3://a-bucket-with-a-name/some/long/folder/2013/12/31/part-{:06d}-abcdef.json.gz"
     error = "x" * 1000  # as much as the ledger keeps
 
@@ -365,9 +367,12 @@ def test_a_page_of_many_files_is_small() -> None:
     session = replace(
         SESSION, state=SessionState.DONE, message=error, attempts_ms=tuple(range(BEGAN, BEGAN + 50))
     )
-    report = count_session(session, map(group, range(60)), [f"old_{n:09d}" for n in range(30_000)])
+    report = count_session(
+        session, map(group, range(2 * thousands)), [f"old_{n:09d}" for n in range(1000 * thousands)]
+    )
     text = page(report, now_ms=BEGAN)
     assert len(text.encode()) < 500_000
     shown = Page(text)
-    for words in ("30,000", "10,000 failed", "20,000 segments added", "30,000 segments replaced"):
+    failed, files = {30: ("10,000", "20,000"), 100: ("33,334", "66,666")}[thousands], f"{thousands},000"
+    for words in (files, f"{failed[0]} failed", f"{failed[1]} segments added", f"{files} segments replaced"):
         assert words in shown.text, words

@@ -70,6 +70,19 @@ def test_scene_4_a_rewritten_staged_file_is_ingested_by_the_next_session(after_s
         assert report.retry_count == 0
 
 
+def test_a_rewritten_staged_file_is_not_read_again_by_any_retry(after_scene_1: Life) -> None:
+    life = after_scene_1
+    before = dict(life.world.source)
+    life.write("F1")
+    life.corrupt("F5")
+    life.fails()
+    life.write("F3")
+    life.corrupt()
+    life.trigger()
+    assert life.read == ["F5"]
+    assert life.seen == before
+
+
 def test_without_retries_everything_is_read_again(life: Life) -> None:
     life.write(*FIT_1)
     life.corrupt("F3")

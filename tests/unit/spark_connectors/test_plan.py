@@ -45,6 +45,10 @@ def test_foreign_names_have_no_nonce() -> None:
         assert PLAN.nonce_of(name) is None
 
 
+def test_the_staging_folder_of_another_attempt() -> None:
+    assert PLAN.staging_uri_of("ffffffff") == "s3://bucket/staging/spark-writes/t_OFFLINE/ffffffff"
+
+
 def test_documents_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     real = PinotModel.from_json.__func__  # type: ignore[attr-defined]  # of a class method

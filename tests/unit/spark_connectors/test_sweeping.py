@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controller_client.errors import ConfigError
@@ -21,6 +21,8 @@ def test_folders_of_ended_writes_are_dead_whatever_their_age() -> None:
     assert dead_folders(files, {"published", "gone"}, now_ms=110, ttl_ms=100) == ["published"]
 
 
+@example({"dead": [0, 10], "alive": [0, 11]}, 110, 100)
+@example({"young": [0, 10], "younger": [0, 11]}, 109, 100)
 @given(
     st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 1000), min_size=1), max_size=4),
     st.integers(0, 2000),

@@ -106,6 +106,28 @@ def test_multi_values(kind: spark.DataType) -> None:
         assert not any(fits(kind, table(name, many=True)) for name in PINOT_TYPES)
 
 
+@pytest.mark.parametrize(
+    ("kind", "data_type", "values", "expected"),
+    [
+        (spark.BooleanType(), "STRING", [True, None, False], ["true", None, "false"]),
+        (spark.ByteType(), "LONG", [-128, None, 127], [-128, None, 127]),
+        (spark.ShortType(), "STRING", [-5, None], ["-5", None]),
+        (spark.IntegerType(), "DOUBLE", [2**31 - 1, None], [2147483647.0, None]),
+        (spark.LongType(), "BIG_DECIMAL", [-(2**63), 2**63 - 1], [str(-(2**63)), str(2**63 - 1)]),
+        (spark.FloatType(), "DOUBLE", [0.5, float("inf")], [0.5, float("inf")]),
+        (
+            spark.DecimalType(38, 10),
+            "STRING",
+            [Decimal("0.0000000001"), Decimal("-1e20"), None],
+            ["0.0000000001", "-100000000000000000000.0000000000", None],
+        ),
+        (spark.DateType(), "STRING", [date(1, 1, 1), date(9999, 12, 31)], ["0001-01-01", "9999-12-31"]),
+    ],
+)
+def test_values(kind: spark.DataType, data_type: str, values: list[Any], expected: list[Any]) -> None:
+    assert cast(kind, table(data_type), values) == expected
+
+
 EPOCHS = {
     "1:MICROSECONDS:EPOCH": timedelta(microseconds=1),
     "1:MILLISECONDS:EPOCH": timedelta(milliseconds=1),
@@ -119,22 +141,19 @@ EPOCHS = {
 BEGIN = datetime(1970, 1, 1)  # noqa: DTZ001 - what Spark calls TIMESTAMP_NTZ
 
 
-@given(
-    epoch=st.sampled_from(sorted(EPOCHS)),
-    moments=st.lists(st.none() | st.datetimes(datetime(1700, 1, 1), datetime(2250, 1, 1))),  # noqa: DTZ001
-)
-@example("1:HOURS:EPOCH", [datetime(1969, 12, 31, 23, 59, 59, 999999), None, BEGIN])  # noqa: DTZ001
-def test_epoch_units_round_towards_the_past(epoch: str, moments: list[datetime | None]) -> None:
-    unit = EPOCHS[epoch]
-    expected = [None if moment is None else (moment - BEGIN) // unit for moment in moments]
-    schema = table("LONG", epoch=epoch)
-    assert cast(spark.TimestampNTZType(), schema, moments) == expected
+@given(moments=st.lists(st.none() | st.datetimes(datetime(1700, 1, 1), datetime(2250, 1, 1))))  # noqa: DTZ001
+@example(moments=[datetime(1969, 12, 31, 23, 59, 59, 999999), None, BEGIN])  # noqa: DTZ001
+def test_epoch_units_round_towards_the_past(moments: list[datetime | None]) -> None:
     aware = [None if moment is None else moment.replace(tzinfo=UTC) for moment in moments]
-    assert cast(spark.TimestampType(), schema, aware) == expected
     days = [None if moment is None else moment.date() for moment in moments]
-    assert cast(spark.DateType(), schema, days) == [
-        None if day is None else timedelta(days=day.toordinal() - BEGIN.toordinal()) // unit for day in days
-    ]
+    since = [None if day is None else timedelta(days=day.toordinal() - BEGIN.toordinal()) for day in days]
+    for epoch, unit in EPOCHS.items():
+        schema = table("LONG", epoch=epoch)
+        expected = [None if moment is None else (moment - BEGIN) // unit for moment in moments]
+        assert cast(spark.TimestampNTZType(), schema, moments) == expected, epoch
+        assert cast(spark.TimestampType(), schema, aware) == expected, epoch
+        whole_days = [None if each is None else each // unit for each in since]
+        assert cast(spark.DateType(), schema, days) == whole_days, epoch
 
 
 def test_an_epoch_too_large_for_the_column_is_rejected() -> None:

@@ -69,7 +69,7 @@ def test_a_name_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
         ({"schemas/x.yaml": "\xff"}, "not UTF-8"),
         (
             dict.fromkeys(("schemas/x.yaml", "schemas/y.yaml"), "schemaName: x"),
-            "two files describe the schema",
+            "two files describe the schema x",
         ),
         ({"cluster.yaml": "owner: 'a b'"}, "owner"),
         ({"cluster.yaml": "ownr: x"}, "ownr"),

@@ -45,12 +45,15 @@ def test_help_imports_nothing_heavy_and_no_command() -> None:
     assert not [name for name in modules if name.startswith("controller_client.cli.commands")]
 
 
-def test_every_command_has_its_line_in_the_help(run: Run) -> None:
+def test_every_command_has_help_and_its_line_in_that_of_pinotctl(run: Run) -> None:
     lines = run("--help").stdout.splitlines()
     for name, point in cli.entry_points.items():
         line = one_line_help(point)
         assert line, name
         assert any(shown.split()[:2] == [name, line.split()[0]] for shown in lines), name
+        own = run(name, "--help")
+        assert own.exit_code == 0, own.output
+        assert own.stdout.startswith("Usage: pinotctl"), name
 
 
 def test_for_a_misspelt_command_the_nearest_is_suggested(run: Run) -> None:

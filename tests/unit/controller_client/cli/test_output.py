@@ -25,6 +25,8 @@ from controller_client.errors import NotFoundError, PinotPluginError
 from tests.unit.controller_client.cli.test_errors import fail
 from tests.unit.fake_clock import FakeClock
 
+__all__ = ["fail"]
+
 
 def test_a_table_in_a_pipe_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
     long = "x" * 500
@@ -83,8 +85,6 @@ def test_progress_ends_with_the_last_count_if_the_work_fails(capsys: pytest.Capt
         work()
     assert capsys.readouterr().err == "Reading on: 3\n"
 
-
-__all__ = ["fail"]
 
 HOSTILE = {
     "colour": "a\x1b[31mb",

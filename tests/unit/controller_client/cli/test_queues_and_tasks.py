@@ -19,6 +19,7 @@ from controller_client.helix.unfinished_subtasks import Unfinished
 from controller_client.monitoring import Monitoring, MonitoringServer
 from controller_client.monitoring.catalogue import QUEUE
 from tests.unit.controller_client.cli.conftest import Run
+from tests.unit.controller_client.cli.test_uniform import COMMANDS
 from tests.unit.controller_client.scripted_server import ScriptedServer, answer
 
 FOUND = {"a": Unfinished(3, 2), "b": Unfinished(0, 1)}
@@ -90,6 +91,20 @@ def test_the_commands_load_neither_the_jvm_nor_a_store() -> None:
     assert not {"jpype", "pyarrow", "pandas", "boto3", "rich", "pyspark", "py4j"} & set(
         json.loads(done.stdout)
     )
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name.startswith("task ")])
+def test_every_command_requires_a_table_and_deletions_can_be_tried_and_confirmed(
+    run: Run, command: str
+) -> None:
+    text = run(*command.split(), "--help").stdout
+    assert "TABLE" in text.splitlines()[0]
+    refused = run(*command.split())
+    assert refused.exit_code == 2
+    assert "TABLE" in refused.stderr
+    if command in ("task session clear", "task purge"):
+        for option in ("--dry-run", "--yes", "--wait-lock"):
+            assert option in text
 
 
 @pytest.mark.parametrize(

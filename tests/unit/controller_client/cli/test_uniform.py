@@ -98,10 +98,19 @@ def test_columns_and_keys_are_in_snake_case() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_check_of_names_sees_columns_and_keys(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        'COLUMNS = ("ok", "not ok")\n'
+        'def f(out, rows):\n    out.table(("a", "b c"), rows)\n    return {"d e": 1, **{"f": {"gH": 2}}}\n'
+    )
+    assert {name for _, name in _names_in(path)} == {"ok", "not ok", "a", "b c", "d e", "f", "gH"}
+
+
 def test_values_of_enumerations_are_in_snake_case() -> None:
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
-            if "(WordEnum)" in path.read_text(encoding="utf-8"):
+            if "WordEnum" in path.read_text(encoding="utf-8"):
                 importlib.import_module(str(path.relative_to(ROOT).with_suffix("")).replace("/", "."))
     found = WordEnum.__subclasses__()
     assert len(found) >= 4

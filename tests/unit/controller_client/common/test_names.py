@@ -5,7 +5,7 @@ import json
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controller_client.common.names import SegmentName, TableName, TableType
@@ -64,6 +64,7 @@ def test_the_default_database_has_no_prefix(name: str) -> None:
 
 
 @given(st.text(min_size=1), st.integers(0, 20_000), st.integers(0, 10**9))
+@example("a__b", 3, 12)
 def test_a_stream_segments_name_is_parsed(raw: str, partition: int, sequence: int) -> None:
     text = f"{raw}__{partition}__{sequence}__20260101T0000Z"
     name = SegmentName.parse(text)
@@ -71,6 +72,8 @@ def test_a_stream_segments_name_is_parsed(raw: str, partition: int, sequence: in
     assert name.table == f"{raw}_REALTIME"
 
 
-@pytest.mark.parametrize("name", ["flights_0", "flights__0__1", "flights__a__1__t", "", "__0__1__t"])
+@pytest.mark.parametrize(
+    "name", ["flights_0", "flights__0__1", "flights__a__1__t", "flights__0__a__t", "", "__0__1__t"]
+)
 def test_other_segment_names_are_none(name: str) -> None:
     assert SegmentName.parse(name) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
@@ -81,28 +81,16 @@ class World:
 
 
 class KeptTable:
-    """Stores one table's config instead of a controller.
-
-    Attributes:
-        updates: The configs that it was replaced with.
-        before_update: Called before each replacement.
-        after_update: Called after each replacement.
-    """
+    """Stores one table's config instead of a controller."""
 
     def __init__(self, config: TableConfig) -> None:
         self.config = config
-        self.updates: list[TableConfig] = []
-        self.before_update: Callable[[], None] = lambda: None
-        self.after_update: Callable[[], None] = lambda: None
 
     def get(self, _table: str) -> TableConfig:
         return self.config
 
     def update(self, config: TableConfig) -> None:
-        self.before_update()
         self.config = config
-        self.updates.append(config)
-        self.after_update()
 
 
 def ideal_of(

@@ -54,7 +54,9 @@ def test_then_servers_with_the_right_crc(world: World, tmp_path: Path, content: 
     ]
     found = fetcher(world).fetch(record(url=stored_url(world)), replicas, tmp_path / "s")
     assert found.place == "d"
-    assert {each.place for each in found.refused} == {"store", "a", "b", "c"}
+    reasons = {each.place: each.reason for each in found.refused}
+    assert reasons.keys() == {"store", "a", "b", "c"}
+    assert (reasons["a"], reasons["c"]) == ("it is ERROR", f"it has crc 8, not {crc_of(7)}")
     assert world.servers.downloads == ["b", "d"]
 
 

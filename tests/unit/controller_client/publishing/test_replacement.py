@@ -11,6 +11,7 @@ from controller_client.common.retry import RetryPolicy
 from controller_client.config import ControllerConfig
 from controller_client.errors import (
     AppliedError,
+    ConfigError,
     ConflictError,
     NotAppliedError,
     OutcomeUnknownError,
@@ -322,3 +323,11 @@ def test_replacing_with_nothing_on_a_newer_pinot(world: World) -> None:
         pass
     assert world.lineage.calls == ["start", "end"]
     assert world.client.segments.list(TABLE) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [([], []), (["a", "a"], ["b"]), (["a"], ["b", "b"]), (["a", "b"], ["b", "c"])]
+)
+def test_invalid_lists_are_refused_at_once(world: World, old: list[str], new: list[str]) -> None:
+    with pytest.raises(ConfigError):
+        world.replacement(old, new)

@@ -52,6 +52,8 @@ def test_batches_are_refused_by_older_versions(make: Make, version: str, pause: 
         with nullcontext() if is_there else pytest.raises(UnsupportedError, match=words):
             call(TABLE, batch_size=2)
             assert server.requests[-1].target.endswith("?batchSize=2")
+    if commit:
+        assert client.consumption.force_commit(TABLE, batch_size=2) == "j"
 
 
 def test_an_error_of_the_controller_leaves_the_flag_unknown(make: Make) -> None:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 import pytest
 
 from controller_client import errors
-from controller_client.errors import AuthError, NotFoundError, PinotPluginError, RejectedError
+from controller_client.errors import (
+    AuthError,
+    NotAppliedError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PinotPluginError,
+    RejectedError,
+)
 from controller_client.rest.error_map import OVERRIDES, classify
 from controller_client.rest.error_row import Verdict
 
@@ -197,6 +204,9 @@ def test_each_row_has_a_captured_response() -> None:
         ("POST", "/segments/t/startReplaceSegments", 400, "Illegal table type 'BAD'", RejectedError),
         ("POST", "/segments/t/startReplaceSegments", 404, "Table 't_OFFLINE' not found.", NotFoundError),
         ("GET", "/tasks/task/nope/state", 500, "disk full", RejectedError),
+        # A gateway's status leaves a change unknown, but not a read.
+        *(("POST", "/x", status, "", OutcomeUnknownError) for status in (502, 503, 504)),
+        *(("GET", "/x", status, "", NotAppliedError) for status in (502, 503, 504)),
     ],
 )
 def test_without_a_matching_row_the_status_decides(

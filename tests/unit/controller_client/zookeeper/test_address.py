@@ -34,6 +34,11 @@ def test_an_invalid_address_is_refused_at_once(address: str) -> None:
         ZooKeeperConnection(address)
 
 
+def test_the_property_store_refuses_an_empty_address() -> None:
+    with pytest.raises(ConfigError, match="not a ZooKeeper address"):
+        PropertyStore(" ", "c")
+
+
 @pytest.mark.parametrize("path", ["", "SEGMENTS", "/a//b"])
 def test_an_invalid_path_in_the_property_store_is_refused(path: str) -> None:
     with pytest.raises(ConfigError, match="not a path in the property store"):

@@ -145,7 +145,7 @@ def test_another_object_at_the_final_uri_is_left_to_the_repair(there: bytes, ser
     server.commit()
     server.leave(UploadState.WAITING)
     server.store.taken[HOME] = there
-    server.steps(62)
+    server.steps(10)
     assert server.store.taken == {HOME: there}
     assert (server.url(), server.discarded(), server.files()) == (None, 1, [])
 

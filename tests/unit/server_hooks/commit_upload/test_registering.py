@@ -71,10 +71,7 @@ def test_a_concurrent_change_is_kept() -> None:
 
     def other_writer(_path: str) -> None:
         if next(once, False):
-            records.change(
-                segment_path(TableName("t_REALTIME"), NAME),
-                with_x,
-            )
+            records.change(segment_path(TableName("t_REALTIME"), NAME), with_x)
 
     records.zookeeper.before_set = other_writer
     assert register(records, LATE) == Registered.DONE

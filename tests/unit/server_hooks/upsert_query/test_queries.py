@@ -162,19 +162,26 @@ def test_the_last_read_mark_is_used(world: World) -> None:
 
 
 def test_segments_that_a_response_needs(world: World) -> None:
-    """`test_mark_keeper.py` has which ones these are."""
     world.report(3)
     first, new = "u__0__0__x", "u__0__1__x"
     assert (world.version(), world.needed) == (3, {"u_REALTIME": {first}})
+    # Sealed, and the next segment is not queried yet: the version stays.
     woken = world.woken
     states = {first: {"A": "ONLINE"}, new: {"A": "CONSUMING"}}
     world.zookeeper.put("IDEALSTATES/u_REALTIME", mapFields=states)
     assert world.woken > woken
     world.report(4)
+    world.routing.refresh()
+    assert (world.version(), world.needed["u_REALTIME"]) == (3, {first})
     world.routed.add(new)
     world.routing.refresh()
     assert (world.version(), world.needed["u_REALTIME"]) == (4, {first, new})
-    # A broker that starts while all servers are down refuses.
+    # All servers are down: the version stays, and a response without their segments is invalid.
+    world.routed.clear()
+    world.zookeeper.put("EXTERNALVIEW/u_REALTIME", mapFields={})
+    world.routing.refresh()
+    assert (world.version(), world.needed["u_REALTIME"]) == (4, {first, new})
+    # A broker that starts now refuses.
     late = World()
     late.report(3)
     late.routed.clear()

@@ -20,10 +20,21 @@ def test_defaults() -> None:
 
 
 def test_options_of_the_scala_connector_are_accepted() -> None:
-    scala = {"tableType": "offline", "broker": "localhost:8000", "secureMode": "true"}
+    scala = {
+        "controller": "localhost:9000",
+        "broker": "localhost:8000",
+        "secureMode": "true",
+        "tableType": "offline",
+        "segmentsPerSplit": "1",
+        "pinotServerTimeoutMs": "10000",
+        "useGrpcServer": "true",
+        "usePushDownFilters": "false",
+        "failOnInvalidSegments": "true",
+        "grpc.use-plain-text": "false",
+    }
     options = read_options(**scala, queryOptions="enableNullHandling=true,skipUpsert=true")
     assert options.broker_config().urls == ("https://localhost:8000",)
-    assert not read_options(**{"grpc.use-plain-text": "false"}).grpc_plain_text
+    assert not options.grpc_plain_text
     assert options.query_options == (("enableNullHandling", "true"), ("skipUpsert", "true"))
 
 

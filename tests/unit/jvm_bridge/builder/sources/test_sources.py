@@ -134,11 +134,12 @@ def test_formats_and_names() -> None:
     with pytest.raises(ConfigError, match="did you mean 'parquet'"):
         FileFormat.parse("parket")
     check_segment_name("flights_2020-01-01_0")
-    for name in ("", "a/b", "a b", "..", "ü" * 256, "a\n"):
+    for name in ("", "a/b", "a b", "..", "a,b", "ü" * 256, "a\n"):
         with pytest.raises(ConfigError):
             check_segment_name(name)
     check_custom_metadata({"input.uri": "czM6Ly9iL2s=", "empty": ""})
-    for custom in ({"": "x"}, {"a": "x,y"}, {"a": "\n"}, {"a": "x "}):
+    refused = ("x,y", "${x}", "b\\", " x", "x ", "ü", "\n")
+    for custom in ({"": "x"}, {"a b": "x"}, *({"a": value} for value in refused)):
         with pytest.raises(ConfigError):
             check_custom_metadata(custom)
 
