@@ -19,7 +19,6 @@ from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.jvm import logging_options, start_jvm_with
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry, BacklogLimits
 from server_hooks.commit_upload.extension_point import install_extension
-from server_hooks.commit_upload.file_system_1_5 import have_plug_in_point
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
 from server_hooks.commit_upload.pinot_store import PinotStore
@@ -84,7 +83,7 @@ def main() -> None:
     install_extension(configuration, store_uri, lambda *words: uploads.upload(*words))
     factory = jpype.JClass("org.apache.pinot.spi.filesystem.PinotFSFactory")
     factory.init(configuration.subset("pinot.server.storage.factory"))
-    _say({"plug_in_point": have_plug_in_point(), "store_uri": store_uri})
+    _say({})
     for line in sys.stdin:
         order: dict[str, Any] = json.loads(line)
         match order["do"]:

@@ -23,7 +23,6 @@ ARROW_TYPES: Mapping[str, pa.DataType] = {
 TYPES = tuple(ARROW_TYPES)
 MULTI_VALUE_TYPES = ("INT", "LONG", "FLOAT", "DOUBLE", "STRING")
 MULTI_VALUE_TYPES_SINCE_1 = (*MULTI_VALUE_TYPES, "BOOLEAN", "TIMESTAMP", "BYTES")
-METRIC_TYPES = ("INT", "LONG", "FLOAT", "DOUBLE", "BIG_DECIMAL")
 FIELD_KINDS = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
 
 

@@ -138,6 +138,18 @@ def test_types(child: SegmentChild, tmp_path: Path, name: str) -> None:
     assert same_as_pinot(child, columns.schema, path)["rows"] == count
 
 
+@FULL
+@pytest.mark.every_pinot
+@pytest.mark.parametrize("shape", shapes(PAIR))
+def test_fixed(child: SegmentChild, tmp_path: Path, shape: str) -> None:
+    is_list, columns, path = "array" in shape, Columns(), tmp_path / "rows.avro"
+    columns.add("c", PAIR, shape, [b"ab", b"\x00\xff"], dataType="BYTES", singleValueField=not is_list)
+    columns.write(path)
+    is_refused = is_list and not child.features["is_pinot_1"]
+    reason = "is multi-value BYTES" if is_refused else "of fixed" if is_list else "as fixed"
+    same_as_pinot(child, columns.schema, path, reason)
+
+
 # --- what only Pinot's reader reads ------------------------------------------------------------------------
 
 _NESTED = {"type": "record", "name": "inner", "fields": [{"name": "x", "type": "int"}]}
@@ -231,7 +243,7 @@ def _is_read_by_columns(child: SegmentChild, logical: str, column: str, shape: s
 
 @pytest.mark.every_pinot
 @pytest.mark.parametrize("logical", LOGICAL)
-def test_logical_types(child: SegmentChild, tmp_path: Path, logical: str) -> None:
+def test_logical_types(child: SegmentChild, tmp_path: Path, logical: str, full: bool) -> None:
     base, values = LOGICAL[logical]
     kind = {"type": base, "logicalType": logical}
     path = tmp_path / "rows.avro"
@@ -251,6 +263,8 @@ def test_logical_types(child: SegmentChild, tmp_path: Path, logical: str) -> Non
     for columns in left:
         columns.write(path)
         assert "column" in child.build(table_config(), columns.schema, path, "arrow")["message"]
+        if full:
+            same_as_pinot(child, columns.schema, path, "column")
 
 
 # --- files -------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ SETTINGS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
 )
-_TEXTS = examples(33, 400)
+_TEXT_EXAMPLES = examples(33, 400)
 SCHEMA = schema_of(
     {"s": "STRING", "i": "INT", "l": "LONG", "f": "FLOAT", "o": "BOOLEAN", "b": "BYTES", "t": "TIMESTAMP"},
     multi_values={"ms": "STRING", "mi": "INT", "md": "DOUBLE"},
@@ -100,10 +100,10 @@ _CSV_PIECES += [";", "\\", "#", "x"]
 _CSV_HEADERS = ["s,i", "s,ms", "i,s,d", "d"]
 
 
-@settings(SETTINGS, max_examples=_TEXTS)
+@settings(SETTINGS, max_examples=_TEXT_EXAMPLES)
 @given(
     pieces=st.lists(st.sampled_from(_CSV_PIECES), max_size=25),
-    header=st.sampled_from(["s,i", "s,ms", "i,s,d", "d"]),
+    header=st.sampled_from(_CSV_HEADERS),
 )
 def test_csv_texts(child: SegmentChild, tmp_path: Path, pieces: list[str], header: str) -> None:
     path = tmp_path / "rows.csv"
@@ -118,7 +118,7 @@ _JSON_PIECES += ['{"t":9999999999}']
 _JSON_PIECES += ["\n", "\n", "\n", "\r\n", " ", "[]", "null", "#", ","]
 
 
-@settings(SETTINGS, max_examples=_TEXTS)
+@settings(SETTINGS, max_examples=_TEXT_EXAMPLES)
 @given(pieces=st.lists(st.sampled_from(_JSON_PIECES), max_size=12))
 def test_json_texts(child: SegmentChild, tmp_path: Path, pieces: list[str]) -> None:
     path = tmp_path / "rows.json"
@@ -129,7 +129,7 @@ def test_json_texts(child: SegmentChild, tmp_path: Path, pieces: list[str]) -> N
 _NUMBER_TEXTS = st.text("0123456789+-.eExXfdnaNInity _", min_size=1, max_size=7) | st.floats().map(repr)
 
 
-@settings(SETTINGS, max_examples=_TEXTS)
+@settings(SETTINGS, max_examples=_TEXT_EXAMPLES)
 @given(
     texts=st.lists(_NUMBER_TEXTS, min_size=1, max_size=3), column=st.sampled_from(["i", "l", "f", "d", "o"])
 )

@@ -89,12 +89,26 @@ def test_marks_and_encodings(
     assert built["mismatch"] == {"missing": [], "extra": []}
 
 
-def test_bytes_of_another_encoding(child: SegmentChild, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(CSV.encode("latin-1"))
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("a.csv", CSV, "line 2: the byte 0xfc at offset 16"),
+        pytest.param("a.json", JSON, "line 1: the byte 0xfc at offset 11", marks=FULL),
+    ],
+    ids=["csv", "json"],
+)
+def test_bytes_of_another_encoding(
+    child: SegmentChild, tmp_path: Path, name: str, text: str, place: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(text.encode("latin-1"))
     kind, message = refused_alike(child, path)
     assert kind == "DataError"
-    assert "a.csv, line 2: the byte 0xfc at offset 16 does not start a character in UTF-8" in message
+    assert f"{name}, {place} does not start a character in UTF-8" in message
+    path.write_bytes(text.encode("utf-16"))
+    kind, message = refused_alike(child, path)
+    assert kind == "UnreadableFileError"
+    assert f"{name} starts with the byte-order mark of UTF-16" in message
     assert child.build(CONFIG, SCHEMA, path, "auto", encoding="klingon")["error"] == "ConfigError"
 
 
@@ -275,10 +289,19 @@ def test_logical_types_of_avro_files(child: SegmentChild, tmp_path: Path, logica
     _check_times(child, path, rows, names)
 
 
-def test_avro_files_whose_logical_types_pinot_itself_applies(child: SegmentChild, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("logical", "number"),
+    [
+        ("timestamp-micros", 1_709_209_845_678_901),
+        pytest.param("timestamp-millis", 1_709_209_845_678, marks=FULL),
+    ],
+)
+def test_avro_files_whose_logical_types_pinot_itself_applies(
+    child: SegmentChild, tmp_path: Path, logical: str, number: int
+) -> None:
     path = tmp_path / "times.avro"
-    fields = [{"name": name, "type": {"type": "long", "logicalType": "timestamp-micros"}} for name in FORMATS]
-    write_avro_file(path, fields, [dict.fromkeys(FORMATS, 1_709_209_845_678_901)])
+    fields = [{"name": name, "type": {"type": "long", "logicalType": logical}} for name in FORMATS]
+    write_avro_file(path, fields, [dict.fromkeys(FORMATS, number)])
     config = {"enableLogicalTypes": "true"}
     built = read_alike(child, path, TIMES, reason="reader property enableLogicalTypes", reader_config=config)
     expected = _expected(1_709_209_845_678, 10**6)
