@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from tests.faults.file_ingestion.injections import (
@@ -261,17 +262,16 @@ def _roles() -> Iterator[Row]:
                 then=(NOTHING_NEW,),
                 queries_may_fail=True,
             )
-    for how in ("killed", "expired"):
-        for retries in (0, 2):
-            yield Row(
-                f"the minion in a subtask: {how}",
-                "swap",
-                retries,
-                MinionInSubtask(how),
-                run=(WELL, "FilesFailedError"),
-                then=(SWITCHED, NOTHING_NEW),
-                by_default=(how, retries) == ("expired", 0),
-            )
+    for how, mode, retries in product(("killed", "expired"), ("sync", "swap"), (0, 2)):
+        yield Row(
+            f"the minion in a subtask: {how}",
+            mode,
+            retries,
+            MinionInSubtask(how),
+            run=(WELL, "FilesFailedError"),
+            then=(SWITCHED, NOTHING_NEW),
+            by_default=(how, mode, retries) == ("expired", "swap", 0),
+        )
     for retries in (0, 2):
         yield Row(
             "the run's ZooKeeper session ends while subtasks run",

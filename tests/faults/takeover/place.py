@@ -75,7 +75,13 @@ class Several:
 
     def start(self, release: Release = THIS) -> subprocess.Popen[bytes]:
         with (self._folder / f"{len(self._processes)}.log").open("wb") as log:
-            process = subprocess.Popen(self._command, stdout=log, stderr=log, env=release.environment())
+            process = subprocess.Popen(
+                self._command,
+                stdout=log,
+                stderr=log,
+                env=release.environment(),
+                start_new_session=True,  # with its children it is a process group of its own
+            )
         self._processes.append(process)
         return process
 

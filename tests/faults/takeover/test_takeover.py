@@ -5,6 +5,7 @@ It takes less than the usual session timeout according to ZooKeeper itself: see 
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -99,6 +100,8 @@ def test_a_scheduler_takes_over_in_the_middle_of_a_run(
     wait_for(session_is_open, "a run of the third file", interval_s=0.01)
     second.send_signal(signal.SIGTERM)
     assert second.wait(300) == 0
+    with pytest.raises(ProcessLookupError):  # nor is a child of it left
+        os.killpg(second.pid, 0)
     assert_ended(0)
     assert f"{table.with_type}: switched, 1 files, 20000 rows" in schedulers.log(second)
     table.wait_count(40_010)

@@ -198,6 +198,7 @@ def test_pauses_follow_the_files(
     assert steps == [("pause", f"consumption/{name}")]
     run("apply", tmp_path, "--approve", plan["id"], **secrets)
     assert client.consumption.pause_status(name).paused
+    run("diff", tmp_path, **secrets)
     _write(file, {"table": name, "paused": False})
     run("apply", tmp_path, "--yes", **secrets)
     assert not client.consumption.pause_status(name).paused

@@ -242,6 +242,7 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster, tmp_pa
         assert run.read(*cancel, "--dry-run")["sql"] == run.read(*cancel)["sql"] == query["sql"]
         wait_for(lambda: not running(), "the query to end")
         asking.communicate(timeout=120)
+        assert asking.returncode == 1, "the query was not cancelled, but ended by itself"
     with asked() as asking:
         asking.send_signal(signal.SIGINT)
         _, messages = asking.communicate(timeout=120)
@@ -268,10 +269,16 @@ def test_users(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinot:
     assert read(*create, *rights, "--dry-run")["dry_run"]
     assert name not in _users(run)
     try:
-        made = read(*create, *rights)
-        assert [made[key] for key in ("user", "component", "role")] == [name, "broker", "user"]
-        assert (made["tables"], made["exclude_tables"], made["permissions"]) == (["a"], [], ["read"])
-        assert (made["changed"], made["dry_run"]) == (True, False)
+        assert read(*create, *rights) == {
+            "user": name,
+            "component": "broker",
+            "role": "user",
+            "tables": ["a"],
+            "exclude_tables": [],
+            "permissions": ["read"],
+            "changed": True,
+            "dry_run": False,
+        }
         assert "does not use these users" in outputs[-1]
         before = _hash(pinot, name)
         assert before.startswith("$2")

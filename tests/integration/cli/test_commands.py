@@ -13,11 +13,15 @@ from typing import Any
 
 import pytest
 
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
 from controller_client.errors import PartialResultError
 from controller_client.rest.capabilities import Capability
 from tests.integration.cli.conftest import SEGMENTS, Numbers, Run
+from tests.integration.cli.other_controller import other_controller
 from tests.support.cluster import PinotCluster
 from tests.support.needs import Need, has
+from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
@@ -334,9 +338,16 @@ def _states(run: Run, table: str) -> set[str]:
 
 def test_brokers_are_rebuilt(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:
     command = ("table", "rebuild-brokers", numbers.name, "--routing")
-    # Other tests may start and stop further ones.
+
+    def urls() -> set[str]:
+        with pinot.client() as client:
+            return set(client.cluster.broker_urls(numbers.name))
+
     assert pinot.broker_instance in run.read(*command, "--dry-run")["brokers"]
-    assert pinot.broker_url in run.read(*command)["routing"]
+    before = urls()
+    rebuilt = set(run.read(*command)["routing"])
+    # Other tests may start and stop further ones meanwhile.
+    assert pinot.broker_url in before & urls() <= rebuilt
     wait_six_rows(pinot, numbers)
 
 
@@ -344,6 +355,30 @@ def test_what_is_refused(run: Run, numbers: Numbers, pinot: PinotCluster) -> Non
     assert "does not consume a stream" in run.error("table", "consuming", numbers.name, code=2)
     to_itself = ("table", "copy", numbers.name, "--to-controller", pinot.controller_url)
     assert f"the table {numbers.table} already exists" in run.error(*to_itself)
+
+
+@FULL  # how a copy is made: tests/unit/controller_client/rest/test_administration.py
+def test_a_copy_to_another_cluster(run: Run, numbers: Numbers, pinot: PinotCluster, tmp_path: Path) -> None:
+    with other_controller(pinot, f"Other{numbers.name}", tmp_path) as url:
+        there, copy = ("--controller", url), ("table", "copy", numbers.name, "--to-controller", url)
+        with ControllerClient(ControllerConfig(url)) as client:
+            # For the tenants that the table needs.
+            client.instances.create("server", "127.0.0.99", 1, tags=["DefaultTenant_OFFLINE"])
+            client.instances.create("broker", "127.0.0.99", 2, tags=["DefaultTenant_BROKER"])
+        would = run.read(*copy, "--dry-run")
+        assert (would["creates_schema"], would["to_controller"]) == (True, url)
+        assert run.read(*there, "table", "list") == run.read(*there, "schema", "list") == []
+        run.error("table", "copy", numbers.name, "--to-profile", "nowhere", code=2)
+        assert run.read(*copy)["changed"]
+        for words in (("schema", "show", numbers.name), ("table", "show", numbers.name)):
+            assert run.read(*there, *words) == run.read(*words)
+        assert "already" in run.error(*copy)
+        run(*there, "table", "delete", numbers.name, "--yes")
+        assert run.read(*copy, "--dry-run")["creates_schema"] is False
+        document = run.read("schema", "show", numbers.name)
+        document["metricFieldSpecs"].append({"name": "more", "dataType": "LONG"})
+        run(*there, "schema", "update", "-", stdin=json.dumps(document))
+        assert "a different schema" in run.error(*copy)
 
 
 def test_lineage(run: Run, numbers: Numbers, pinot: PinotCluster) -> None:

@@ -26,7 +26,32 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 _TIMEOUT_S = 400
 
-RECIPES = ("change-stream", "drain", "recover", "recreate", "reset")
+STEPS = {
+    "change-stream": (
+        "create plan",
+        "set plan",
+        "create pause",
+        "POST pauseConsumption",
+        "set pause",
+        "set plan 2",
+        "PUT tables",
+        "set plan 3",
+        "POST resumeConsumption",
+        "delete pause",
+        "PUT tables 2",
+        "delete plan",
+    ),
+    "drain": ("create plan", "set plan", "create pause", "POST pauseConsumption", "set pause", "delete plan"),
+    "recover": (
+        "create pause",
+        "POST pauseConsumption",
+        "set pause",
+        "POST resumeConsumption",
+        "delete pause",
+    ),
+    "recreate": ("POST resumeConsumption",),
+    "reset": ("POST forceCommit",),
+}
 
 
 @dataclass
@@ -106,14 +131,14 @@ def test_killed_once_the_stream_has_changed(make_stream_table: MakeTable) -> Non
 
 
 @FULL
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", STEPS)
 def test_killed_at_each_step(make_stream_table: MakeTable, recipe: str) -> None:
     scene = _scene(make_stream_table, recipe)
     done = scene.run(recipe)
     assert done.returncode == 0, done.stderr
     _check_end(scene, recipe)
     # How often a commit must be forced depends on the servers.
-    steps = [step for step in json.loads(done.stdout) if recipe == "reset" or "forceCommit" not in step]
-    assert steps
-    for step, when in itertools.product(dict.fromkeys(steps), ("before", "after")):
+    steps = [step for step in json.loads(done.stdout) if step in STEPS[recipe] or "forceCommit" not in step]
+    assert tuple(dict.fromkeys(steps)) == STEPS[recipe]
+    for step, when in itertools.product(STEPS[recipe], ("before", "after")):
         _kill_and_run_again(_scene(make_stream_table, recipe), recipe, when, step)

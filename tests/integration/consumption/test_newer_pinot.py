@@ -32,14 +32,20 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 _KEY = "stream.kafka.topic.name"
 
 
+def _on_two_topics(make: MakeTable, partitions: int) -> StreamTable:
+    """Return a table that has read 30 rows of each partition of one topic, and 20 of the other one."""
+    table = make(partitions=partitions, further_topics=1)
+    table.produce(30)
+    table.produce(20, topic=table.topics[1])
+    table.wait_rows()
+    return table
+
+
 @needs(Capability.SEVERAL_TOPICS, raises=RejectedError, match="Only 1 stream is supported")
 def test_the_partitions_of_two_topics(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=2, further_topics=1)
+    table = _on_two_topics(make_stream_table, 2)
     control = table.control()
     first, second = table.topics
-    table.produce(30)
-    table.produce(20, topic=second)
-    table.wait_rows()
 
     pause(control)
     table.produce(5, topic=second)
@@ -121,12 +127,9 @@ def test_a_table_that_pinot_pauses_for_its_quota(
 
 @needs(Capability.PAUSE_TOPICS, raises=RejectedError, match="Only 1 stream is supported")
 def test_a_single_paused_topic(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
-    table = make_stream_table(partitions=1, further_topics=1)
+    table = _on_two_topics(make_stream_table, 1)
     control = table.control()
     first, second = table.topics
-    table.produce(30)
-    table.produce(20, topic=second)
-    table.wait_rows()
     url = f"{pinot.controller_url}/tables/{table.table}"
     requests.post(f"{url}/pauseTopicConsumption?topicIndices=1", timeout=30).raise_for_status()
     states = {0: PartitionState.CONSUMING, 10_000: PartitionState.PAUSED}

@@ -26,9 +26,10 @@ from tests.support.kafka_topics import Topic
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
-pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+pytestmark = [pytest.mark.kafka]
 
 
+@pytest.mark.cluster
 def test_partitions_resume_at_given_offsets_or_the_first_that_the_stream_has(
     make_stream_table: MakeTable,
 ) -> None:
@@ -57,6 +58,7 @@ def test_partitions_resume_at_given_offsets_or_the_first_that_the_stream_has(
     assert "OFFLINE" not in {state for each in states.values() for state in each.values()}
 
 
+@pytest.mark.cluster
 @FULL  # what is refused: tests/unit/controller_client/consumption/test_stream.py
 def test_a_recreated_topic_is_not_read_from_the_old_offset(make_stream_table: MakeTable) -> None:
     table = make_stream_table(partitions=2, rows=40)
@@ -82,6 +84,14 @@ def test_a_recreated_topic_is_not_read_from_the_old_offset(make_stream_table: Ma
     resume(control, consume_from=ConsumeFrom.SMALLEST)
     table.wait_rows()
 
+    # Rows that the stream dropped during a pause are reported, and nothing is refused.
+    pause(control)
+    numbers = table.produce(30)
+    table.topic.drop_before({0: 20})
+    table.produced -= set(numbers[0::2][:10])
+    assert resume(control).jumps == (OffsetJump(0, "10", "20"),)
+    table.wait_rows()
+
     pause(control)
     before = table.counts()
     table.produce(5)
@@ -89,8 +99,6 @@ def test_a_recreated_topic_is_not_read_from_the_old_offset(make_stream_table: Ma
     assert [(each.partition, each.missing) for each in result.jumps] == [(0, 5), (1, 5)]
     assert table.counts() == before
 
-
-pytestmark = [pytest.mark.kafka]
 
 _HOUR_S = 3600
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from controller_client.client import ControllerClient
+from controller_client.config import ControllerConfig
 from controller_client.consumption import ConsumeFrom, PartitionState, ResumeResult, TableState, pause, resume
 from controller_client.consumption.change_stream import change_stream
 from controller_client.consumption.draining import drain
@@ -23,6 +25,8 @@ from controller_client.models import Schema
 from controller_client.stream.config import StreamConfig, with_stream
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, quietly, secret_value
+from tests.support.cluster import PinotCluster
+from tests.support.faulty_http import FaultyHttp
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
@@ -34,9 +38,10 @@ _DECODER = "stream.kafka.decoder.class.name"
 
 
 def test_the_stream_of_a_live_table_moves_to_another_topic(make_stream_table: MakeTable) -> None:
-    table = make_stream_table(partitions=2, rows=30)
+    table = make_stream_table(partitions=2, replicas=2, rows=30)
     control = table.control()
     new = table.new_topic(3)
+    table.wait_read(30)
     reported: list[str] = []
     change = {_TOPIC: new.name, SECRET_KEY: secret_value("new-secret")}
 
@@ -102,6 +107,20 @@ def test_a_stream_that_cannot_be_read_is_undone(
     config = str(table.client.tables.get(table.table).to_json())
     assert ("old-secret" in config, "new-secret" in config) == (True, False)
     table.produce(30)
+    table.wait_rows()
+
+
+@FULL  # lost replies of pauses and resumes: tests/unit/controller_client/consumption/test_pausing.py
+def test_the_reply_to_the_new_config_is_lost(make_stream_table: MakeTable, pinot: PinotCluster) -> None:
+    table = make_stream_table(partitions=2, rows=20)
+    new, path = table.new_topic(2), f"tables/{table.table}"
+    table.produce(20, topic=new)
+    with FaultyHttp(pinot.controller_url) as proxy, ControllerClient(ControllerConfig(proxy.url)) as client:
+        proxy.drop_reply("PUT", path)
+        change_stream(
+            table.control(client), {_TOPIC: new.name}, consume_from=ConsumeFrom.SMALLEST, **quietly()
+        )
+        assert proxy.count("PUT", path) == 1, "the config was not sent again"
     table.wait_rows()
 
 

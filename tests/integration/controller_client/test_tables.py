@@ -79,7 +79,9 @@ def test_a_table_from_creation_to_end(client: ControllerClient, unique_table: st
         client.tables.delete(twt)
 
 
-def test_wrong_ones_are_rejected_with_pinots_words(client: ControllerClient, unique_table: str) -> None:
+def test_a_wrong_schema_and_a_wrong_table_are_rejected_with_pinots_words(
+    client: ControllerClient, unique_table: str
+) -> None:
     twice = [{"name": "c", "dataType": "STRING"}, {"name": "c", "dataType": "INT"}]
     with pytest.raises(RejectedError, match="c"):
         client.schemas.create(Schema.from_json({"schemaName": unique_table, "dimensionFieldSpecs": twice}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,6 +92,7 @@ def test_an_outage_of_the_store(
     with subprocess.Popen(command, env={**os.environ, "AWS_ENDPOINT_URL_S3": faulty_s3.url}) as killed:
         held.wait_hit()
         killed.kill()
+    assert killed.returncode == -signal.SIGKILL
     left = audit(table.table)["no_url"]
     assert left
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]

@@ -112,6 +112,23 @@ def test_an_unreadable_file_is_skipped_if_allowed(scene: Scene) -> None:
     scene.assert_serves("F1", "F2", "F3")
 
 
+@FULL
+def test_a_session_with_another_configuration_is_not_resumed(scene: Scene) -> None:
+    scene.begin(APPEND, consistentPushMaxRetries="3")
+    scene.source.put("F1", "F2")
+    (refused,) = scene.source.refuse("F2")
+    with scene.polled(NO_SEGMENT, whole(["F1", "F2"])):
+        assert scene.source.uri_of("F2") in scene.trigger().failed
+        first = scene.latest().session_id
+        scene.register(SYNC, consistentPushMaxRetries="3")
+        refused.lift()
+        report = scene.trigger().report
+    assert (report["mode"], report["retry_count"], report["files"]) == ("sync", 0, 2)
+    assert "configuration has changed" in (scene.sessions.load(first).message or "")
+    scene.assert_serves("F1", "F2")
+    assert scene.staged() == []
+
+
 def test_exceeding_the_storage_quota_is_an_error_before_any_push(scene: Scene) -> None:
     scene.begin(APPEND, {"quota": {"storage": "1K"}}, consistentPushMaxRetries="1")
     scene.source.put("F1")
@@ -162,6 +179,7 @@ def test_append_without_consistent_push_adds_good_files_and_retries_the_rest(sce
     ran = scene.trigger()
     assert ran.report["files"] == 1
     assert f"changed since it was ingested; not read again: {scene.source.uri_of('F1')}" in ran.err
+    assert ran.err.count("not read again: ") == 1
     scene.assert_serves("F1", "F2", "F3")
     assert scene.source.gets("F1", "F2", "F3") == [1, 2, 1]
     assert scene.lineage() == []

@@ -70,6 +70,33 @@ def test_a_file_replaced_during_the_download_is_read_in_its_old_version(scene: S
     scene.assert_serves("F1.1")
 
 
+@FULL
+def test_a_source_that_cannot_be_listed_changes_nothing(scene: Scene) -> None:
+    scene.begin(APPEND, consistentPushMaxRetries="1")
+    scene.source.put("F1", "F2")
+    proxy, bucket = scene.source.proxy, scene.source.bucket
+    with scene.polled(NO_SEGMENT, whole(["F1", "F2"])):
+        proxy.answer(403, "LIST", bucket, times=1)
+        refused = scene.trigger()
+        assert (refused.error_type, scene.sessions.ids()) == ("SourceError", [])
+        assert f"refused to list {scene.source.uri}" in refused.failed
+
+        (rule,) = scene.source.refuse("F2")
+        assert scene.source.uri_of("F2") in scene.trigger().failed
+        session, staged = scene.latest(), scene.staged()
+        rule.lift()
+        proxy.answer(403, "LIST", bucket, times=1)
+        assert scene.trigger().error_type == "SourceError"
+        assert (scene.latest(), scene.staged()) == (session, staged)
+
+        # S3 asks the client to slow down, and the client retries.
+        proxy.answer(503, "LIST", bucket, times=2)
+        report = scene.trigger().report
+    assert (report["session"], report["retry_count"]) == (session.session_id, 1)
+    scene.assert_serves("F1", "F2")
+    assert scene.source.gets("F1", "F2") == [1, 2]
+
+
 def test_requests_to_the_store_are_repeated_after_lost_replies(scene: Scene) -> None:
     scene.begin(APPEND)
     scene.source.put("F1", "F2")

@@ -22,7 +22,7 @@ from tests.integration.file_ingestion.ingestion import (
     start_pinotctl,
     write_numbers,
 )
-from tests.integration.file_ingestion.scenes.source import Source, ids_of
+from tests.integration.file_ingestion.scenes.source import Source, ids_of, text_of
 from tests.integration.file_ingestion.secrecy import SECRETS
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
@@ -123,6 +123,7 @@ def test_a_run_is_watched_then_interrupted_by_ctrl_c_and_the_next_one_ingests_ev
     )
     files = ("F1", "F2", "F3", "F4")
     sizes = [len(ids_of(file)) for file in files]
+    in_bytes = [len(text_of(file)) for file in files]
     source.put(*files)
 
     def watched(*arguments: str) -> list[dict[str, Any]]:
@@ -135,8 +136,8 @@ def test_a_run_is_watched_then_interrupted_by_ctrl_c_and_the_next_one_ingests_ev
     held.wait_hit()
     wait_for(lambda: sum(row["staged"] for row in watched("--once")) == 3, "the other files to be staged")
     middle = watched("--once")
-    assert [(row["files"], row["staged"], row["failed"]) for row in middle] == [
-        (1, int(file != "F3"), 0) for file in files
+    assert [(row["files"], row["staged"], row["failed"], row["bytes_total"]) for row in middle] == [
+        (1, int(file != "F3"), 0, size) for file, size in zip(files, in_bytes, strict=True)
     ]
     assert [row["rows"] for row in middle] == [
         size * row["staged"] for size, row in zip(sizes, middle, strict=True)
@@ -156,13 +157,13 @@ def test_a_run_is_watched_then_interrupted_by_ctrl_c_and_the_next_one_ingests_ev
     again = ended(running).report
     assert again["rows"] == sum(sizes)
     table.wait_count(sum(sizes))
-    assert again["bytes_read"] == sum(row["bytes_total"] for row in middle)
-    assert [(row["subtask"], row["staged"], row["rows"]) for row in after] == [
-        (n, 1, size) for n, size in enumerate(sizes)
+    assert again["bytes_read"] == sum(in_bytes)
+    assert [(row["subtask"], row["staged"], row["rows"], row["bytes_read"]) for row in after] == [
+        (n, 1, *expected) for n, expected in enumerate(zip(sizes, in_bytes, strict=True))
     ]
     as_table = pinotctl("watch", table.name)
     assert "DONE" in as_table.err
-    assert str(middle[0]["bytes_total"]) in as_table.out
+    assert str(in_bytes[0]) in as_table.out
     assert table.value("select sum(id) from {t}") == sum(sum(ids_of(file)) for file in files)
     assert [path for path in staging.rglob("*") if path.is_file()] == []
 

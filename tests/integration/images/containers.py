@@ -22,8 +22,6 @@ from tests.support.wait import wait_for
 FOLDER = "/srv/test"
 """Where a container's files are."""
 
-_USER = 1000
-
 
 @dataclass
 class RoleContainer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ HOST = "127.0.0.51"
 NOBODY = f"{HOST}:1"
 SESSION = "-Dzk.session.timeout=6000"
 TERMINATED = 143
+# Half of the time after which Kubernetes would kill it.
+ENDS_WITHIN_S = 60.0
 SIGTERM_BIT = 1 << (signal.SIGTERM - 1)
 
 Start = Callable[..., RoleContainer]
@@ -77,7 +80,7 @@ def status_of(container: RoleContainer) -> dict[str, str]:
 
 def assert_has_no_privileges(container: RoleContainer) -> None:
     status = status_of(container)
-    assert set(status["Uid"].split()) == {"1000"}
+    assert (set(status["Uid"].split()), set(status["Gid"].split())) == ({"1000"}, {"1000"})
     assert int(status["CapEff"], 16) == 0
 
 
@@ -199,7 +202,9 @@ def test_a_sigterm_while_a_minion_waits_for_its_cluster(pinot: PinotCluster, sta
         {"PINOT_CONTROLLER_URL": f"http://{NOBODY}"},
     )
     wait_for(lambda: SIGTERM_BIT & int(status_of(container)["SigCgt"], 16), "it to handle SIGTERM")
+    began_s = time.monotonic()
     assert container.stop() == TERMINATED
+    assert time.monotonic() - began_s < ENDS_WITHIN_S
 
 
 def test_a_server(

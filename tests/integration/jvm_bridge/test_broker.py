@@ -48,8 +48,9 @@ def _answer(url: str) -> object:
     return result.columns, result.rows
 
 
-def _fields(config: ZNRecord) -> tuple[list[str], list[str], object]:
-    return sorted(config.simple_fields), sorted(config.list_fields), config.map_fields
+def _fields(config: ZNRecord) -> tuple[list[str], object, object]:
+    lists = {key: values for key, values in config.list_fields.items() if key != "TAG_LIST"}
+    return sorted(config.simple_fields), lists, config.map_fields
 
 
 def test_it_looks_and_ends_like_a_stock_broker(make_broker: MakeBroker) -> None:
@@ -58,6 +59,7 @@ def test_it_looks_and_ends_like_a_stock_broker(make_broker: MakeBroker) -> None:
     hosted.wait_ready()
     pinot, store = hosted.pinot, hosted.store
     assert _fields(hosted.config()) == _fields(config_of(store, pinot.broker_instance))
+    assert hosted.config().list_fields["TAG_LIST"] == [f"{hosted.tenant}_BROKER"]
     assert _answer(f"http://{HOST}:{hosted.ports[1]}") == _answer(pinot.broker_url)
     assert f"{hosted.instance} runs with the hooks upsert" in hosted.log
     hosted.signal(signal.SIGTERM)
@@ -80,4 +82,27 @@ def test_it_does_not_start_without_a_hook(
     broker.start()
     assert broker.wait_end() == 1, broker.log[-3000:]
     assert f"the hook {hook} failed {text}" in broker.log
+    assert not broker.is_live()
+
+
+@FULL
+@pytest.mark.parametrize(
+    ("text", "code", "arguments", "properties"),
+    [
+        ("Unknown option: '-noSuchOption'", 2, ("-noSuchOption",), {}),
+        ("does not start", 1, None, {"pinot.cluster.name": "NoSuchCluster"}),
+    ],
+    ids=["argument", "no cluster"],
+)
+def test_a_start_that_fails(
+    make_broker: MakeBroker,
+    text: str,
+    code: int,
+    arguments: tuple[str, ...] | None,
+    properties: dict[str, str],
+) -> None:
+    broker = make_broker(properties=properties)
+    broker.start(arguments)
+    assert broker.wait_end() == code, broker.log[-3000:]
+    assert text in broker.log
     assert not broker.is_live()

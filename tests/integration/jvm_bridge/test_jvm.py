@@ -124,10 +124,12 @@ for text in ("", "* * * * *", "0 61 * * * ?", "0 0 0 ? * 1,2#1 x"):
 every_ten = CronSchedule("0 */10 * * * ?")
 times = [every_ten.next_after(1_700_000_000.7), every_ten.next_after(1_700_000_400.0)]
 times.append(CronSchedule("0 0 0 1 1 ? 2001").next_after(1_700_000_000.0))
-print(json.dumps([seen, refused, wrong, times]))
+heap = int(jpype.java.lang.Runtime.getRuntime().maxMemory()) >> 20
+print(json.dumps([seen, heap, refused, wrong, times]))
 """
-    seen, (no_option, no_file), wrong, times = child.result(code, env={"TZ": "UTC", **SECRETS})
+    seen, heap, (no_option, no_file), wrong, times = child.result(code, env={"TZ": "UTC", **SECRETS})
     assert seen == [[False, False, True], [False, False, True], "k"]
+    assert 80 <= heap <= 100
     assert "rejects the arguments of the server: Unknown options: '-noSuchOption', 'x'" in no_option
     assert "the configuration file of the server does not exist" in no_file
     assert wrong == ["", "* * * * *", "0 61 * * * ?", "0 0 0 ? * 1,2#1 x"]

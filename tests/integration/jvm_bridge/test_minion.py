@@ -248,3 +248,13 @@ def test_a_drained_minion_stays_so_when_it_starts_again(
     requests.put(url, params={"state": "ENABLE"}, timeout=30).raise_for_status()
     wait_done(client, after)
     assert client.instances.get(one.instance).tags == (one.tag,)
+
+
+@FULL
+def test_a_missing_cluster(tmp_path: Path, pinot: PinotCluster) -> None:
+    command = [sys.executable, "-m", f"{PROGRAMS}.minion_program", pinot.controller_url]
+    command += [pinot.zookeeper_address, "NoSuchCluster", str(free_ports(1)[0]), str(tmp_path), "t", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode != 0
+    assert "NotFoundError: ZooKeeper has no Pinot cluster NoSuchCluster" in done.stderr
+    assert pinot.cluster_name in done.stderr

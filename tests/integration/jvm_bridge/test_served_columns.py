@@ -74,7 +74,8 @@ def served(
                 tables.append(table)
                 missing -= table.kinds
         assert not missing
-        assert refused.total() < len(tables), refused
+        # Of few tables, by chance up to half are refused.
+        assert refused.total() < len(tables) / (2 if full else 1), refused
         yield tables
     finally:
         for made in tables:

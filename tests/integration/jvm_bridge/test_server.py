@@ -12,6 +12,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,7 +199,7 @@ def test_it_looks_like_a_stock_server_even_if_its_hooks_fail(twins: Twins) -> No
     # Metrics: the same names, plus those of the hooks; some are created only by a query.
     def same_names() -> bool:
         for _ in range(20):
-            twins.rows()
+            assert twins.rows() == _ROWS
         names.update({server.program: _pinot_metrics(server) for server in (stock, hosted)})
         errors.update({name: value for name, value in names[_HOSTED].items() if "pythonHook" in name})
         return names[_STOCK].keys() == names[_HOSTED].keys() - errors.keys()
@@ -256,8 +257,27 @@ def test_it_reports_its_state_by_http(twins: Twins) -> None:
         assert f'pinot_plugins_hook_running_ratio{{hook="{hook}"}} {float(not errors)}\n' in metrics
 
 
-def test_no_query_fails_while_it_drains(twins: Twins) -> None:
-    hosted = twins.hosted
+@FULL
+def test_the_hooks_that_run_by_default_report_no_errors(make_server: MakeServer) -> None:
+    (port,) = free_ports(1)
+    server = make_server(_HOSTED, options=["--metrics-port", str(port)])
+    server.start()
+    server.wait_ready()
+    url = f"http://{HOST}:{port}"
+    wait_for(lambda: requests.get(f"{url}/ready", timeout=10).ok, "it to be ready")
+    assert requests.get(f"{url}/health", timeout=10).json() == {"healthy": True, "reasons": []}
+    metrics = requests.get(f"{url}/metrics", timeout=10).text
+    for hook in ("commit-upload", "partition-pause", "upsert"):
+        assert f'pinot_plugins_hook_errors_total{{hook="{hook}"}} 0.0\n' in metrics
+        assert f'pinot_plugins_hook_running_ratio{{hook="{hook}"}} 1.0\n' in metrics
+    assert 'pinot_plugins_process_rounds_total{loop="partition-pause"}' in metrics
+    server.signal(signal.SIGTERM)
+    assert server.wait_end() == 128 + signal.SIGTERM
+
+
+@contextmanager
+def _queried(twins: Twins) -> Iterator[list[int]]:
+    """Count the rows continuously during the block; a list of the counts, each of which must be complete."""
     seen: list[int] = []
     ended = threading.Event()
 
@@ -269,29 +289,38 @@ def test_no_query_fails_while_it_drains(twins: Twins) -> None:
         asking = [clients.submit(ask) for _ in range(3)]
         try:
             wait_for(lambda: len(seen) > 20, "queries")
-            before = len(seen)
-            hosted.signal(signal.SIGTERM)
-            wait_for(lambda: not hosted.takes_queries(), "the server to send queries away")
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # a second one changes nothing
-                hosted.signal(number)
-            assert hosted.wait_end() == 128 + signal.SIGTERM
-            assert not hosted.is_live()
-            assert not hosted.takes_queries()
-            assert len(seen) > before
+            yield seen
         finally:
             ended.set()
         for each in asking:
             each.result()
     assert set(seen) == {_ROWS}
+
+
+def test_no_query_fails_while_it_drains(twins: Twins) -> None:
+    hosted = twins.hosted
+    with _queried(twins) as seen:
+        before = len(seen)
+        hosted.signal(signal.SIGTERM)
+        wait_for(lambda: not hosted.takes_queries(), "the server to send queries away")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # a second one changes nothing
+            hosted.signal(number)
+        assert hosted.wait_end() == 128 + signal.SIGTERM
+        assert not hosted.is_live()
+        assert not hosted.takes_queries()
+        assert len(seen) > before
     assert "Finished draining queries" in hosted.log
     assert "Finish shutting down Pinot server" in hosted.log
     assert "hook raises failed before the stop; the server continues" in hosted.log
 
 
 @FULL
-def test_a_killed_one_comes_back(twins: Twins) -> None:
+def test_no_query_fails_while_it_starts_again_and_a_killed_one_comes_back(twins: Twins) -> None:
     hosted = twins.hosted
-    if not hosted.is_live():
+    if hosted.is_live():
+        hosted.signal(signal.SIGTERM)
+        assert hosted.wait_end() == 128 + signal.SIGTERM
+    with _queried(twins):
         hosted.start()
         hosted.wait_ready()
     hosted.signal(signal.SIGKILL)
@@ -335,10 +364,17 @@ def test_by_flags_alone_under_nohup_and_with_a_log_file(make_server: MakeServer,
     ("text", "codes", "arguments", "properties"),
     [
         ("Unknown options: '-noSuchOption', 'x'", (1, 2), ("-noSuchOption", "x"), {}),
+        (
+            "the configuration file of the server does not exist",
+            (255, 2),
+            ("-configFileName", "/no/such/server.conf"),
+            {},
+        ),
+        ("ZooKeeper does not accept connections", (255, 1), None, {"pinot.zk.server": f"{HOST}:9"}),
         ("does not start", (255, 1), None, {"pinot.cluster.name": "NoSuchCluster"}),
         ("does not start", (255, 1), None, {"pinot.server.netty.port": "taken"}),
     ],
-    ids=["argument", "no cluster", "taken port"],
+    ids=["argument", "no file", "not a ZooKeeper", "no cluster", "taken port"],
 )
 def test_a_start_fails_like_that_of_a_stock_server(
     make_server: MakeServer,
@@ -377,7 +413,8 @@ def test_a_signal_ends_it_while_it_starts(make_server: MakeServer, moment: str) 
     server.signal(signal.SIGTERM)
     assert server.wait_end() == 128 + signal.SIGTERM
     assert not server.is_live()
-    assert "Pinot server ready" not in server.log or moment == "when it has joined"
+    if moment == "before it joins":
+        assert "Pinot server ready" not in server.log
 
 
 @FULL

@@ -85,7 +85,9 @@ def test_the_shell(kinds: str) -> None:
         assert "Traceback" not in terminal.shown
 
 
-def test_names_are_completed(kinds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_are_completed(
+    kinds: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     # A process that completes a name logs nothing any more; this one goes on.
     monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)
 
@@ -93,6 +95,7 @@ def test_names_are_completed(kinds: str, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("COMP_WORDS", line)
         monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
         printed = BashComplete(cli, {}, "pinotctl", "_PINOTCTL_COMPLETE").complete()
+        assert capsys.readouterr().err == ""
         return [text.removeprefix("plain,") for text in printed.split()]
 
     def completes(line: str, names: list[str]) -> None:

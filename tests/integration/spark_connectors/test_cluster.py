@@ -56,9 +56,10 @@ class SparkCluster:
 @pytest.fixture(scope="module")
 def cluster(pinot: PinotCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     folder = tmp_path_factory.mktemp("spark")
-    imports = [BARE_PYTHON, "-E", "-c", "import spark_connectors"]
-    done = subprocess.run(imports, cwd=folder, capture_output=True, text=True)
-    assert "No module named 'spark_connectors'" in done.stderr
+    for package in ("spark_connectors", "kazoo", "jpype"):
+        imports = [BARE_PYTHON, "-E", "-c", f"import {package}"]
+        done = subprocess.run(imports, cwd=folder, capture_output=True, text=True)
+        assert f"No module named '{package}'" in done.stderr
     archive = deps_archive(folder)
     conf = {
         "spark.archives": f"{archive}#deps",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from controller_client.models import Schema
@@ -102,6 +104,10 @@ def test_an_empty_table_and_a_later_column(connector: Connector, make_table: Mak
 def test_reads_with_spark(spark: SparkSession, connector: Connector, table: SparkTable) -> None:
     # More than fit a batch of Spark, each of which must have the same types.
     connector.write(table.options, "append", COLUMNS, rows_of(range(1000, 12_000)))
+    everything = spark.read.format("pinot").options(**table.options).load()
+    assert everything.columns == ["id", "n", "x"]
+    found = sorted(everything.collect(), key=lambda row: int(row.id))
+    assert found == [Row(**row) for row in rows_of(range(12_000))]
     reader = spark.read.format("pinot").options(**table.options, segmentsPerSplit="1")
     nulls = reader.schema("n bigint, id bigint").option("filter", "n is null").load()
     assert nulls.rdd.getNumPartitions() == 5
@@ -127,16 +133,56 @@ def test_secrets_are_in_no_error(spark: SparkSession) -> None:
     assert "127.0.0.1:9" in str(caught.value)
 
 
+_PUSHING = "spark.sql.python.filterPushdown.enabled"
+
+
+@FULL
+def test_spark_still_mixes_up_filters(spark: SparkSession) -> None:
+    """If this fails, Spark is fixed, and ``usePushDownFilters`` can be allowed from that version on."""
+
+    class Reader(DataSourceReader):
+        wanted: object = None
+
+        def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+            for each in filters:
+                if isinstance(each, EqualTo):
+                    self.wanted = each.value
+                else:
+                    yield each
+
+        def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+            return iter([(n,) for n in range(5) if self.wanted in (None, n)])
+
+    class Source(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "five_rows"
+
+        def schema(self) -> str:
+            return "id int"
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return Reader()
+
+    spark.dataSource.register(Source)
+    spark.conf.set(_PUSHING, "true")
+    try:
+        frame = spark.read.format("five_rows").load()
+        assert frame.filter("id = 2").count() == 1
+        assert frame.count() == 1, "Spark returns all five rows: filters no longer leak"
+    finally:
+        spark.conf.unset(_PUSHING)
+
+
 @FULL
 def test_filters_of_one_dataframe_are_not_mixed(spark: SparkSession, table: SparkTable) -> None:
     """Up to PySpark 4.3, pushed filters leak into other queries, even if Spark's setting allows them."""
     frame = spark.read.format("pinot").options(**table.options).load()
-    setting = "spark.sql.python.filterPushdown.enabled"
     for pushing in ("true", "false"):
-        spark.conf.set(setting, pushing)
+        spark.conf.set(_PUSHING, pushing)
         try:
             two = frame.filter("id = 1").union(frame.filter("id = 2"))
             assert [row.id for row in two.collect()] == [1, 2]
             assert frame.count() == 1000
         finally:
-            spark.conf.unset(setting)
+            spark.conf.unset(_PUSHING)

@@ -31,6 +31,7 @@ def test_the_rows_of_a_version(connector: Connector, make_upsert_table: MakeUpse
         assert _rows(connector, table, way) == now, way
         assert _rows(connector, table, way, filter="part = 1") == [row for row in now if row[0] == 1], way
         assert _rows(connector, table, way, asOfVersion="1") == then, way
+        assert _rows(connector, table, way, queryOptions="asOfVersion=1") == then, way
         assert _rows(connector, table, way, asOfTimestamp=str(2**42)) == now, way
         assert len(_rows(connector, table, way, skipUpsert="true")) == everything, way
         with pytest.raises(ConnectorError, match="not complete on all servers yet"):

@@ -83,6 +83,7 @@ def test_epochs_without_rows_and_epochs_that_fail(stream: Stream) -> None:
     assert table.segments() == []
     stream.run()
     assert table.query("count(*), sum(id)") == [(10, 45.0)]
+    assert len(table.segments()) == 1, "none for the epoch without rows"
 
     stream.put([40])
     with pytest.raises(StreamingQueryException, match="'writeId' cannot be set for streams"):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark.sql import Row, SparkSession
-from pyspark.sql.types import StructType
 
 from tests.integration.spark_connectors.conftest import Connector, MakeTable, SparkTable
 
@@ -210,6 +209,16 @@ def spark_rows() -> list[tuple[Any, ...]]:
     return [*rows, (ROWS, *(None for _ in COLUMNS))]
 
 
+def answers(table: SparkTable) -> dict[str, list[Any]]:
+    """Return the answers in SQL, by column."""
+    select = ", ".join(f'"{name}"' for name in COLUMNS)
+    by_column = zip(*table.query(select, 'order by "row" limit 100'), strict=True)
+    return {
+        name: [column.comparable(answer) for answer in found]
+        for (name, column), found in zip(COLUMNS.items(), by_column, strict=True)
+    }
+
+
 def null_rows(table: SparkTable) -> dict[str, list[int]]:
     """Return the numbers of the null rows according to SQL, by column."""
     where = {name: f'where "{name}" is null limit 100' for name in COLUMNS}
@@ -229,12 +238,7 @@ def test_every_type(spark: SparkSession, make_table: MakeTable) -> None:
     frame = spark.createDataFrame(spark_rows(), DDL).coalesce(1)
     table = make_table(SCHEMA)
     table.write(frame, "append")
-    select = ", ".join(f'"{name}"' for name in COLUMNS)
-    answers = zip(*table.query(select, 'order by "row" limit 100'), strict=True)
-    assert {
-        name: [column.comparable(answer) for answer in answers_of_column]
-        for (name, column), answers_of_column in zip(COLUMNS.items(), answers, strict=True)
-    } == {name: [*column.expected(), column.default] for name, column in COLUMNS.items()}
+    assert answers(table) == {name: [*column.expected(), column.default] for name, column in COLUMNS.items()}
     assert null_rows(table) == {name: [ROWS] for name in COLUMNS}
 
     def check(way: str) -> None:
@@ -247,11 +251,20 @@ def test_every_type(spark: SparkSession, make_table: MakeTable) -> None:
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(check, ("servers", "segments", "broker")))
+    exact = {"columns": "row,decimal_decimal", "decimalType": "decimal(38,18)"}
+    found = spark.read.format("pinot").options(**table.options, **exact).load()
+    assert found.dtypes == [("row", "int"), ("decimal_decimal", "decimal(38,18)")]
+    decimals = [row.decimal_decimal for row in sorted(found.collect(), key=lambda row: int(row.row))]
+    assert decimals == [*COLUMNS["decimal_decimal"].expected(), None]
 
 
-def test_a_table_that_keeps_no_nulls(connector: Connector, make_table: MakeTable) -> None:
+def test_a_table_that_keeps_no_nulls(
+    spark: SparkSession, connector: Connector, make_table: MakeTable
+) -> None:
     table = make_table(SCHEMA, tableIndexConfig={"nullHandlingEnabled": False})
-    connector.write(table.options, "append", StructType().add("row", "integer"), [{"row": 1}])
+    # All columns but one are null.
+    connector.write(table.options, "append", spark.createDataFrame([], DDL).schema, [{"row": 1}])
+    assert answers(table) == {name: [column.default] for name, column in COLUMNS.items()}
     assert not any(null_rows(table).values())
     (read,) = connector.read(table.options, columns="int_int,text,ints")
     assert read == {"int_int": LEAST_INT, "text": "null", "ints": [LEAST_INT]}

@@ -40,11 +40,12 @@ def test_append_then_overwrite(spark: SparkSession, make_table: MakeTable, tmp_p
     frame = spark.range(0, 1000, 1, 2).selectExpr(
         "id", "concat('ü', id % 7) name", "array('a', concat('t', id % 3)) tags", "id * 0.5D x"
     )
-    table.write(frame, "append")
+    table.write(frame, "append", reportPath=str(report_path))
     # Each query runs right after the write: brokers must see the new segments and no longer the old ones.
     seen = "count(*), sum(x), max(id), distinctcountmv(tags)"
     assert table.query(seen) == [(1000, 249750.0, 999, 4)]
     assert len(table.segments()) == 2 * 2, "each of the two tasks has rows of both partitions"
+    assert [task["rows"] for task in json.loads(report_path.read_text())["tasks"]] == [500, 500]
     table.write(prepare_for_pinot(frame, **table.options), "append", reportPath=str(report_path))
     assert table.query(seen) == [(2000, 499500.0, 999, 4)]
     assert len(table.segments()) == 4 + 2
@@ -168,7 +169,7 @@ def test_errors_before_the_job_starts(spark: SparkSession, make_table: MakeTable
         table.write(wrong, "append")
     # Including Spark's default mode.
     ids = spark.range(3)
-    for refused in (ids.write, ids.write.mode("append").partitionBy("id")):
+    for refused in (ids.write, ids.write.mode("ignore"), ids.write.mode("append").partitionBy("id")):
         with pytest.raises(PySparkException, match=r"UNSUPPORTED_DATA_SOURCE_SAVE_MODE|[Pp]artition"):
             refused.format("pinot").options(**table.options).save()
     assert table.segments() == []

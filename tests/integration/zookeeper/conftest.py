@@ -8,6 +8,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from controller_client.zookeeper import PropertyStore
+from tests.integration.zookeeper.proxy import ZooKeeperProxy
 from tests.support.cluster import PinotCluster
 
 
@@ -36,3 +37,10 @@ def folder(pinot: PinotCluster) -> Iterator[Folder]:
         yield Folder(pinot.zookeeper_address, pinot.cluster_name, store, path)
         if store.connection.exists(f"/{pinot.cluster_name}/PROPERTYSTORE{path}"):
             store.delete(path, recursive=True)
+
+
+@pytest.fixture
+def proxy(folder: Folder) -> Iterator[ZooKeeperProxy]:
+    """A proxy for one test in front of ZooKeeper."""
+    with ZooKeeperProxy(folder.zookeeper_address) as proxy:
+        yield proxy

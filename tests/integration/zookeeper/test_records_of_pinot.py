@@ -9,6 +9,7 @@ from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.integration.zookeeper.conftest import Folder
 from tests.support.cluster import PinotCluster
 from tests.support.offline_tables import offline_table
+from tests.support.pinot_services import CONTROLLER_ADDRESS, MINION_ADDRESS, SERVER_ADDRESSES
 
 pytestmark = pytest.mark.cluster
 
@@ -92,10 +93,15 @@ def test_pinot_reads_what_is_written_here(
 
 
 def test_instances_and_their_tags(pinot: PinotCluster, folder: Folder) -> None:
-    store, minion = folder.store, pinot.minion_instance
-    assert minion in store.live_instances()
+    store = folder.store
+    # Other tests have their own instances, and give the broker tags.
+    addresses = [CONTROLLER_ADDRESS, MINION_ADDRESS, *(address for address, _ in SERVER_ADDRESSES.values())]
+    ours = [name for name in store.live_instances() if name.split("_")[1] in addresses]
+    assert len(ours) == len(addresses)
+    assert pinot.minion_instance in ours
+    live_tags = store.live_instance_tags()
     with pinot.client() as client:
-        tags = list(client.instances.tags(minion))
-    assert tags
-    assert store.instance_tags(minion) == store.live_instance_tags()[minion] == tags
-    assert any("DefaultTenant_OFFLINE" in each for each in store.live_instance_tags().values())
+        assert set(ours) <= set(client.instances.list())
+        for name in ours:
+            assert store.instance_tags(name) == live_tags[name] == list(client.instances.tags(name))
+    assert any("DefaultTenant_OFFLINE" in live_tags[name] for name in ours)

@@ -32,6 +32,11 @@ def whole(versions: Iterable[str]) -> tuple[float, ...]:
     return (len(ids), float(sum(ids)))
 
 
+def text_of(version: str) -> str:
+    """Return the content of a version of a file."""
+    return "\n".join(["id,word,amount", *(f"{n},{version},{n / 4}" for n in ids_of(version))]) + "\n"
+
+
 class Source:
     """CSV files below ``in/`` of a bucket.
 
@@ -50,8 +55,7 @@ class Source:
     def put(self, *versions: str) -> None:
         """Write versions of files: ``F1.1`` is the second version of ``F1``."""
         for version in versions:
-            lines = ["id,word,amount", *(f"{n},{version},{n / 4}" for n in ids_of(version))]
-            self.put_text(version, "\n".join(lines) + "\n")
+            self.put_text(version, text_of(version))
 
     def put_text(self, version: str, text: str | bytes) -> None:
         """Write a file with any content."""

@@ -197,3 +197,4 @@ def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
         }[day.mode]
     )
     assert (scene.source.uri_of("F1") in fit_2.err) == day.mode.startswith("append"), fit_2.err
+    assert fit_2.err.count("not read again: ") == (1 if day.mode.startswith("append") else 0), fit_2.err

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.s3]
 STAGED, FAILED, SKIPPED = FileStatus.STAGED, FileStatus.FAILED, FileStatus.SKIPPED
 
 
-def test_each_file_has_its_own_result(scene: Scene) -> None:
+def test_each_file_has_its_own_result(scene: Scene, full: bool) -> None:
     plain = {"taskMaxNumFilesPerTask": "1", "skipFileIfFailToInitReader": "true"}
     scene.begin(plain, engine="spark")
     scene.source.put("F1", "F2", "F4")
@@ -34,6 +34,11 @@ def test_each_file_has_its_own_result(scene: Scene) -> None:
     assert scene.statuses() == {"F1": STAGED, "F2": STAGED, "F3": FAILED, "F4": STAGED, "F5": SKIPPED}
     scene.assert_serves("F1", "F2", "F4")
     assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 1, 1, 1]
+    if full:
+        scene.source.put("F3", "F5")
+        assert scene.trigger().report["files"] == 2
+        scene.assert_serves("F1", "F2", "F3", "F4", "F5")
+        assert scene.source.gets("F1", "F2", "F3", "F4", "F5") == [1, 1, 2, 1, 2]
 
 
 @FULL

@@ -94,6 +94,10 @@ def test_it_answers_at_the_mark(
 
     for sql, text in (
         ("SET useMultistageEngine = true; select count(*) from {t}", "multi-stage engine cannot answer"),
+        (
+            "SET useMultistageEngine = true; select a.k from {t} as a join {t} as b on a.k = b.k",
+            "multi-stage engine cannot answer",
+        ),
         ("select count(*) from {t} option(asOfVersion=99)", "not complete on all servers yet"),
         (
             "select count(*) from {t} where in_partitioned_subquery(k, 'select idset(k) from {t}') = 1",

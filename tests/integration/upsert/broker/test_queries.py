@@ -56,11 +56,14 @@ def test_the_documents_examples(versions: VersionedTable, servers: list[str], cl
     # Example 1: one server is at 1200, the other at 800.
     versions.tell({servers[0]: 1200, servers[1]: 800})
     one = f"select k, v from {name} where k = 'a-1'"
+    average = f"select avg(v) from {name}"
     assert ask(one) == (("a-1", 1),)
+    assert ask(average) == ((1.0,),)
     # Example 2.
     versions.tell({servers[0]: 1200, servers[1]: 1300})
     assert ask(one) == (("a-1", 2),)
     assert ask(f"select count(*) from {name}") == ((1,),)
+    assert ask(average) == ((2.0,),)
 
     # A row inserted and deleted after the mark: the documented expression would let it pass.
     theirs = "($validFrom < 1200 and $validUntil = -1 or $validUntil > 1200)"
@@ -69,6 +72,7 @@ def test_the_documents_examples(versions: VersionedTable, servers: list[str], cl
     assert found == (("gone",),)
     assert ask(f"select k from {name} where v > 2") == ()
     assert ask(f"select count(*) from {name}", **everything) == ((5,),)
+    assert ask(average, **everything) == ((3.0,),)
 
     versions.tell(dict.fromkeys(servers, 1399))
     assert ask(f"select k from {name} order by k") == (("a-1",), ("gone",), ("later",))

@@ -20,7 +20,8 @@ from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
-_DECODER = "org.apache.pinot.plugin.inputformat.avro.confluent.KafkaConfluentSchemaRegistryAvroMessageDecoder"
+_AVRO = "org.apache.pinot.plugin.inputformat.avro"
+_DECODER, _PROPERTY = "stream.kafka.decoder.class.name", "stream.kafka.decoder.prop.schema"
 _TIMEOUT_S = 300.0
 _FIRST_MS = 1_700_000_000_000
 _SCHEMA = {
@@ -80,16 +81,22 @@ def _understand(header: bytes) -> Callable[[Message], Record | None]:
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=FULL)])
+@pytest.mark.parametrize(
+    "confluent", [pytest.param(False, marks=FULL, id="plain"), pytest.param(True, id="confluent")]
+)
 def test_the_users_rank_decides_and_a_lost_checkpoint_is_rebuilt(
-    make_table: MakeTable, registry: SchemaRegistry, engine: str
+    make_table: MakeTable, registry: SchemaRegistry, confluent: bool, engine: str
 ) -> None:
-    header = b"\x00" + registry.register("rows", json.dumps(_SCHEMA)).to_bytes(4, "big")
-    prop = "stream.kafka.decoder.prop.schema.registry"
-    stream = {
-        "stream.kafka.decoder.class.name": _DECODER,
-        f"{prop}.rest.url": registry.url,
-        f"{prop}.basic.auth.user.info": _LOGIN,
-    }
+    if confluent:
+        header = b"\x00" + registry.register("rows", json.dumps(_SCHEMA)).to_bytes(4, "big")
+        stream = {
+            _DECODER: f"{_AVRO}.confluent.KafkaConfluentSchemaRegistryAvroMessageDecoder",
+            f"{_PROPERTY}.registry.rest.url": registry.url,
+            f"{_PROPERTY}.registry.basic.auth.user.info": _LOGIN,
+        }
+    else:
+        header = b""
+        stream = {_DECODER: f"{_AVRO}.SimpleAvroMessageDecoder", _PROPERTY: json.dumps(_SCHEMA)}
     columns = {"id": "STRING", "priority": "INT"}
     table = make_table(columns, ["id"], 2, stream, order=f"{__package__}.ranks:by_priority")
     table.engine = engine
