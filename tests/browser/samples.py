@@ -175,10 +175,8 @@ def _status(table: TableName, reading: int, *, partitions: int = 12, is_paused: 
         lag = (
             round(40_000 * (1 + math.sin(reading / (5 + number))) / (1 + number)) + 300 * reading * is_paused
         )
-        offset, server = (
-            9_007_199_254_000 + 1000 * reading,
-            f"Server_pinot-server-{number % 4}.pinot.svc_8098",
-        )
+        offset = 9_007_199_254_000 + 1000 * reading
+        server = f"Server_pinot-server-{number % 4}.pinot.svc.cluster.local_8098"
         status = PartitionStatus(
             *(number, state, f"{table.raw}__{number}__{41 + number}__20261126T1540Z"),
             () if is_paused else (server,),

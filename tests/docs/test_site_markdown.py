@@ -6,16 +6,18 @@ import pytest
 
 from scripts.docs_site.markdown import links, prepare, rewrite_links, with_picture
 
-PAGE = """\
-Text.
-<!-- output: shape -->
+CONSOLE = """\
 ```console
 $ ls
 <!-- not a comment -->
 - not a list
 [not](a-link.md)
 ```
-<!-- run python
+"""
+PAGE = f"""\
+Text.
+<!-- output: shape -->
+{CONSOLE}<!-- run python
 hidden = 1
 -->
 Text with a list:
@@ -36,15 +38,9 @@ Text with a list:
 def test_comments_lists_and_tables() -> None:
     assert (
         prepare(PAGE)
-        == """\
+        == f"""\
 Text.
-```console
-$ ls
-<!-- not a comment -->
-- not a list
-[not](a-link.md)
-```
-Text with a list:
+{CONSOLE}Text with a list:
 
 - one,
     continued
