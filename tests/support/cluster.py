@@ -18,6 +18,7 @@ from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.config import ControllerConfig
+from controller_client.errors import ConflictError
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.file_lock import file_lock
 from tests.support.pinot_services import (
@@ -128,10 +129,8 @@ class PinotCluster:
     def _register(self, address: str, port: int) -> None:
         """Create a server in its tenant before it joins: otherwise it would get segments of other tests."""
         tags = [f"{HOSTED_TENANT}_REALTIME", f"{HOSTED_TENANT}_OFFLINE"]
-        instance = {"host": address, "port": str(port), "type": "SERVER", "tags": tags}
-        answer = requests.post(f"{self.controller_url}/instances", json=instance, timeout=_REST_TIMEOUT_S)
-        if answer.status_code != requests.codes.conflict:  # it was created before
-            answer.raise_for_status()
+        with self.client() as client, suppress(ConflictError):  # it was created before
+            client.instances.create("server", address, port, tags=tags)
 
     def start_hosted_broker(self) -> str:
         """Start the broker hosted in Python, in addition to the stock one; return its URL."""
@@ -193,12 +192,8 @@ class PinotCluster:
         """The folder of a hosted server's segments."""
         return self._layout.hosted_data(role)
 
-    def pause(self, role: str) -> None:
-        """Freeze a role."""
-        self._running[role].pause()
-
     def start(self, role: str, timeout_s: float = _READY_TIMEOUT_S) -> None:
-        """Start a killed role or continue a paused one, and wait until it reports that it is ready."""
+        """Start a killed role, and wait until it reports that it is ready."""
         self._running[role].start()
         self.wait_ready(role, timeout_s)
 
@@ -213,7 +208,7 @@ class PinotCluster:
             wait_for(self._leads_all_tables, "the controller to lead all tables", timeout_s)
 
     def state(self, role: str) -> str:
-        """Return ``running``, ``paused``, or how the role ended."""
+        """Return ``running`` or ``ended``."""
         return self._running[role].state()
 
     def logs(self, role: str, lines: int = 100) -> str:

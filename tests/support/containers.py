@@ -64,21 +64,14 @@ class _RunningContainer:
 
     def state(self) -> str:
         self._container.reload()
-        status = str(self._container.status)
-        return "ended" if status in ("created", "exited") else status
+        return "ended" if self._container.status in ("created", "exited") else "running"
 
     def kill(self) -> None:
         self._container.kill("SIGKILL")
         self._container.wait()
 
     def start(self) -> None:
-        if self.state() == "paused":
-            self._container.unpause()
-        else:
-            self._container.start()
-
-    def pause(self) -> None:
-        self._container.pause()
+        self._container.start()
 
     def logs(self, lines: int) -> str:
         return self._container.logs(tail=lines).decode(errors="replace")

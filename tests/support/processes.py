@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +26,7 @@ _SCRIPTS = {
     Program.KAFKA: Path(__file__).parent.parent / "images" / "kafka" / "kafka.sh",
 }
 _HOME_VARIABLES = {Program.PINOT: "PINOT_HOME", Program.KAFKA: "KAFKA_HOME"}
-_CHANGE_TIMEOUT_S = 10.0
+_END_TIMEOUT_S = 10.0
 _POLL_S = 0.01
 _MARK = "pid"
 """File in a service's folder with its process' id and start time: a later process may have the same id."""
@@ -110,16 +108,9 @@ class _RunningProcess:
         self._mark = home / _MARK
 
     def state(self) -> str:
-        process = _process(self._mark)
-        if process is None:
-            return "ended"
-        return "paused" if process.status() == psutil.STATUS_STOPPED else "running"
+        return "ended" if _process(self._mark) is None else "running"
 
     def start(self) -> None:
-        process = _process(self._mark)
-        if process is not None:
-            process.send_signal(signal.SIGCONT)
-            return
         self._home.mkdir(parents=True, exist_ok=True)
         with self._output.open("ab") as output:
             started = subprocess.Popen(
@@ -133,12 +124,6 @@ class _RunningProcess:
             )
         _CHILDREN.append(started)
         self._mark.write_text(_mark_of(psutil.Process(started.pid)), encoding="utf-8")
-
-    def pause(self) -> None:
-        process = _process(self._mark)
-        assert process is not None, f"{self.service.name} has ended"
-        process.send_signal(signal.SIGSTOP)
-        _wait(lambda: self.state() == "paused", f"{self.service.name} to stop")
 
     def kill(self) -> None:
         _end(self._mark)
@@ -157,7 +142,10 @@ def _end(mark: Path) -> None:
     if process is not None:
         with suppress(psutil.NoSuchProcess):
             process.kill()
-        _wait(lambda: _process(mark) is None, f"the process of {mark.parent.name} to end")
+        deadline = time.monotonic() + _END_TIMEOUT_S
+        while _process(mark) is not None:
+            assert time.monotonic() < deadline, f"{mark.parent.name} did not end in {_END_TIMEOUT_S:g} s"
+            time.sleep(_POLL_S)
 
 
 def _process(mark: Path) -> psutil.Process | None:
@@ -181,10 +169,3 @@ def _has_exited(pid: int) -> bool:
 
 def _mark_of(process: psutil.Process) -> str:
     return f"{process.pid}:{process.create_time():.2f}"
-
-
-def _wait(predicate: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + _CHANGE_TIMEOUT_S
-    while not predicate():
-        assert time.monotonic() < deadline, f"waited {_CHANGE_TIMEOUT_S:g} s for {what}"
-        time.sleep(_POLL_S)

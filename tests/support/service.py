@@ -63,16 +63,13 @@ class RunningService(Protocol):
         """The service that was started."""
 
     def state(self) -> str:
-        """Return ``running``, ``paused`` or ``ended``."""
+        """Return ``running`` or ``ended``."""
 
     def kill(self) -> None:
-        """Kill it with SIGKILL, whether paused or not."""
+        """Kill it with SIGKILL."""
 
     def start(self) -> None:
-        """Restart it after ``kill``, continue it after ``pause``; does not wait until it is ready."""
-
-    def pause(self) -> None:
-        """Freeze it: it keeps its connections but does not answer."""
+        """Start it again after ``kill``; does not wait until it is ready."""
 
     def logs(self, lines: int) -> str:
         """Return the last lines of its output."""
