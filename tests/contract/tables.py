@@ -79,5 +79,5 @@ def table_config(
 
 
 def examples(few: int, many: int) -> int:
-    """Return how many examples of a random test are tried: few by default, many with ``--full``."""
+    """Return how many examples a random test tries: few by default, many with ``--full`` or ``--seed``."""
     return few if settings().max_examples <= 100 else many

@@ -60,5 +60,5 @@ def place_of(pinot: PinotCluster, spark: SparkSession, connector: Connector) -> 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "row" in metafunc.fixturenames:
-        everything = [pytest.param(row, id=row.id, marks=[] if row.ci else [FULL]) for row in rows()]
+        everything = [pytest.param(row, id=row.id, marks=[] if row.by_default else [FULL]) for row in rows()]
         metafunc.parametrize("row", everything)

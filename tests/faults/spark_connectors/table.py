@@ -30,7 +30,7 @@ class Row:
         applied: Whether the write with the fault has added its rows.
         leaves_staged: Whether only the age of its staged files shows that they are no longer needed.
         creates: Whether the write creates its table, with ``createTable``.
-        ci: Whether it is tested without ``--full``.
+        by_default: Whether it is tested without ``--full``.
     """
 
     point: str
@@ -39,7 +39,7 @@ class Row:
     applied: bool
     leaves_staged: bool = False
     creates: bool = False
-    ci: bool = False
+    by_default: bool = False
 
     @property
     def place(self) -> str:
@@ -66,7 +66,7 @@ UNDOING = {
     "POST delete": "segments/{raw}_OFFLINE/delete",
 }
 
-_CI_KILLS = {("overwrite", "before POST endReplaceSegments")}
+_KILLS_BY_DEFAULT = {("overwrite", "before POST endReplaceSegments")}
 
 
 def rows() -> list[Row]:
@@ -85,7 +85,7 @@ def _kills() -> Iterator[Row]:
                     Killed(halt),
                     applied=step == "delete staging" or str(halt) == "after POST endReplaceSegments",
                     leaves_staged=str(halt) == "before POST startReplaceSegments",
-                    ci=(mode, str(halt)) in _CI_KILLS,
+                    by_default=(mode, str(halt)) in _KILLS_BY_DEFAULT,
                 )
         for step, key in KEYS.items():
             yield Row(
@@ -162,9 +162,9 @@ _CALLS = {
         True,
     ),
 }
-_CI_CALLS = {"end lost and blind"}
+_CALLS_BY_DEFAULT = {"end lost and blind"}
 
 
 def _calls() -> Iterator[Row]:
     for point, (injection, applied) in _CALLS.items():
-        yield Row(point, "overwrite", injection, applied, ci=point in _CI_CALLS)
+        yield Row(point, "overwrite", injection, applied, by_default=point in _CALLS_BY_DEFAULT)

@@ -7,12 +7,13 @@ import signal
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import requests
 
+from controller_client.errors import ConflictError
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from jvm_bridge.jars import cache_folder
 from jvm_bridge.jdk import find_java
@@ -114,10 +115,8 @@ class ServerProcess:
     def register(self) -> None:
         """Set its tenant before it joins; otherwise it would belong to the default tenant for a time."""
         tags = [f"{self.tenant}_REALTIME", f"{self.tenant}_OFFLINE"]
-        instance = {"host": HOST, "port": str(self.ports[0]), "type": "SERVER", "tags": tags}
-        answer = requests.post(f"{self.pinot.controller_url}/instances", json=instance, timeout=300)
-        if answer.status_code != requests.codes.conflict:  # one before it had the name
-            answer.raise_for_status()
+        with self.pinot.client() as client, suppress(ConflictError):  # one before it had the name
+            client.instances.create("server", HOST, self.ports[0], tags=tags)
 
     def by_file(self) -> list[str]:
         """Write a configuration file and return the arguments that start it with this file."""
