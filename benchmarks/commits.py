@@ -41,6 +41,7 @@ from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from tests.support.kafka_topics import Topic
 from tests.support.pinot_services import HOSTED_TENANT
+from tests.support.processes import children_running
 from tests.support.realtime_tables import realtime_schema, realtime_table
 from tests.support.session import Session, own_session
 
@@ -203,11 +204,7 @@ def run(
         pinot.client() as client,
         PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store,
     ):
-        controller = next(
-            process
-            for process in psutil.Process().children(recursive=True)
-            if "StartController" in " ".join(process.cmdline())
-        )
+        (controller,) = children_running("StartController")
         by_controller = Streamed(session, client, store, rows, peers=False)
         by_server = Streamed(session, client, store, rows, peers=True)
         commits = []

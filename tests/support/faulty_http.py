@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tests.support.http_bytes import Reply, copy_body, read_head, read_reply
+from tests.support.http_bytes import Reply, copy_body, read_body, read_head, read_reply
 
 _HIT_TIMEOUT_S = 300.0
 
@@ -245,7 +245,7 @@ class FaultyHttp:
             for rule in self._rules:
                 if rule.takes(request):
                     rule.hits += 1
-                    if rule.fault is not Fault.HOLD_REPLY:
+                    if rule.fault not in (Fault.HOLD, Fault.HOLD_REPLY):
                         rule.happened()
                     return rule
         return None
@@ -301,11 +301,16 @@ class _Handler(socketserver.StreamRequestHandler):
             return False
         if rule is not None and fault is Fault.ANSWER:
             return self._answer(proxy, request, rule.status)
+        source = self.rfile
         if rule is not None and fault is Fault.HOLD:
+            if "expect" not in request.headers:
+                # Its client may be killed once it is held, and sends the body after the head.
+                source = read_body(request.headers, self.rfile)
+            rule.happened()
             rule.wait_lifted()
         with proxy.connect() as upstream, proxy.tracked(upstream), upstream.makefile("rb") as replies:
             upstream.sendall(request.head)
-            reply = self._send_body(request, upstream, replies)
+            reply = self._send_body(request, source, upstream, replies)
             if reply is None:
                 return False
             if rule is not None and fault is Fault.DROP_REPLY:
@@ -331,7 +336,9 @@ class _Handler(socketserver.StreamRequestHandler):
         self.connection.sendall(head.encode() + body)
         return False
 
-    def _send_body(self, request: Request, upstream: socket.socket, replies: BufferedReader) -> Reply | None:
+    def _send_body(
+        self, request: Request, source: BufferedReader, upstream: socket.socket, replies: BufferedReader
+    ) -> Reply | None:
         """Forward the request's body, and return the head of the final reply."""
         if "expect" in request.headers:
             # The client waits for the server's reply, but not forever.
@@ -341,7 +348,7 @@ class _Handler(socketserver.StreamRequestHandler):
                 if first is None or first.status >= 200:
                     return first
                 self.connection.sendall(first.raw)
-        copy_body(request.headers, self.rfile, upstream)
+        copy_body(request.headers, source, upstream)
         while True:
             reply = read_reply(replies)
             if reply is None or reply.status >= 200:

@@ -6,9 +6,9 @@ import re
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 
-__all__ = ["Head", "Reply", "copy_body", "read_head", "read_reply"]
+__all__ = ["Head", "Reply", "copy_body", "read_body", "read_head", "read_reply"]
 
 _CHUNK = 1 << 16
 
@@ -82,6 +82,11 @@ def copy_body(
         if len(wanted) < len(part):
             return False
     return True
+
+
+def read_body(headers: Mapping[str, str], source: BufferedReader) -> BufferedReader:
+    """Read a request's body with its framing, and return it as a stream that `copy_body` takes."""
+    return BufferedReader(BytesIO(b"".join(_body(headers, source, until_end=False))))
 
 
 def _body(headers: Mapping[str, str], source: BufferedReader, *, until_end: bool) -> Iterator[bytes]:

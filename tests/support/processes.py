@@ -19,7 +19,7 @@ from tests.support.pinotctl import pinotctl
 from tests.support.s3_program import s3_program
 from tests.support.service import HOME, Program, RunningService, Service
 
-__all__ = ["ProcessBackend", "host_command"]
+__all__ = ["ProcessBackend", "children_running", "host_command"]
 
 _SCRIPTS = {
     Program.PINOT: Path(__file__).parent.parent / "images" / "pinot" / "pinot-admin.sh",
@@ -96,6 +96,21 @@ def host_command(program: Program, folder: Path) -> tuple[list[str], dict[str, s
     environment[_HOME_VARIABLES[program]] = str(home)
     environment["JAVA_HOME"] = str(find_java().home)
     return ["/bin/sh", str(_SCRIPTS[program])], environment
+
+
+def children_running(text: str, pid: int | None = None) -> list[psutil.Process]:
+    """Return the processes below one that run something.
+
+    Args:
+        text: Part of their command lines.
+        pid: The process above them; None: this one.
+    """
+    running = []
+    for child in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            if text in " ".join(child.cmdline()):
+                running.append(child)
+    return running
 
 
 class _RunningProcess:

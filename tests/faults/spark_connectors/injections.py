@@ -14,6 +14,7 @@ from tests.faults.file_ingestion.runs import Halt
 from tests.faults.spark_connectors.place import Place
 from tests.faults.spark_connectors.victims import Victims
 from tests.support.faulty_http import FaultyHttp, Rule
+from tests.support.processes import children_running
 
 
 class Injection(Protocol):
@@ -122,11 +123,7 @@ class CommitProcessKilled:
 
 def _commit_processes() -> list[psutil.Process]:
     """Return the commit processes of this test session's Spark, which are forked from a permanent one."""
-    found = [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if any("commit_data_source_write" in word for word in process.cmdline())
-    ]
+    found = children_running("commit_data_source_write")
     pids = {process.pid for process in found}
     workers = [process for process in found if process.ppid() in pids]
     assert workers, found

@@ -6,9 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 
-import psutil
 import pytest
 
 from tests.integration.deepstore.commands import repaired
@@ -17,20 +15,11 @@ from tests.support.cluster import PinotCluster
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 from tests.support.pinotctl import pinotctl
+from tests.support.processes import children_running
 from tests.support.spark import LOCAL_SPARK, spark_words
 from tests.support.tiers import FULL
 
 pytestmark = [FULL, pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
-
-
-def executors_of(pid: int) -> list[psutil.Process]:
-    """Return the executor JVMs below a process."""
-    found = []
-    for each in psutil.Process(pid).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # it has just ended
-            if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline()):
-                found.append(each)
-    return found
 
 
 def outcomes_of(commands: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
@@ -92,7 +81,7 @@ def test_spark_loses_its_executors_during_a_repair(
     environment = {**os.environ, "AWS_ENDPOINT_URL_S3": faulty_s3.url}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         hold.wait_hit()
-        executors = executors_of(process.pid)
+        executors = children_running("CoarseGrainedExecutorBackend", process.pid)
         assert len(executors) == 2
         for each in executors:
             each.kill()

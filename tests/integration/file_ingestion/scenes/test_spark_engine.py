@@ -12,6 +12,7 @@ import pytest
 from minion_tasks.file_ingestion.session.model import FileStatus
 from tests.integration.file_ingestion.ingestion import ended
 from tests.integration.file_ingestion.scenes.scene import APPEND, NO_SEGMENT, SPARK, Scene, whole
+from tests.support.processes import children_running
 from tests.support.s3 import S3Access
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
@@ -107,19 +108,11 @@ def test_a_spark_that_fails_to_start_is_reported(scene: Scene) -> None:
 
 def _workers(driver: int) -> list[psutil.Process]:
     """Return Spark's Python workers, which its daemon under the driver's JVM has forked."""
-    daemons = [
-        process for process in psutil.Process(driver).children(recursive=True) if _is_of_daemon(process)
-    ]
-    found = [process for process in daemons if process.parent() in daemons]
+    daemons = children_running("pyspark.daemon", driver)
+    pids = {process.pid for process in daemons}
+    found = [process for process in daemons if process.ppid() in pids]
     assert found, "no worker runs"
     return found
-
-
-def _is_of_daemon(process: psutil.Process) -> bool:
-    try:
-        return "pyspark.daemon" in process.cmdline()
-    except psutil.Error:  # it has ended
-        return False
 
 
 def _runs(process: psutil.Process) -> bool:
