@@ -25,6 +25,7 @@ from tests.support.program import HANGS_AFTER_S
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
 _SOME_POINTS = 2
+_LEAST_POINTS = 20
 
 
 class _World:
@@ -118,11 +119,14 @@ def test_the_next_apply_completes_a_killed_one(world: _World, full: bool) -> Non
     world.next_version()
     points = _ended(world.start())["points"]
     world.require_finished()
-    assert points >= 20
-    for point in range(points) if full else range(points // 4, points, points // _SOME_POINTS):
+    assert points >= _LEAST_POINTS
+    for point in itertools.count() if full else range(points // 4, points, points // _SOME_POINTS):
         world.next_version()
         killed = world.start(kill_at=point)
         _, said = killed.communicate(timeout=HANGS_AFTER_S)
+        # On a busy machine an apply repeats a call, so that not all have the same number of points.
+        if killed.returncode == 0 and point >= _LEAST_POINTS:
+            break
         assert killed.returncode == -signal.SIGKILL, (point, said)
         _ended(world.start())
         world.require_finished()

@@ -15,9 +15,10 @@ from controller_client.zookeeper import PropertyStore
 from tests.faults.upgrade.place import assert_refused, delete_znode, pinotctl, znodes
 from tests.support.cluster import PinotCluster
 from tests.support.releases import THIS, Release
+from tests.support.scheduling import DISTURBS
 from tests.support.tiers import FULL
 
-pytestmark = [pytest.mark.cluster, FULL]
+pytestmark = [pytest.mark.cluster, FULL, DISTURBS]  # records of a later format refuse the applies of others
 
 
 @pytest.fixture
