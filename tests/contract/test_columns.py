@@ -19,7 +19,7 @@ pytestmark = pytest.mark.jvm
 @pytest.mark.every_pinot
 def test_random_tables(child: SegmentChild, numbers: Callable[[int, int], range]) -> None:
     """Every other table has transforms and filters."""
-    refused, built, tables = [], 0, numbers(60, 4_000)
+    refused, built, tables = [], 0, numbers(60, 600)
     for number in tables:
         table = random_table(number, of_pinot_1=child.features["is_pinot_1"])
         rows, has_expressions = table.rows, number % 2 == 1

@@ -1,8 +1,8 @@
 """Which process of pytest-xdist runs which tests.
 
 Tests that need the same expensive thing (a Spark session, the hosted servers) run one after the other in one
-process, as it exists once; all others are distributed by file. Tests that disturb the cluster, by killing or
-freezing a role of it, run last, when no other test does.
+process, as it exists once; all others are distributed by file. The parts of a long group may run in several.
+Tests that disturb the cluster, by killing a role of it, run last, when no other test does.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-__all__ = ["DISTURBS", "SchedulingPlugin"]
+__all__ = ["DISTURBS", "PART", "SchedulingPlugin"]
 
 DISTURBS = pytest.mark.disturbs
-"""Marks a test that kills or freezes a role which tests of other groups use."""
+"""Marks a test that kills a role which tests of other groups use."""
+PART = pytest.mark.part
+"""Marks a test of one part of its group, with the part's name."""
 
 # Fixtures of things that exist once, and what they are; a test belongs to the first that it needs. In the
 # order in which they start: the longest first, so that all processes end at about the same time.
@@ -40,6 +42,7 @@ _SHARED = {
 _GROUPS = tuple(dict.fromkeys(_SHARED.values()))
 _UNIT = "tests/unit"
 _ALONE = "alone"
+_SEPARATOR = ": "
 _FILE = "pinot_plugins_groups"
 
 
@@ -49,11 +52,14 @@ def _group_of(item: pytest.Item) -> str:
         return _ALONE
     names = getattr(item, "fixturenames", ())
     file = item.nodeid.partition("::")[0]
-    return next((shared for fixture, shared in _SHARED.items() if fixture in names), file)
+    group = next((shared for fixture, shared in _SHARED.items() if fixture in names), file)
+    part = item.get_closest_marker(PART.name)
+    return f"{group}{_SEPARATOR}{part.args[0]}" if part else group
 
 
 def _rank(group: str) -> int:
     """Return the place of a group in the order of a run."""
+    group = group.partition(_SEPARATOR)[0]
     if group in _GROUPS:
         return _GROUPS.index(group)
     if group == _ALONE:

@@ -15,7 +15,7 @@ from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.s3 import S3Access
-from tests.support.scheduling import DISTURBS
+from tests.support.scheduling import DISTURBS, PART
 from tests.support.tiers import FULL
 
 __all__ = ["ingestion_table", "shared_folder", "store"]
@@ -71,7 +71,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.param(
                 row,
                 id=row.id,
-                marks=[*([] if row.by_default else [FULL]), *([DISTURBS] if row.disturbs else [])],
+                marks=[
+                    PART(row.mode),
+                    *([] if row.by_default else [FULL]),
+                    *([DISTURBS] if row.disturbs else []),
+                ],
             )
             for row in rows()
         ]

@@ -17,6 +17,7 @@ from tests.integration.file_ingestion.ingestion import IngestionTable
 from tests.support.cluster import PinotCluster
 from tests.support.missing_tool import without
 from tests.support.s3_program import S3UnavailableError
+from tests.support.scheduling import PART
 from tests.support.session import own_session
 
 
@@ -107,4 +108,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kill" in metafunc.fixturenames:
         count = int(os.environ.get("PINOT_TEST_KILLS", "100"))
         kills = draw_kills(metafunc.config.option.seed or 0, count)
-        metafunc.parametrize("kill", kills, ids=str)
+        metafunc.parametrize(
+            "kill", [pytest.param(kill, id=str(kill), marks=PART(kill.store)) for kill in kills]
+        )
