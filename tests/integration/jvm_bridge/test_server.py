@@ -423,7 +423,7 @@ def test_it_leaves_in_order_when_java_ends_itself(make_server: MakeServer, tmp_p
     path, hook = with_path(tmp_path), ["--hook=exits-java"]
     server = make_server(_HOSTED, properties=_DRAIN, environment=path, options=hook)
     server.start()
-    assert server.wait_end() == 7
+    assert server.wait_end() == 7, server.log
     assert not server.is_live()
     assert not server.takes_queries()
     assert "hook sees the stop" in server.log
