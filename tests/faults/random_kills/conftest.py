@@ -106,7 +106,7 @@ def _arena(store: str, folder: Path) -> Iterator[Arena]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kill" in metafunc.fixturenames:
-        count = int(os.environ.get("PINOT_TEST_KILLS", "100"))
+        count = int(os.environ.get("PINOT_TEST_KILLS", "40"))
         kills = draw_kills(metafunc.config.option.seed or 0, count)
         metafunc.parametrize(
             "kill", [pytest.param(kill, id=str(kill), marks=PART(kill.store)) for kill in kills]
