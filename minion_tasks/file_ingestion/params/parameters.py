@@ -82,6 +82,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         " removed.",
     ),
     Parameter(
+        "replaceChangedFiles",
+        boolean,
+        "false",
+        "Update mode: like append mode, and the segments of changed files are replaced. Needs"
+        " `consistentPushEnabled`.",
+    ),
+    Parameter(
         "enableAtomicUpload",
         boolean,
         "false",
@@ -138,13 +145,13 @@ PARAMETERS: tuple[Parameter, ...] = (
         "desiredSegmentSize",
         size_bytes,
         "500M",
-        "Append mode: the files of a subtask are combined into segments of about this size.",
+        "Not in sync mode: the files of a subtask are combined into segments of about this size.",
     ),
     Parameter(
         "maxNumRecordsPerSegment",
         count,
         "5000000",
-        "Append mode: maximum number of rows in a segment; a larger file becomes several segments.",
+        "Not in sync mode: maximum number of rows in a segment; a larger file becomes several segments.",
     ),
     Parameter(
         "skipFileIfFailToInitReader",

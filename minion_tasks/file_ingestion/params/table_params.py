@@ -114,8 +114,9 @@ class FileIngestionParams:
             stores.check_output(output_uri)
         _check_together(configs, values)
         swap, sync = values["consistentPushSwapEnabled"], values["enableSync"]
+        added = IngestionMode.UPDATE if values["replaceChangedFiles"] else IngestionMode.APPEND
         return cls(
-            mode=IngestionMode.SWAP if swap else IngestionMode.SYNC if sync else IngestionMode.APPEND,
+            mode=IngestionMode.SWAP if swap else IngestionMode.SYNC if sync else added,
             atomic=swap or values["consistentPushEnabled"] or values["enableAtomicUpload"],
             one_to_one=sync,
             max_retries=values["consistentPushMaxRetries"],
@@ -178,6 +179,14 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
             "enableAtomicUpload requires sync mode, but enableSync is not true",
             remedy="set consistentPushEnabled instead, or set enableSync as well",
         )
+    if values["replaceChangedFiles"] and (swap or sync or not push):
+        raise ConfigError(
+            "replaceChangedFiles applies to consistent pushes that neither sync nor swap",
+            expected="consistentPushEnabled set to true, without enableSync and consistentPushSwapEnabled",
+            remedy="sync and swap replace changed files anyway: remove replaceChangedFiles"
+            if swap or sync
+            else "set consistentPushEnabled to true",
+        )
     if "consistentPushMaxRetries" in configs and not (swap or push):
         raise ConfigError(
             "consistentPushMaxRetries requires consistent push",
@@ -185,7 +194,7 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
         )
     if "allowEmptySource" in configs and not (swap or sync):
         raise ConfigError(
-            "allowEmptySource has no effect in append mode, which never removes segments",
+            "allowEmptySource has no effect in append and update mode, which never remove rows",
             expected="enableSync or consistentPushSwapEnabled set to true",
         )
     if "inputEncoding" in configs and values["inputFormat"] not in ("csv", "json"):

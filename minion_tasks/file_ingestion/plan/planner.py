@@ -103,22 +103,32 @@ def plan_source(mode: IngestionMode, listed: Sequence[FileInfo], contents: Table
     """Decide which files are read and which segments of the table are replaced.
 
     - append: new files are read; nothing is replaced.
+    - update: new and changed files are read; the segments of changed files are replaced, as in sync mode.
     - sync: new and changed files are read; the segments of changed and deleted files are replaced. If such a
       segment contains other files too (the table was filled in append mode), these are read again as well.
     - swap: all files are read and all segments are replaced, unless nothing differs at all.
+
+    Raises:
+        ConflictError: In update mode, a changed file shares its segment with a deleted one.
     """
     diff = compare(listed, contents.files)
     if mode is IngestionMode.APPEND:
         return SourcePlan(diff, diff.new, ())
-    gone = {file.uri for file in diff.changed}.union(diff.deleted)
+    gone = {file.uri for file in diff.changed}
+    if mode is not IngestionMode.UPDATE:
+        gone.update(diff.deleted)
     if mode is IngestionMode.SWAP:
         if not diff.new and not gone and not contents.foreign:
             return SourcePlan(diff, (), ())
         return SourcePlan(diff, tuple(listed), tuple(contents.segments))
     replaced = tuple(name for name, uris in contents.uris_of.items() if not gone.isdisjoint(uris))
     together = {uri for name in replaced for uri in contents.uris_of[name]}
+    if mode is IngestionMode.UPDATE:
+        present = together.difference(diff.deleted)
+        for name in replaced:
+            _check_none_lost(name, contents.uris_of[name], present, present)
     to_read = [*diff.new, *diff.changed, *(file for file in diff.unchanged if file.uri in together)]
-    if to_read:
+    if to_read and mode is IngestionMode.SYNC:
         # An empty segment left by an earlier removal is no longer needed.
         replaced += tuple(name for name, uris in contents.uris_of.items() if not uris)
     return SourcePlan(diff, tuple(sorted(to_read, key=lambda file: file.uri)), replaced)
@@ -142,19 +152,34 @@ def replaced_by(
         return []
     if mode is IngestionMode.SWAP:
         return contents.segments
+    follows_deletions = mode is IngestionMode.SYNC
     replaced = []
     for name, uris in contents.uris_of.items():
-        if (staged and not uris) or any(uri in staged or uri not in listed for uri in uris):
-            kept = [uri for uri in uris if uri in listed and uri not in staged]
-            if kept:
-                unread = visible(kept[0])
-                raise ConflictError(
-                    f"segment {name} must be replaced, but it also contains rows of {unread}, which this run"
-                    " did not read",
-                    remedy="run the task again; the next run reads that file too",
-                )
+        is_empty = follows_deletions and staged and not uris
+        if is_empty or any(uri in staged or (follows_deletions and uri not in listed) for uri in uris):
+            of_rows = [uri for uri in uris if uri in listed] if follows_deletions else uris
+            _check_none_lost(name, of_rows, staged, listed)
             replaced.append(name)
     return replaced
+
+
+def _check_none_lost(
+    segment: str, uris: Iterable[str], read: Collection[str], listed: Collection[str]
+) -> None:
+    """Refuse to replace a segment with rows of a file that is not read."""
+    unread = next((uri for uri in uris if uri not in read), None)
+    if unread is None:
+        return
+    rows = f"segment {segment} must be replaced, but it also contains rows of {visible(unread)}"
+    if unread in listed:
+        raise ConflictError(
+            f"{rows}, which this run did not read",
+            remedy="run the task again; the next run reads that file too",
+        )
+    raise ConflictError(
+        f"{rows}, which is no longer in the source",
+        remedy="put that file back, or set enableSync, which removes the rows of deleted files",
+    )
 
 
 def read_alongside(

@@ -106,7 +106,7 @@ def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
     """Reject a source without matching files if that is probably a mistake.
 
     That is the case if the patterns exclude all existing files, if sync or swap would remove everything from
-    the table, and always in append mode.
+    the table, and always in append and update mode.
 
     Raises:
         SourceError: That is the case, and the parameter ``allowEmptySource`` is not set.
@@ -114,7 +114,7 @@ def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
     if view.listed or params.allow_empty:
         return
     removed = len(view.plan.replaced)
-    if not (removed or view.left_out or params.mode is IngestionMode.APPEND):
+    if not (removed or view.left_out or not params.mode.removes):
         return
     folder = visible(params.input_dir_uri)
     intended = ""

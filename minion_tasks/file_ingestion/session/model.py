@@ -50,10 +50,17 @@ class IngestionMode(StrEnum):
 
     APPEND = "append"
     """New files are added; a changed or deleted file stays in the table as it was ingested."""
+    UPDATE = "update"
+    """New files are added, and changed ones replaced; a deleted file stays in the table."""
     SYNC = "sync"
     """The table follows the files: new, changed and deleted ones."""
     SWAP = "swap"
     """The table's entire content is replaced with the content of the source."""
+
+    @property
+    def removes(self) -> bool:
+        """Whether the table loses the rows of deleted files."""
+        return self in (IngestionMode.SYNC, IngestionMode.SWAP)
 
 
 class FileStatus(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from controller_client.errors import PinotPluginError, SourceError
+from controller_client.errors import ConflictError, PinotPluginError, SourceError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.provenance import Provenance
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport
@@ -14,12 +14,13 @@ from minion_tasks.file_ingestion.session.model import FileStatus, Session, Sessi
 from tests.unit.minion_tasks.happenings import Happenings, ProcessDiedError, name_of, rows_of
 from tests.unit.minion_tasks.session_rules import (
     APPEND,
-    SYNC,
+    UPDATE,
     Expected,
     Ledger,
     Plan,
     TableModel,
     Versions,
+    cannot_plan,
     cannot_replace,
     expected_plan,
     expected_table,
@@ -123,8 +124,12 @@ class CheckedLife(RuleBasedStateMachine):
     ) -> None:
         """Check a trigger whose subtasks each ran once and to their end, so that the result is certain."""
         mode, params = self.params.mode, self.params
-        if not listed and mode is APPEND:
+        if not listed and mode in (APPEND, UPDATE):
             assert isinstance(error, SourceError)
+            return
+        if cannot_plan(mode, listed, self.table):
+            assert isinstance(error, ConflictError)
+            assert not read
             return
         if plan.is_nothing and not resumed:
             assert error is None
@@ -146,7 +151,7 @@ class CheckedLife(RuleBasedStateMachine):
         staged = {**plan.kept, **good}
         if failed:
             assert isinstance(error, FilesFailedError)
-        if mode is SYNC and not (failed and params.atomic) and cannot_replace(staged, listed, self.table):
+        if not (failed and params.atomic) and cannot_replace(mode, staged, listed, self.table):
             assert error is not None
         elif failed and params.atomic:
             kept = after.retry_count < params.max_retries

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from minion_tasks.file_ingestion.session.model import IngestionMode
 
-APPEND, SYNC, SWAP = IngestionMode.APPEND, IngestionMode.SYNC, IngestionMode.SWAP
+APPEND, UPDATE = IngestionMode.APPEND, IngestionMode.UPDATE
+SYNC, SWAP = IngestionMode.SYNC, IngestionMode.SWAP
 
 
 Versions = Mapping[str, int]
@@ -75,13 +76,13 @@ def expected_plan(mode: IngestionMode, ledger: Ledger, listed: Versions, table: 
     deleted = set(table.files).difference(listed)
     if mode is APPEND:
         wanted = set(listed).difference(table.files)
-    elif mode is SYNC:
-        moving = differing.union(deleted, kept, ledger.unread.intersection(listed))
+    elif mode in (SYNC, UPDATE):
+        moving = differing.union(deleted if mode is SYNC else (), kept, ledger.unread.intersection(listed))
         wanted = differing.union(*(each for each in table.together if moving.intersection(each)))
     else:
         wanted = set(listed) if ledger.known or differing or deleted or table.foreign else set()
     to_read = wanted.union(ledger.known).intersection(listed).difference(kept, skipped)
-    removes = (bool(deleted) and mode is not APPEND) or (bool(table.foreign) and mode is SWAP)
+    removes = (bool(deleted) and mode in (SYNC, SWAP)) or (bool(table.foreign) and mode is SWAP)
     return Plan(kept, skipped, frozenset(to_read), not to_read and not removes)
 
 
@@ -89,7 +90,7 @@ def expected_table(
     mode: IngestionMode, staged: Versions, listed: Versions, table: TableModel, ledger: Ledger
 ) -> TableModel:
     """Return what queries must see when a session with these files is done."""
-    if mode is APPEND:
+    if mode in (APPEND, UPDATE):
         files, foreign = {**table.files, **staged}, table.foreign
     elif mode is SYNC:
         kept = {name: version for name, version in table.files.items() if name in listed}
@@ -101,9 +102,20 @@ def expected_table(
     return TableModel(files, frozenset(together.union(ledger.together)), foreign)
 
 
-def cannot_replace(staged: Versions, listed: Versions, table: TableModel) -> bool:
-    """Return whether sync would lose rows of a file that the session could not read."""
-    return any(
+def cannot_plan(mode: IngestionMode, listed: Versions, table: TableModel) -> bool:
+    """Return whether a segment to be replaced has rows of a file that is gone, and has to stay."""
+    return mode is UPDATE and any(
+        not each.issubset(listed)
+        and any(listed.get(name, table.files[name]) != table.files[name] for name in each)
+        for each in table.together
+    )
+
+
+def cannot_replace(mode: IngestionMode, staged: Versions, listed: Versions, table: TableModel) -> bool:
+    """Return whether rows of a file would be lost that the session could not read."""
+    if mode is UPDATE:
+        return any(not each.isdisjoint(staged) and not each.issubset(staged) for each in table.together)
+    return mode is SYNC and any(
         any(name in staged or name not in listed for name in each)
         and any(name in listed and name not in staged for name in each)
         for each in table.together

@@ -155,6 +155,12 @@ def test_the_mode(
     assert (params.mode, params.atomic, params.one_to_one) == expected
 
 
+def test_update_mode() -> None:
+    given = _with(consistentPushEnabled="true", replaceChangedFiles="true")
+    params = FileIngestionParams.from_configs(given)
+    assert (params.mode, params.atomic, params.one_to_one) == (IngestionMode.UPDATE, True, False)
+
+
 @pytest.mark.parametrize(
     ("configs", "expected"),
     [
@@ -222,6 +228,8 @@ def test_the_mode(
         (_with(segmentNameGenerator__configs__segment__name__prefix="a/b"), "segment.name.prefix is 'a/b'"),
         (_with(segmentNameGenerator__configs__segment__name__postfix=""), "segment.name.postfix is ''"),
         # Keys that conflict with each other.
+        (_with(replaceChangedFiles="true", consistentPushEnabled=None), "set consistentPushEnabled to true"),
+        (_with(replaceChangedFiles="true", enableSync="true"), "replace changed files anyway"),
         (_with(enableAtomicUpload="true"), "enableAtomicUpload requires sync mode"),
         (
             _with(consistentPushEnabled=None, consistentPushMaxRetries="3"),
@@ -240,7 +248,7 @@ def test_the_mode(
             ),
             "consistentPushMaxRetries requires consistent push",
         ),
-        (_with(allowEmptySource="true"), "allowEmptySource has no effect in append mode"),
+        (_with(allowEmptySource="true"), "allowEmptySource has no effect in append and update mode"),
         (_with(enableSync="true", desiredSegmentSize="1M"), "desiredSegmentSize does not apply to sync mode"),
         (
             _with(enableSync="true", maxNumRecordsPerSegment="1"),

@@ -23,7 +23,8 @@ from minion_tasks.file_ingestion.plan.planner import (
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from tests.unit.minion_tasks.samples import file
 
-APPEND, SYNC, SWAP = IngestionMode.APPEND, IngestionMode.SYNC, IngestionMode.SWAP
+APPEND, UPDATE = IngestionMode.APPEND, IngestionMode.UPDATE
+SYNC, SWAP = IngestionMode.SYNC, IngestionMode.SWAP
 sizes = st.lists(st.integers(0, 1000), max_size=60)
 
 
@@ -129,6 +130,8 @@ ALL = ("ab", "c")
     [
         # C is c, rewritten. b is deleted, with which a shares a segment, and d is new.
         (APPEND, "aCd", TABLE, "d", ()),
+        (UPDATE, "aCd", TABLE, "cd", ("c",)),
+        (UPDATE, "AbC", TABLE, "abc", ALL),
         (SYNC, "aCd", TABLE, "acd", ALL),
         (SWAP, "aCd", TABLE, "acd", ALL),
         # Unchanged files are read by swap only.
@@ -136,10 +139,12 @@ ALL = ("ab", "c")
         (SWAP, "abcd", TABLE, "abcd", ALL),
         # A deletion alone needs a run, except in append mode.
         (APPEND, "ab", TABLE, "", ()),
+        (UPDATE, "ab", TABLE, "", ()),
         (SYNC, "ab", TABLE, "", ("c",)),
         (SWAP, "ab", TABLE, "ab", ALL),
         # Without a difference there is nothing to do.
         (APPEND, "abc", TABLE, "", ()),
+        (UPDATE, "abc", TABLE, "", ()),
         (SYNC, "abc", TABLE, "", ()),
         (SWAP, "abc", TABLE, "", ()),
         # Only a swap replaces foreign segments.
@@ -155,6 +160,14 @@ def test_the_plan_of_each_mode(
     plan = plan_source(mode, files, table)
     assert (_names(plan.to_read), plan.replaced) == (to_read, replaced)
     assert plan.is_nothing == (not to_read and not replaced)
+
+
+def test_an_update_does_not_lose_the_rows_of_a_deleted_file() -> None:
+    lost = "segment ab must be replaced, but it also contains rows of file:///in/b, which is no longer in the"
+    with pytest.raises(ConflictError, match=lost):
+        plan_source(UPDATE, [file("a", version=2), file("c")], TABLE)
+    with pytest.raises(ConflictError, match=lost):
+        replaced_by(UPDATE, _uris("a"), _uris("ac"), TABLE)
 
 
 def test_an_empty_segment_is_replaced_when_files_are_added() -> None:
@@ -173,6 +186,8 @@ def _uris(names: str) -> set[str]:
     ("mode", "staged", "listed", "expected"),
     [
         (APPEND, "d", "acd", []),
+        (UPDATE, "cd", "cd", ["c"]),
+        (UPDATE, "d", "d", []),
         (SYNC, "acd", "acd", ["ab", "c"]),
         (SYNC, "d", "abcd", []),
         (SYNC, "", "ab", ["c"]),

@@ -40,7 +40,15 @@ own_modes = st.runner().flatmap(lambda life: st.sampled_from(life.MODES))
 class TableLife(CheckedLife):
     """What happens to the table's configuration and source, and its triggers."""
 
-    MODES: tuple[str, ...] = ("append", "append at once", "sync", "sync at once", "swap", "swap one to one")
+    MODES: tuple[str, ...] = (
+        "append",
+        "append at once",
+        "update at once",
+        "sync",
+        "sync at once",
+        "swap",
+        "swap one to one",
+    )
 
     @initialize(mode=own_modes, retries=retries, skips=st.booleans(), files=st.sets(names))
     def begin(self, mode: str, retries: int, skips: bool, files: set[str]) -> None:
@@ -66,6 +74,8 @@ class TableLife(CheckedLife):
             configs["consistentPushMaxRetries"] = str(retries)
         if "at once" in mode:
             configs["consistentPushEnabled"] = "true"
+        if "update" in mode:
+            configs["replaceChangedFiles"] = "true"
         if "swap" in mode:
             configs["consistentPushSwapEnabled"] = "true"
         if "sync" in mode or "one to one" in mode:

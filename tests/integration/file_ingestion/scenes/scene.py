@@ -37,11 +37,13 @@ __all__ = [
 
 APPEND = {"consistentPushEnabled": "true", "taskMaxNumFilesPerTask": "1"}
 APPEND_SHARED = {"consistentPushEnabled": "true"}
+UPDATE = {"consistentPushEnabled": "true", "replaceChangedFiles": "true"}
 SYNC = {"enableSync": "true", "consistentPushEnabled": "true"}
 SWAP = {"consistentPushSwapEnabled": "true"}
 MODES = {
     "append, one file per subtask": APPEND,
     "append, files share segments": APPEND_SHARED,
+    "update": UPDATE,
     "sync": SYNC,
     "swap": SWAP,
 }

@@ -104,7 +104,7 @@ def in_all_modes(*engines: str, by_default: tuple[str, ...] = ()) -> pytest.Mark
 def day(engine: str, mode: str, scene: Scene) -> Day:
     """The table before FIT_1. In sync and swap mode it contains F0, to be replaced: its file is gone."""
     scene.begin(MODES[mode], consistentPushMaxRetries="3", engine=engine)
-    shared = mode in ("append, files share segments", "swap")
+    shared = mode in ("append, files share segments", "update", "swap")
     if mode in ("sync", "swap"):
         scene.source.put("F0")
     first = scene.trigger()
@@ -192,6 +192,7 @@ def test_scene_4_a_successful_file_is_rewritten(day: Day) -> None:
         == {
             "append, one file per subtask": [1, 1, 2, 2, 2, 1],
             "append, files share segments": [1, 1, 2, 2, 2, 1],
+            "update": [2, 2, 2, 2, 2, 1],
             "sync": [2, 1, 2, 2, 2, 1],
             "swap": [2, 2, 3, 3, 3, 1],
         }[day.mode]
