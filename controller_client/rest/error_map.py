@@ -155,6 +155,16 @@ OVERRIDES: tuple[Override, ...] = (
         "check whether it is live ('pinotctl instance list --live'), and the states of its segments",
         "the {change} of {instance} was applied, but it is not live, or its segments have not followed yet",
     ),
+    # Pinot first looks into the ideal state of each table, one of which was dropped between list and read.
+    error_row(
+        "DELETE",
+        "/instances/(?P<instance>[^/]+)",
+        500,
+        r"IdealState\.getPartitionSet\(\).* is null",
+        NotAppliedError,
+        "run the command again",
+        "{instance} was not dropped: a table was dropped while Pinot looked for what the instance serves",
+    ),
     # Brokers.
     error_row(
         "GET DELETE",

@@ -3,15 +3,15 @@
 A call is either read-only (``read_only``, by default GETs) or may change the cluster. What is known after a
 failure differs:
 
-=============================  ===========================  ==========================================
+=============================  ===========================  ================================================
 what happened                  a call that only reads       a call that may change something
-=============================  ===========================  ==========================================
+=============================  ===========================  ================================================
 no connection                  repeated, UnreachableError   repeated, UnreachableError: nothing was sent
 timeout, reset, truncated      repeated, NotAppliedError    OutcomeUnknownError, never repeated
 502, 503, 504                  repeated, NotAppliedError    OutcomeUnknownError, never repeated
 429                            repeated, RejectedError      RejectedError
-any other status               see :mod:`.error_map`        see :mod:`.error_map`
-=============================  ===========================  ==========================================
+any other status               see :mod:`.error_map`        see :mod:`.error_map`; NotAppliedError is repeated
+=============================  ===========================  ================================================
 
 If there are several controllers, a repeatable call is tried at each in turn before a pause; so is a call to a
 controller whose certificate is not trusted.
@@ -33,7 +33,7 @@ from controller_client.clock import Clock, SystemClock
 from controller_client.common.redaction import MASK, Redactor
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry, retry_after_s
 from controller_client.config import BrokerConfig, ControllerConfig
-from controller_client.errors import ConfigError, PinotPluginError, RejectedError
+from controller_client.errors import ConfigError, NotAppliedError, PinotPluginError, RejectedError
 from controller_client.rest.addresses import Addresses
 from controller_client.rest.authorization import Authorization
 from controller_client.rest.bodies import Download, beginning_of, redirect_of, text_of, words_of, write_body
@@ -381,7 +381,7 @@ class Transport:
             remedy=verdict.remedy,
             http_status=status,
         )
-        if reads and status in _RETRY_STATUSES:
+        if (reads and status in _RETRY_STATUSES) or verdict.error is NotAppliedError:
             raise TransientFailureError(
                 error,
                 f"status {status}",

@@ -81,8 +81,8 @@ def second_broker(pinot: PinotCluster, client: ControllerClient, tmp_path: Path)
     tenant = f"two_{uuid.uuid4().hex[:8]}"
     with PropertyStore(pinot.zookeeper_address, pinot.cluster_name) as store:
         broker = BrokerProcess(pinot, store, tmp_path / "broker", Program.PINOT, tenant)
-        # Long enough for a broker that is stopped for some seconds to stay listed.
-        broker.java_opts = re.sub(r"timeout=\d+", "timeout=20000", JAVA_OPTS)
+        # The longest that ZooKeeper grants: a broker that is stopped for a while stays listed.
+        broker.java_opts = re.sub(r"timeout=\d+", "timeout=40000", JAVA_OPTS)
         broker.register()
         first = pinot.broker_instance
         client.instances.set_tags(first, [*client.instances.tags(first), f"{tenant}_BROKER"])

@@ -145,6 +145,9 @@ GET /tasks/FileIngestionTask/taskstates 500 NotFoundError
 POST /instances/Server_dead_1/state 500 AppliedError
     Failed to enable instance Server_dead_1 - Instance: Server_dead_1 enable failed, timeout
     = the enable of Server_dead_1 was applied, but it is not live, or its segments have not followed yet
+DELETE /instances/Server_dead_1 500 NotAppliedError
+    Cannot invoke "org.apache.helix.model.IdealState.getPartitionSet()" because "idealState" is null
+    = Server_dead_1 was not dropped: a table was dropped while Pinot looked for what the instance serves
 GET /queries 500 UnsupportedError
     Failed to get running queries on the broker due to error: Query cancellation is not enabled on broker
     = the broker does not track its running queries, so it can neither list nor cancel them

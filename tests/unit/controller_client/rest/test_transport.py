@@ -238,6 +238,15 @@ def test_a_refused_connection_is_unreachable_and_repeated(method: str) -> None:
     assert len(clock.sleeps) == 3
 
 
+def test_a_change_that_pinot_reports_as_not_applied_is_repeated(make: Make) -> None:
+    refusal = (
+        'Cannot invoke "org.apache.helix.model.IdealState.getPartitionSet()" because "idealState" is null'
+    )
+    transport, server, _ = make(answer(500, {"error": refusal}), answer(200, {}))
+    transport.request("DELETE", "/instances/Server_dead_1")
+    assert len(server.requests) == 2
+
+
 @pytest.mark.parametrize("status", [502, 503, 504])
 def test_a_gateways_status_is_unknown_for_a_change_and_repeated_for_a_read(make: Make, status: int) -> None:
     transport, server, _ = make(answer(status), answer(status), answer(200, [1]))
