@@ -124,7 +124,8 @@ def _counts(found: Preview) -> dict[str, Any]:
             "changed": len(diff.changed),
             "deleted": len(diff.deleted),
             "unchanged": len(diff.unchanged),
-            "left_out_by_patterns": found.view.left_out,
+            "left_out_by_patterns": found.view.by_patterns.files,
+            "left_out_as_hidden": found.view.hidden.files,
         },
         "session": found.next.session.session_id if found.fate and found.next.session else None,
         "session_files": found.fate.counts() if found.fate else None,
@@ -146,7 +147,8 @@ def _lists(found: Preview, most: int) -> dict[str, Sequence[str]]:
     }
     for uri, fate in found.fate.files if found.fate else ():
         lists.setdefault(f"session_{fate}", []).append(uri)
-    lists["left_out"] = [file.uri for file in found.view.left_out_first]
+    lists["left_out"] = [file.uri for file in found.view.by_patterns.first]
+    lists["hidden"] = [file.uri for file in found.view.hidden.first]
     lists["to_read"] = [file.uri for file in found.to_read]
     lists["replaced_segment"] = list(found.replaced)
     return {kind: names[:most] for kind, names in lists.items()}

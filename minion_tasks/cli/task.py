@@ -188,9 +188,9 @@ def show_report(cli: CliContext, report: RunReport) -> None:
     """Print the report of a run."""
     for reason in report.fallback_reasons:
         cli.out.note(f"Pinot's own reader was used: {reason}")
-    if report.left_out:
-        first = ", ".join(file.shown for file in report.left_out_first)
-        cli.out.note(f"{counted_text(report.left_out, 'file')} excluded by the patterns, such as {first}")
+    for left_out, why in ((report.by_patterns, "excluded by the patterns"), (report.hidden, "hidden")):
+        if left_out.files:
+            cli.out.note(f"{counted_text(left_out.files, 'file')} {why}, such as {left_out.examples}")
     for column in report.columns:
         cli.out.note(f"{column.sentence()}, such as {visible(column.first)}")
     _note_some(cli, "changed since it was ingested; not read again", report.changed)
@@ -215,7 +215,8 @@ def show_report(cli: CliContext, report: RunReport) -> None:
             "replaced_segments": report.replaced,
             **({"servers_behind": behind} if behind or cli.out.is_json else {}),
             "skipped_files": len(report.skipped),
-            "left_out_by_patterns": report.left_out,
+            "left_out_by_patterns": report.by_patterns.files,
+            "left_out_as_hidden": report.hidden.files,
             **column_fields(report.columns, as_text=not cli.out.is_json),
             "bytes_read": report.bytes_read,
             "staging_s": round(report.staging_s, 2),

@@ -13,6 +13,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from controller_client.errors import ConfigError
 
@@ -75,6 +76,19 @@ class PathMatcher:
     def matches(self, uri: str) -> bool:
         """Return whether the whole path of the URI matches."""
         return self._regex.fullmatch(path_of(uri)) is not None
+
+    def spells_out(self, name: str) -> bool:
+        """Return whether the pattern has, after a slash, the first characters of a name as plain text.
+
+        So ``**/_late/*.csv`` spells out ``_late``, and ``**/*`` spells out nothing.
+        """
+        return any(name.startswith(text) for text in self._plain_beginnings if text)
+
+    @cached_property
+    def _plain_beginnings(self) -> frozenset[str]:
+        if self._glob is None:
+            return frozenset(_leading_text(part) for part in self._body.split("/"))
+        return frozenset(text for tokens in _spellings(self._glob) for text in _beginnings(tokens))
 
     def check_reaches(self, folder_uris: Iterable[str]) -> None:
         """Reject a pattern that cannot match any file in a folder.
@@ -197,6 +211,20 @@ def _spellings(glob: list[_Token | _Group]) -> Iterator[_Sequence]:
             yield (_WILD["**"],)  # the untried alternatives may match anything
             return
         yield tuple(itertools.chain.from_iterable(chosen))
+
+
+def _beginnings(tokens: _Sequence) -> Iterator[str]:
+    """Return the plain text with which each part of the path between slashes begins."""
+    text, is_plain = "", True
+    for token in tokens:
+        character = token.one.removeprefix("\\")
+        if character == "/":
+            yield text
+            text, is_plain = "", True
+        else:
+            is_plain = is_plain and len(character) == 1 and not token.repeats
+            text += character if is_plain else ""
+    yield text
 
 
 def _reaches(tokens: _Sequence, folder: str) -> bool:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
-from controller_client.filestore import scheme_of
-from controller_client.filestore.local import path_in
 from jvm_bridge.input_rules import InputRules
+from minion_tasks.file_ingestion.params.hidden import listed_forms
 from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES
 from minion_tasks.file_ingestion.params.patterns import PathMatcher
 from minion_tasks.file_ingestion.params.stores import INPUT_FS, OUTPUT_FS, TaskStores
@@ -256,15 +254,7 @@ def _pattern(key: str, values: Mapping[str, Any]) -> PathMatcher | None:
     if values[key] is None:
         return None
     matcher = PathMatcher(values[key], key=key)
-    uri: str = values["inputDirURI"]
-    scheme = scheme_of(uri)
-    if scheme == "file":
-        # In the forms in which files are listed: the folder's percent-encoding may be decoded (see
-        # LocalStore).
-        path = str(Path(path_in(uri)))
-        matcher.check_reaches([f"file://{path}", f"file://{unquote(path)}"])
-    else:
-        matcher.check_reaches([scheme + uri[len(scheme) :]])
+    matcher.check_reaches(listed_forms(values["inputDirURI"]))
     return matcher
 
 

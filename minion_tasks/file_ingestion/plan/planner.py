@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
-from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.params.hidden import HiddenNames
+from minion_tasks.file_ingestion.params.patterns import PathMatcher, path_of
 from minion_tasks.file_ingestion.plan.ingested import TableContents
 from minion_tasks.file_ingestion.session.model import IngestionMode
 
@@ -47,35 +48,66 @@ class SourcePlan:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Files of the source that are not read.
+
+    Attributes:
+        files: How many.
+        first: The first of them.
+    """
+
+    files: int = 0
+    first: tuple[FileInfo, ...] = ()
+
+    def plus(self, file: FileInfo) -> LeftOut:
+        """Count another file."""
+        return LeftOut(self.files + 1, self.first + (file,) * (self.files < _LEFT_OUT_NAMED))
+
+    @property
+    def examples(self) -> str:
+        """The first of them for display."""
+        return ", ".join(visible(path_of(file.uri)) for file in self.first)
+
+
+@dataclass(frozen=True)
 class Selection:
-    """The result of applying the patterns to a listing.
+    """The files of a listing that are data and match the patterns.
 
     Attributes:
         files: The selected files by URI.
-        left_out: How many files are excluded.
-        left_out_first: The first excluded files.
+        by_patterns: Files that the patterns exclude.
+        hidden: Files that match the patterns, but are hidden (see `params.hidden`).
     """
 
     files: Mapping[str, FileInfo]
-    left_out: int = 0
-    left_out_first: tuple[FileInfo, ...] = ()
+    by_patterns: LeftOut = LeftOut()
+    hidden: LeftOut = LeftOut()
 
 
-def select(files: Iterable[FileInfo], include: PathMatcher | None, exclude: PathMatcher | None) -> Selection:
-    """Select the files that match the include pattern but not the exclude pattern."""
+def select(
+    files: Iterable[FileInfo], folder_uri: str, include: PathMatcher | None, exclude: PathMatcher | None
+) -> Selection:
+    """Select the files that match the include pattern but not the exclude pattern, and are not hidden.
+
+    Args:
+        files: The source's files.
+        folder_uri: The source's folder.
+        include: The include pattern.
+        exclude: The exclude pattern.
+    """
     taken: dict[str, FileInfo] = {}
-    left_out = 0
-    first: list[FileInfo] = []
+    by_patterns, hidden = LeftOut(), LeftOut()
+    names = HiddenNames(folder_uri, include)
     for file in files:
-        if (include is None or include.matches(file.uri)) and not (
+        if (include is not None and not include.matches(file.uri)) or (
             exclude is not None and exclude.matches(file.uri)
         ):
+            by_patterns = by_patterns.plus(file)
+        elif names.hide(file.uri):
+            hidden = hidden.plus(file)
+        else:
             taken[file.uri] = file
-            continue
-        left_out += 1
-        if len(first) < _LEFT_OUT_NAMED:
-            first.append(file)
-    return Selection(taken, left_out, tuple(first))
+    return Selection(taken, by_patterns, hidden)
 
 
 def compare(listed: Iterable[FileInfo], ingested: Mapping[str, FileInfo]) -> SourceDiff:

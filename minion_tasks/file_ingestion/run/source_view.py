@@ -12,10 +12,10 @@ from controller_client.common.visible_text import visible
 from controller_client.errors import SourceError
 from controller_client.filestore import FileInfo
 from minion_tasks.file_ingestion.engine.staging import is_below
-from minion_tasks.file_ingestion.params.patterns import path_of
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents, read_contents
 from minion_tasks.file_ingestion.plan.planner import (
+    LeftOut,
     SourcePlan,
     plan_source,
     read_alongside,
@@ -36,16 +36,16 @@ class SourceView:
         listed: The source's files that match the patterns, by URI.
         contents: The table's contents as queries see them.
         plan: What to read and replace.
-        left_out: How many files the patterns exclude.
-        left_out_first: The first excluded files.
+        by_patterns: Files that the patterns exclude.
+        hidden: Files that are hidden, and so not data.
     """
 
     mode: IngestionMode
     listed: Mapping[str, FileInfo]
     contents: TableContents
     plan: SourcePlan
-    left_out: int = 0
-    left_out_first: tuple[FileInfo, ...] = ()
+    by_patterns: LeftOut = LeftOut()
+    hidden: LeftOut = LeftOut()
 
     @property
     def left_as_they_are(self) -> tuple[str, ...]:
@@ -82,15 +82,15 @@ def view_source(
     files = params.stores.source.list(params.input_dir_uri)
     # The staging folder may be inside the source folder; files staged by other runs are not source files.
     found = (file for file in files if not is_below(file.uri, staging_root))
-    selected = select(found, params.include, params.exclude)
+    selected = select(found, params.input_dir_uri, params.include, params.exclude)
     contents = read_contents(tools.client, tools.store, table)
     view = SourceView(
         params.mode,
         selected.files,
         contents,
         plan_source(params.mode, list(selected.files.values()), contents),
-        selected.left_out,
-        selected.left_out_first,
+        selected.by_patterns,
+        selected.hidden,
     )
     left = view.left_as_they_are
     if left:
@@ -105,8 +105,8 @@ def view_source(
 def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
     """Reject a source without matching files if that is probably a mistake.
 
-    That is the case if the patterns exclude all existing files, if sync or swap would remove everything from
-    the table, and always in append and update mode.
+    That is the case if the patterns exclude files, if sync or swap would remove everything from the table,
+    and always in append and update mode.
 
     Raises:
         SourceError: That is the case, and the parameter ``allowEmptySource`` is not set.
@@ -114,23 +114,32 @@ def check_not_empty(view: SourceView, params: FileIngestionParams) -> None:
     if view.listed or params.allow_empty:
         return
     removed = len(view.plan.replaced)
-    if not (removed or view.left_out or not params.mode.removes):
+    excluded, hidden = view.by_patterns.files, view.hidden.files
+    if not (removed or excluded or not params.mode.removes):
         return
     folder = visible(params.input_dir_uri)
     intended = ""
     if removed:
         intended = "; to empty the table intentionally, set allowEmptySource to true"
     effect = f"; ingesting it would remove all {counted_text(removed, 'segment')}" if removed else ""
-    if not view.left_out:
+    if not (excluded or hidden):
         raise SourceError(
             f"no files in {folder}{effect}",
             expected="at least one file",
             remedy=f"check what happened to the files, or fix inputDirURI{intended}",
         )
-    first = ", ".join(visible(path_of(file.uri)) for file in view.left_out_first)
+    if not excluded:
+        raise SourceError(
+            f"no data in {folder}: it has only {counted_text(hidden, 'hidden file')}{effect}",
+            expected="a file whose name begins with neither . nor _, nor those of the folders around it",
+            where=f"hidden: {view.hidden.examples}",
+            remedy="rename the files, or spell the beginning of their names out in includeFileNamePattern,"
+            f" such as glob:**/_late/*.csv{intended}",
+        )
+    others = f" except {counted_text(hidden, 'hidden file')}" if hidden else ""
     raise SourceError(
-        f"no file in {folder} matches: the patterns exclude all {view.left_out:,}{effect}",
+        f"no file in {folder} matches: the patterns exclude all {excluded + hidden:,}{others}{effect}",
         expected=f"includeFileNamePattern {params.include}, excludeFileNamePattern {params.exclude}",
-        where=f"excluded: {first}",
+        where=f"excluded: {view.by_patterns.examples}",
         remedy=f"patterns must match the whole path; start them with glob:**/{intended}",
     )

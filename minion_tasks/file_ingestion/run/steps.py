@@ -16,7 +16,7 @@ from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.engine.staging import session_uri
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
-from minion_tasks.file_ingestion.plan.planner import share_out
+from minion_tasks.file_ingestion.plan.planner import LeftOut, share_out
 from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import SavedSession, write_groups
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
@@ -390,8 +390,8 @@ class LockedRun:
             bytes_read=session.total_bytes if session else 0,
             staging_s=self._staging_s,
             switch_s=switch_s,
-            left_out=view.left_out if view is not None else 0,
-            left_out_first=view.left_out_first if view is not None else (),
+            by_patterns=view.by_patterns if view is not None else LeftOut(),
+            hidden=view.hidden if view is not None else LeftOut(),
             columns=publication.columns if publication is not None else (),
             changed=view.left_as_they_are if view is not None else (),
             skipped=publication.skipped if publication is not None else (),

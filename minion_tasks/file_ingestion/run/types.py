@@ -10,10 +10,10 @@ from controller_client.clock import Clock
 from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.errors import InputError, NotAppliedError
-from controller_client.filestore import FileInfo
 from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from minion_tasks.file_ingestion.engine.minion import Engine
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from minion_tasks.file_ingestion.plan.planner import LeftOut
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.session.model import IngestionMode, Session
 from minion_tasks.file_ingestion.session.progress import SessionProgress
@@ -49,8 +49,8 @@ class RunReport:
     Attributes:
         replaced: Number of replaced segments.
         behind: Servers that lacked new segments when it continued, and how many each lacked.
-        left_out: How many files of the source the patterns excluded; 0 if the source was not listed.
-        left_out_first: The first excluded files.
+        by_patterns: Files of the source that the patterns excluded; none if the source was not listed.
+        hidden: Files of the source that were hidden; likewise.
         columns: How the columns of its files differ from the table's.
         changed: Files that stay in the table in an older version, since append mode does not read them again.
         skipped: Files that the run skipped.
@@ -69,8 +69,8 @@ class RunReport:
     bytes_read: int
     staging_s: float
     switch_s: float
-    left_out: int
-    left_out_first: tuple[FileInfo, ...]
+    by_patterns: LeftOut
+    hidden: LeftOut
     columns: tuple[DifferingColumn, ...]
     changed: tuple[str, ...]
     skipped: tuple[str, ...]

@@ -259,12 +259,18 @@ def test_purge_deletes_what_a_switch_has_replaced(
 ) -> None:
     for n in range(2):
         write_numbers(shared_folder, f"{n}.csv", n * 10, 10)
+    # Left by the Spark job that wrote the files, and by one that is still writing: not data.
+    (shared_folder / "_temporary").mkdir()
+    for name in ("_SUCCESS", ".0.csv.crc", "_temporary/2.csv"):
+        write_numbers(shared_folder, name, 500, 10)
     table = ingestion_table.create().register(shared_folder, "csv", enableSync="true")
-    assert table.run().report["segments"] == 2
+    first = table.run().report
+    assert (first["segments"], first["left_out_as_hidden"]) == (2, 3)
     old = set(table.segments())
     write_numbers(shared_folder, "0.csv", 100, 20)
     planned = pinotctl.json("plan", table.name, "--files", "5")
-    assert planned["source"] == _source(files=2, changed=1, unchanged=1)
+    assert planned["source"] == _source(files=2, changed=1, unchanged=1, left_out_as_hidden=3)
+    assert len(planned["lists"]["hidden"]) == 3
     assert (planned["files_to_read"], planned["replaced_segments"]) == (1, 1)
     ran = table.run().report
     assert (ran["mode"], ran["replaced_segments"]) == ("sync", 1)
@@ -287,5 +293,5 @@ def test_purge_deletes_what_a_switch_has_replaced(
 
 def _source(**counts: int) -> dict[str, int]:
     """Return the source counts of a plan; counts not given are 0."""
-    kinds = ("files", "new", "changed", "deleted", "unchanged", "left_out_by_patterns")
+    kinds = ("files", "new", "changed", "deleted", "unchanged", "left_out_by_patterns", "left_out_as_hidden")
     return {**dict.fromkeys(kinds, 0), **counts}

@@ -88,7 +88,7 @@ def hostile_names(count: int) -> list[bytes]:
     names: dict[bytes, None] = {}
     while len(names) < count:
         name = b"".join(pick.choices(PIECES, k=pick.randint(1, 7)))
-        if name not in (b".", b"..") and not name.startswith(b"f"):
+        if not name.startswith((b"f", b".", b"_")):  # the others are not data
             names[pick.choice([b"", b"", pick.choice(folders)]) + name] = None
     return list(names)
 
@@ -166,7 +166,9 @@ def source(tmp_path: Path, full: bool) -> Source:
 def plan(source: Source, params: FileIngestionParams, contents: TableContents) -> SourcePlan:
     listed = open_store(params.input_dir_uri, {}).list(params.input_dir_uri)
     return plan_source(
-        params.mode, list(select(listed, params.include, params.exclude).files.values()), contents
+        params.mode,
+        list(select(listed, params.input_dir_uri, params.include, params.exclude).files.values()),
+        contents,
     )
 
 

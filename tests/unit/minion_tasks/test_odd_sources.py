@@ -56,7 +56,7 @@ def test_patterns_that_exclude_all_files_are_rejected_with_examples(
     assert message in str(life.fails(includeFileNamePattern="glob:**/*.csv")), (
         "also into a table without rows"
     )
-    assert life.trigger(excludeFileNamePattern="glob:**/F1").left_out == 1
+    assert life.trigger(excludeFileNamePattern="glob:**/F1").by_patterns.files == 1
     before = life.seen
     for pattern in ({"includeFileNamePattern": "glob:**/*.csv"}, {"excludeFileNamePattern": "glob:**"}):
         refused = life.fails(None, **pattern)
@@ -71,8 +71,46 @@ def test_patterns_that_exclude_all_files_are_rejected_with_examples(
             assert text in str(refused)
         assert (life.seen, life.read) == (before, [])
     emptied = life.trigger(includeFileNamePattern="glob:**/*.csv", allowEmptySource="true")
-    assert (life.seen, emptied.left_out) == ({}, 5)
-    assert [file.uri for file in emptied.left_out_first] == [f"{SOURCE}/F{n}" for n in (1, 2, 3)]
+    assert (life.seen, emptied.by_patterns.files) == ({}, 5)
+    assert [file.uri for file in emptied.by_patterns.first] == [f"{SOURCE}/F{n}" for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "configs", [APPEND, SYNC, SWAP, IN_PLACE], ids=["append", "sync", "swap", "in place"]
+)
+def test_files_that_are_not_data_are_counted_but_not_read(world: World, configs: dict[str, str]) -> None:
+    life = Life(world, configs)
+    life.write("F1", "_SUCCESS", ".F1.crc")
+    report = life.trigger()
+    assert (life.read, list(life.seen)) == (["F1"], ["F1"])
+    assert (report.hidden.files, report.by_patterns.files) == (2, 0)
+    assert report.hidden.examples == "/in/.F1.crc, /in/_SUCCESS"
+    again = life.trigger()
+    assert (again.outcome, again.hidden.files) == (RunOutcome.NOTHING_NEW, 2)
+
+
+@pytest.mark.parametrize("configs", [SYNC, SWAP, IN_PLACE], ids=["sync", "swap", "in place"])
+def test_a_source_with_hidden_files_only_has_no_data(world: World, configs: dict[str, str]) -> None:
+    life = Life(world, configs)
+    life.write("_SUCCESS")
+    assert life.trigger().outcome is RunOutcome.NOTHING_NEW, "a table without rows loses nothing"
+    life.write("F1")
+    life.trigger()
+    life.delete("F1")
+    refused = life.fails()
+    assert isinstance(refused, SourceError)
+    for text in (
+        "no data in file:///in: it has only 1 hidden file;",
+        "hidden: /in/_SUCCESS",
+        "allowEmptySource",
+    ):
+        assert text in str(refused)
+    life.write("F2")
+    refused = life.fails(includeFileNamePattern="glob:**/*[S3]")
+    assert "the patterns exclude all 2 except 1 hidden file;" in str(refused)
+    assert list(life.seen) == ["F1"]
+    life.trigger(includeFileNamePattern="glob:**/_SUCC*")
+    assert list(life.seen) == ["_SUCCESS"], "its name is spelled out"
 
 
 def test_an_open_session_is_kept_while_its_source_is_rejected(world: World) -> None:

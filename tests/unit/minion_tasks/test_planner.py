@@ -11,6 +11,7 @@ from controller_client.filestore import FileInfo
 from minion_tasks.file_ingestion.params.patterns import PathMatcher
 from minion_tasks.file_ingestion.plan.ingested import TableContents
 from minion_tasks.file_ingestion.plan.planner import (
+    LeftOut,
     compare,
     group,
     is_same,
@@ -25,6 +26,7 @@ from tests.unit.minion_tasks.samples import file
 
 APPEND, UPDATE = IngestionMode.APPEND, IngestionMode.UPDATE
 SYNC, SWAP = IngestionMode.SYNC, IngestionMode.SWAP
+FOLDER = "file:///in"
 sizes = st.lists(st.integers(0, 1000), max_size=60)
 
 
@@ -113,10 +115,18 @@ def test_etags_decide_if_both_have_one_or_else_size_and_time(
 
 def test_select_includes_then_excludes_and_counts_excluded_files() -> None:
     files = [file(name) for name in ("a.csv", "b.csv", "c.txt", "d.txt", "e.txt", "f.csv")]
-    kept = select(files, PathMatcher("glob:**/*.csv"), PathMatcher("glob:**/b*"))
+    kept = select(files, FOLDER, PathMatcher("glob:**/*.csv"), PathMatcher("glob:**/b*"))
     assert list(kept.files.values()) == [files[0], files[5]]
-    assert (kept.left_out, kept.left_out_first) == (4, (files[1], files[2], files[3]))
-    assert select(files, None, None).left_out == 0
+    assert kept.by_patterns == LeftOut(4, (files[1], files[2], files[3]))
+    assert select(files, FOLDER, None, None).by_patterns == LeftOut()
+
+
+def test_select_counts_hidden_files_that_the_patterns_do_not_exclude() -> None:
+    files = [file(name) for name in ("a.csv", "_SUCCESS", ".a.csv.crc", "_temporary/b.csv")]
+    kept = select(files, FOLDER, None, None)
+    assert (list(kept.files.values()), kept.hidden) == (files[:1], LeftOut(3, tuple(files[1:])))
+    kept = select(files, FOLDER, PathMatcher("glob:**/*.csv"), None)
+    assert (kept.by_patterns, kept.hidden) == (LeftOut(2, tuple(files[1:3])), LeftOut(1, (files[3],)))
 
 
 # The table has a and b in one segment, c in another.
