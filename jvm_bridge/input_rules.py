@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["ColumnMismatch", "InputRules", "MissingLimit", "near_miss", "text_encoding"]
+from controller_client.errors import ConfigError
+
+__all__ = ["ColumnMismatch", "InputRules", "MissingLimit", "csv_header", "near_miss", "text_encoding"]
 
 # Python codecs that are not encodings of files.
 _NO_ENCODINGS = frozenset(["idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"])
@@ -76,6 +78,29 @@ def near_miss(name: str, others: Iterable[str]) -> str | None:
     """Return a name that differs only in case and in leading or trailing white space."""
     folded = name.strip().casefold()
     return next((other for other in others if other != name and other.strip().casefold() == folded), None)
+
+
+def csv_header(properties: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Return the names in the property ``header`` of Pinot's CSV reader; None if it is not set.
+
+    Spaces and quotes around the names do not belong to them. Arrow and the versions of Pinot's reader differ
+    in what they do with other headers.
+
+    Raises:
+        ConfigError: A name is empty, or there twice, or has quotes within.
+    """
+    if "header" not in properties:
+        return None
+    header, delimiter = properties["header"], properties.get("delimiter") or ","
+    parts = [part.strip() for part in header.split(delimiter)]
+    names = tuple(part[1:-1].strip() if re.fullmatch('".*"', part) else part for part in parts)
+    if not all(names) or len(set(names)) < len(names) or '"' in "".join(names):
+        raise ConfigError(
+            f"the reader property header is not a list of names: {header!r}",
+            expected=f"a name for each column, no name twice, separated by {delimiter!r}",
+            remedy="give columns that the table does not read names such as unused1",
+        )
+    return names
 
 
 def text_encoding(name: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from controller_client.common.arrow_types import NUMBER_TYPES
+from jvm_bridge.input_rules import csv_header
 from jvm_bridge.time_conversion import time_steps
 
 __all__ = [
@@ -276,19 +277,20 @@ def plan_csv(reader_config: Mapping[str, str] | None) -> CsvPlan:
 
     Raises:
         Unsuitable: A property (or its value) has no equivalent.
+        ConfigError: The property ``header`` is not a list of names.
     """
     if reader_config is None:
         return CsvPlan()
     config = dict(reader_config)
+    header = csv_header(config)
+    config.pop("header", None)
     delimiter = _one_character(config.pop("delimiter", ","), "delimiter")
     multi_value: str | None = _one_character(config.pop("multiValueDelimiter", ";"), "multiValueDelimiter")
     if config.pop("multiValueDelimiterEnabled", "true").lower() != "true":
         multi_value = None
-    header = config.pop("header", None)
-    names = None if header is None else tuple(part for part in header.split(delimiter) if part)
     if config:
         raise Unsuitable(f"only Pinot's CSV reader supports the reader property {min(config)}")
-    return CsvPlan(delimiter, multi_value, names, no_edge_spaces=True)
+    return CsvPlan(delimiter, multi_value, header, no_edge_spaces=True)
 
 
 def _one_character(value: str, name: str) -> str:

@@ -24,6 +24,7 @@ from jvm_bridge.builder.pinot_classes import (
 )
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.csv_source import check_widths
+from jvm_bridge.input_rules import csv_header
 from jvm_bridge.java import JavaSources, load_java_apart
 from jvm_bridge.patched_classes import patching
 from jvm_bridge.time_conversion import MILLI_NS
@@ -113,13 +114,17 @@ def reader_config(file: SourceFile) -> Any | None:
     dropped.
 
     Raises:
-        ConfigError: Pinot's reader for the format does not support a property.
+        ConfigError: Pinot's reader for the format does not support a property, or a header is not a list of
+            names.
     """
     config = file.reader_config
-    if file.has_int96:
+    if file.needs_native_reader:
         config = {"useParquetAvroRecordReader": "false", **(config or {})}
     if config is None:
         return _spaces_kept() if file.file_format is FileFormat.CSV else None
+    names = csv_header(config) if file.file_format is FileFormat.CSV else None
+    if names is not None:
+        config = {**config, "header": (config.get("delimiter") or ",").join(names)}
     properties = java_class("java.util.HashMap")()
     for key, value in config.items():
         properties.put(key, value)

@@ -23,7 +23,8 @@ class SourceFile:
         reader_config: Properties of Pinot's record reader config; None is not the same as empty.
         original: The original file, if a copy or a link is read instead.
         times: Columns whose numbers are converted when they are read.
-        has_int96: Whether it is Parquet with INT96 columns, which only one of Pinot's two readers supports.
+        needs_native_reader: Whether it is Parquet that only one of Pinot's two readers supports: it has INT96
+            columns, or names that Avro does not allow.
     """
 
     path: Path
@@ -31,7 +32,7 @@ class SourceFile:
     reader_config: Mapping[str, str] | None = None
     original: Path | None = None
     times: Mapping[str, TimeConversion] = field(default_factory=dict)
-    has_int96: bool = False
+    needs_native_reader: bool = False
 
     @property
     def name(self) -> str:

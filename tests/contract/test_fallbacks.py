@@ -32,7 +32,10 @@ CSV_CASES = {
     "one delimiter at the end of a value": ("s,mv\na,x;\n", "empty parts"),
     "Java's own number": ("s,d\na,1.5f\nb,Infinity\n", "unexpected characters"),
     "plus sign": ("s,i\na,+5\n", "unexpected characters"),
-    "a doubled name nobody wants": ("s,i,x\na,1,\n", None),
+    "a name twice that nobody wants": ("s,x,i,x\na,2,1,3\n", None),
+    "a column without a name": (",s,i\n0,a,1\n", None),
+    "columns without names": ("s,,i, ,\na,x,1,y,z\n", None),
+    "an empty name at the end": ("s,i,\na,1,\n", None),
     "quoted delimiter": ('s,i\n"a,b",1\n', None),
     "quoted quote and line": ('s,i\n"a ""x""\nb",1\r\n"",2\n', None),
     "spaces kept": ("s,i\n a , 1\n", None),
@@ -51,6 +54,8 @@ def test_csv_with_reader_config(child: SegmentChild, tmp_path: Path) -> None:
         ("s|mv\na|x-y\n", {"delimiter": "|", "multiValueDelimiter": "-"}, None),
         ("a,1\nb,2\n", {"header": "s,i"}, None),
         ("mv,i\na;b,1\n", {"multiValueDelimiterEnabled": "false"}, None),
+        ("a,1\n", {"header": ' "s", i'}, None),
+        ("s, ,i,x,x\na,x,1,2,3\n", {"delimiter": ","}, None),
         ("s,i\n a ,1\n", {"delimiter": ","}, "white space"),
         ("s ,i\na,1\n", {"delimiter": ","}, "white space"),
         ("s,i\n#x\na,1\n", {"commentMarker": "#"}, "commentMarker"),
@@ -59,7 +64,19 @@ def test_csv_with_reader_config(child: SegmentChild, tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     for text, config, reason in cases:
         path.write_bytes(text.encode())
-        same_as_pinot(child, SCHEMA, path, reason, reader_config=config)
+        built = same_as_pinot(child, SCHEMA, path, reason, reader_config=config)
+        if "header" in config:
+            assert (built["read"][0]["s"], built["read"][0]["i"]) == ("a", 1)
+
+
+@pytest.mark.parametrize("header", ["s,,i", "s,i,", "", "s,i,i", 's,i"', '"s,x",i'])
+def test_a_header_that_is_not_a_list_of_names(child: SegmentChild, tmp_path: Path, header: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,1\n")
+    for reader in ("auto", "pinot"):
+        refused = child.build(table_config(), SCHEMA, path, reader, reader_config={"header": header})
+        assert refused["error"] == "ConfigError"
+        assert "header is not a list of names" in refused["message"]
 
 
 JSON_CASES: dict[str, tuple[str, str | None]] = {
@@ -98,6 +115,27 @@ def test_texts(child: SegmentChild, tmp_path: Path, name: str, case: str) -> Non
     path = tmp_path / name
     path.write_bytes(text.encode())
     same_as_pinot(child, SCHEMA, path, reason)
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a b", "1x", "x-y", "x.y", "x\ny", " s", "S", "zürich", "😀", "x", "s"]
+)
+def test_names_of_parquet_columns(child: SegmentChild, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "rows.parquet"
+    columns = {"s": pa.array(["a"]), "i": pa.array([1], pa.int32()), "x": pa.array(["b"])}
+    names = [*columns, name]
+    pq.write_table(pa.Table.from_arrays([*columns.values(), pa.array(["c"])], names=names), path)
+    if name in columns:
+        for reader in ("auto", "pinot"):
+            refused = child.build(table_config(), SCHEMA, path, reader)
+            assert refused["error"] == "UnreadableFileError"
+            assert (
+                f"rows.parquet cannot be read as PARQUET: it has the column '{name}' twice"
+                in refused["message"]
+            )
+        return
+    (row,) = same_as_pinot(child, SCHEMA, path)["read"]
+    assert (row["s"], row["i"]) == ("a", 1)
 
 
 def _parquet_columns() -> dict[str, tuple[pa.Array, str | None]]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,12 +21,12 @@ from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
 from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, plan_column, plan_csv
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.csv_header import read_header
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
-__all__ = ["QuoteGuard", "check_widths", "header_names", "open_csv", "read_header"]
+__all__ = ["QuoteGuard", "check_widths", "open_csv"]
 
 _BLOCK_BYTES = 4 << 20
-_HEADER_BYTES = 1 << 20
 _SHOWN_CHARACTERS = 100
 _UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
 _QUOTE, _LF, _CR = b'"\n\r'
@@ -91,46 +90,13 @@ class QuoteGuard(io.RawIOBase):
         super().close()
 
 
-def read_header(path: Path, delimiter: str) -> list[str]:
-    """Return the values of the first line that is not empty.
-
-    Raises:
-        Unsuitable: There is none, or a name appears twice.
-    """
-    names = header_names(path, delimiter)
-    if len(set(names)) != len(names):
-        raise Unsuitable("a column name appears twice in the header")
-    return names
-
-
-def header_names(path: Path, delimiter: str) -> list[str]:
-    """Return the values of the first line that is not empty, without further checks.
-
-    Raises:
-        Unsuitable: There is none.
-    """
-    with closing(open_bytes(path)) as stream:
-        try:
-            text = stream.read(_HEADER_BYTES).decode("utf-8", errors="ignore")
-        except _UNREADABLE as error:
-            raise Unsuitable(f"unreadable: {error}") from error
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        names = next((row for row in rows if row), None)
-    except csv.Error as error:
-        raise Unsuitable(f"the header cannot be read: {error}") from error
-    if names is None:
-        raise Unsuitable("the file has no header")
-    return names
-
-
 def open_csv(path: Path, table: TablePlan, plan: CsvPlan) -> Source:
     """Plan a CSV file; all values are read as text and converted later.
 
     Raises:
         Unsuitable: Arrow is not certain to read the same as commons-csv; also while batches are read.
     """
-    names = list(plan.header) if plan.header is not None else read_header(path, plan.delimiter)
+    names = plan.header if plan.header is not None else read_header(path, plan.delimiter).names
     if plan.no_edge_spaces and any(name != name.strip() for name in names):
         raise Unsuitable("a column name has leading or trailing white space")
     present = [field for field in table.fields if field.name in names]
@@ -186,7 +152,7 @@ def check_widths(file: SourceFile) -> None:
 
     try:
         plan = plan_csv(file.reader_config)
-        names = list(plan.header) if plan.header is not None else read_header(file.path, plan.delimiter)
+        names = plan.header if plan.header is not None else read_header(file.path, plan.delimiter).names
         guard = QuoteGuard(open_bytes(file.path), plan.delimiter)
         with guard, _reader(guard, plan, names[:1], on_odd_row) as reader:
             while not wide and reader.read_next_batch() is not None:
@@ -208,7 +174,7 @@ def check_widths(file: SourceFile) -> None:
 
 
 def _reader(
-    guard: QuoteGuard, plan: CsvPlan, names: list[str], on_odd_row: Callable[[Any], str] | None = None
+    guard: QuoteGuard, plan: CsvPlan, names: Sequence[str], on_odd_row: Callable[[Any], str] | None = None
 ) -> Any:
     return pacsv.open_csv(
         pa.PythonFile(guard, mode="r"),
@@ -221,7 +187,7 @@ def _reader(
             delimiter=plan.delimiter, newlines_in_values=True, invalid_row_handler=on_odd_row
         ),
         convert_options=pacsv.ConvertOptions(
-            include_columns=names,
+            include_columns=list(names),
             column_types={name: pa.string() for name in names},
             # For Pinot an empty value is null, quoted or not.
             null_values=[""],

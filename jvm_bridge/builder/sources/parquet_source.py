@@ -58,15 +58,34 @@ def read_columns(path: Path) -> tuple[Mapping[str, int | None], bool]:
     """Return the file's columns, each with its unit in nanoseconds if it is a point in time.
 
     Returns:
-        The columns, and whether there are INT96 columns.
+        The columns, and whether only Pinot's native reader can read them: there are INT96 columns, or names
+        that Avro does not allow.
+
+    Raises:
+        Unsuitable: A column's name appears twice.
     """
     with pq.ParquetFile(path) as file:
-        steps: dict[str, int | None] = dict.fromkeys(file.schema_arrow.names)
+        names = file.schema_arrow.names
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise Unsuitable(f"it has the column {twice!r} twice")
+        steps: dict[str, int | None] = dict.fromkeys(names)
         for field in file.schema_arrow:
             leaves = _leaves(file, field.name)
             if len(leaves) == 1 and not pa.types.is_struct(field.type):
                 steps[field.name] = _step_ns(leaves[0])
-        return steps, any(leaf.physical_type == "INT96" for leaf in _leaves(file))
+        leaves = _leaves(file)
+        parts = [*names, *(part for leaf in leaves for part in leaf.path.split("."))]
+        is_for_avro = all(leaf.physical_type != "INT96" for leaf in leaves) and all(map(_is_avro_name, parts))
+        return steps, not is_for_avro
+
+
+def _is_avro_name(name: str) -> bool:
+    """Return whether Java's Avro takes a name."""
+    characters = name.replace("_", "a")
+    return characters[:1].isalpha() and all(
+        (character.isalpha() or character.isdecimal()) and character <= "\uffff" for character in characters
+    )
 
 
 def _leaves(file: Any, name: str | None = None) -> list[Any]:
@@ -106,8 +125,6 @@ def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversio
     metadata = file.metadata.metadata or {}
     if any(key in metadata for key in _AVRO_SCHEMA_KEYS):
         raise Unsuitable("the file contains an Avro schema")
-    if len(set(names)) != len(names):
-        raise Unsuitable("a column name appears twice")
     stored = {name: _stored(file, name, times.get(name)) for name in table.columns if name in names}
     for name in sorted(table.arguments.intersection(stored)):
         if stored[name].is_list:

@@ -19,11 +19,12 @@ from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.planning import Unsuitable, plan_csv
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
-from jvm_bridge.builder.sources.csv_source import header_names
+from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
 from jvm_bridge.builder.sources.orc_file import as_parquet
 from jvm_bridge.builder.sources.parquet_source import read_columns
+from jvm_bridge.builder.sources.source import CORRUPT_GZIP
 from jvm_bridge.builder.sources.text_input import check_text
 from jvm_bridge.input_rules import ColumnMismatch, InputRules, text_encoding
 from jvm_bridge.time_conversion import TimeConversion
@@ -84,10 +85,16 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
             original = file.original or file.path
             file = replace(file, path=copy, file_format=FileFormat.PARQUET, original=original)
         try:
-            stored, has_int96 = read_columns(file.path)
+            stored, needs_native_reader = read_columns(file.path)
+        except Unsuitable as error:
+            raise UnreadableFileError(
+                f"{file.name} cannot be read as {file.file_format}: {error}",
+                expected="each column once",
+                where=file.where,
+            ) from None
         except (pa.ArrowException, OSError):
             return Prepared(file, ColumnMismatch())  # Pinot's reader reports the error
-        file = replace(file, has_int96=has_int96)
+        file = replace(file, needs_native_reader=needs_native_reader)
         names = names or list(stored)
     mismatch = _checked(table, file, names, rules)
     return Prepared(replace(file, times=_times(table, stored)), mismatch)
@@ -109,7 +116,7 @@ def _prepared_text(table: PinotTable, file: SourceFile, rules: InputRules, folde
     if found.copied:
         file = replace(file, path=copy, original=file.original or file.path)
     if file.file_format is FileFormat.CSV:
-        return Prepared(file, _checked(table, file, _header(table, file), rules))
+        return _prepared_csv(table, file, rules, folder)
     return Prepared(file, _checked_keys(table, file, found.absent_keys, rules))
 
 
@@ -132,25 +139,37 @@ def _checked_keys(
     return mismatch
 
 
-def _header(table: PinotTable, file: SourceFile) -> Sequence[str]:
-    """Return the names of a CSV file's columns; empty if Pinot's reader has to report an error."""
+def _prepared_csv(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path) -> Prepared:
     try:
         plan = plan_csv(file.reader_config)
-        names = list(plan.header or header_names(file.path, plan.delimiter))
+        header = None if plan.header is not None else read_header(file.path, plan.delimiter)
     except (Unsuitable, OSError):
-        return ()
+        return Prepared(file, ColumnMismatch())  # Pinot's reader has to report the error
+    names = list(plan.header or ()) if header is None else list(header.names)
     if plan.no_edge_spaces:
         names = [name.strip() for name in names]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    wanted = [name for name in twice if table.columns is None or name in table.columns.read]
-    if wanted:
+    is_read = [bool(name.strip()) and (table.columns is None or name in table.columns.read) for name in names]
+    read = [name for name, reads in zip(names, is_read, strict=True) if reads]
+    twice = next((name for name in read if read.count(name) > 1), None)
+    if twice is not None:
         # Since 1.1 Pinot's reader would use one of the two.
         raise UnreadableFileError(
-            f"{file.name} cannot be read as CSV: its header has the name {wanted[0]!r} twice",
+            f"{file.name} cannot be read as CSV: its header has the name {twice!r} twice",
             expected="each column once",
             where=file.where,
         )
-    return names
+    mismatch = _checked(table, file, names, rules)
+    if header is None or (all(name.strip() for name in names) and len(set(names)) == len(names)):
+        return Prepared(file, mismatch)
+    # No column of a table begins with $.
+    unread = (f"$unread{number}" for number in range(len(names)))
+    names = [name if reads else next(unread) for name, reads in zip(names, is_read, strict=True)]
+    copy = folder / "with_header"
+    try:
+        write_with_header(file.path, header, names, plan.delimiter, copy)
+    except CORRUPT_GZIP:
+        return Prepared(file, mismatch)  # the reader reports the row
+    return Prepared(replace(file, path=copy, original=file.original or file.path), mismatch)
 
 
 def _checked(table: PinotTable, file: SourceFile, names: Sequence[str], rules: InputRules) -> ColumnMismatch:

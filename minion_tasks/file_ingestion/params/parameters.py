@@ -218,9 +218,11 @@ PARAMETERS: tuple[Parameter, ...] = (
     ),
 )
 
+RECORD_READER = "recordReader.prop."
+
 PREFIXES: Mapping[str, str] = {
     "input.fs.prop.": "Input file system properties, e.g. region, endpoint, accessKey, secretKey for S3.",
     "output.fs.prop.": "The same for the staging folder. Default: those of the input, if on the same scheme.",
-    "recordReader.prop.": "Properties of Pinot's record reader for the format (delimiter, header, ...).",
+    RECORD_READER: "Properties of Pinot's record reader for the format (delimiter, header, ...).",
     naming.PREFIX: "Segment names: `type` (simple), `configs.segment.name.prefix` and `...postfix`.",
 }

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
-from jvm_bridge.input_rules import InputRules
+from jvm_bridge.input_rules import InputRules, csv_header
 from minion_tasks.file_ingestion.params.hidden import listed_forms
-from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES
+from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES, RECORD_READER
 from minion_tasks.file_ingestion.params.patterns import PathMatcher
 from minion_tasks.file_ingestion.params.stores import INPUT_FS, OUTPUT_FS, TaskStores
 from minion_tasks.file_ingestion.session import naming
@@ -148,7 +148,7 @@ class FileIngestionParams:
             input_fs=input_fs,
             output_fs=output_fs,
             stores=stores,
-            record_reader=_with_prefix(configs, "recordReader.prop."),
+            record_reader=_with_prefix(configs, RECORD_READER),
         )
 
 
@@ -200,7 +200,9 @@ def _check_together(configs: Mapping[str, str], values: Mapping[str, Any]) -> No
             f"inputEncoding does not apply to {values['inputFormat']} files, whose text is always UTF-8",
             remedy="remove it",
         )
-    if values["inputFormat"] == "orc" and _with_prefix(configs, "recordReader.prop."):
+    if values["inputFormat"] == "csv":
+        csv_header(_with_prefix(configs, RECORD_READER))
+    if values["inputFormat"] == "orc" and _with_prefix(configs, RECORD_READER):
         raise ConfigError(
             "recordReader.prop.* does not apply to orc files, which are not read by Pinot's reader",
             remedy="remove it",

@@ -174,6 +174,10 @@ def test_update_mode() -> None:
         (_with(inputFormat=None), "inputFormat is missing"),
         (_with(inputFormat="xml"), "expected one of avro, csv, json, orc, parquet"),
         (_with(inputFormat="orc", recordReader__prop__delimiter="|"), "does not apply to orc files"),
+        (
+            _with(inputFormat="csv", recordReader__prop__header="a,,b"),
+            "header is not a list of names: 'a,,b'",
+        ),
         (_with(consistentPushEnabled="yes"), "expected true or false"),
         (_with(consistentPushSwapEnabled="1"), "consistentPushSwapEnabled is '1': expected true or false"),
         (_with(clearConsistentPushState=""), "clearConsistentPushState is '': expected true or false"),

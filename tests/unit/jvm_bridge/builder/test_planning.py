@@ -141,7 +141,7 @@ def test_csv_options() -> None:
     assert plan_csv(None) == CsvPlan()
     # With any config, even an empty one, Pinot's reader trims spaces around values.
     assert plan_csv({}) == CsvPlan(no_edge_spaces=True)
-    plan = plan_csv({"delimiter": "|", "multiValueDelimiterEnabled": "false", "header": "a||b"})
+    plan = plan_csv({"delimiter": "|", "multiValueDelimiterEnabled": "false", "header": 'a| "b"'})
     assert plan == CsvPlan("|", None, ("a", "b"), no_edge_spaces=True)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv as stdlib_csv
 import gzip
+import io
 import json
 import os
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -230,6 +233,41 @@ def test_a_duplicate_column_name_of_the_table_is_refused(tmp_path: Path) -> None
     made_ready(csv(tmp_path, "id,word,amount,day,x,x", "1,a,2,3,4,5"))
 
 
+NAMES_OF_COLUMNS = st.lists(
+    st.sampled_from(["", " ", "x", "x", "y,z", 'q"', "line\nbreak", "ü", "Id", "$unread0"]), max_size=6
+)
+
+
+@given(others=NAMES_OF_COLUMNS, order=st.randoms(), packed=st.booleans(), data=st.data())
+def test_only_names_of_columns_that_are_read_matter(
+    others: list[str], order: random.Random, packed: bool, data: st.DataObject
+) -> None:
+    names = [*FIELDS, *others]
+    order.shuffle(names)
+    delimiter = data.draw(st.sampled_from([",", "|"]))
+    rows = [[f"{name}-{row}-{place}" for place, name in enumerate(names)] for row in range(3)]
+    text = io.StringIO()
+    writer = stdlib_csv.writer(
+        text, delimiter=delimiter, lineterminator=data.draw(st.sampled_from(["\n", "\r\n"]))
+    )
+    writer.writerows([names, *rows])
+    content = (data.draw(st.sampled_from(["", "\n", "\r\n\n"])) + text.getvalue()).encode()
+    with TemporaryDirectory() as name:
+        path = Path(name) / ("a.csv.gz" if packed else "a.csv")
+        path.write_bytes(gzip.compress(content) if packed else content)
+        ready = made_ready(path, config={"delimiter": delimiter})
+        assert set(ready.mismatch.extra) == {other.strip() for other in others}
+        assert ready.mismatch.missing == ()
+        (batch,) = open_file(ready.file, PLAN).batches
+        for field in FIELDS:
+            assert batch.columns[field].to_pylist() == [row[names.index(field)] for row in rows]
+
+
+def test_a_header_that_is_too_long_is_left_to_the_reader(tmp_path: Path) -> None:
+    path = csv(tmp_path, "id,word,amount,day,,," + "x" * (1 << 20), "1,a,2,3")
+    assert made_ready(path).file.path == path
+
+
 def test_line_ends_and_empty_lines_do_not_matter(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     for content in (
@@ -327,7 +365,7 @@ def test_int96_comes_as_milliseconds_or_in_the_unit_of_the_column(tmp_path: Path
         pa.timestamp("us"),
     )
     pq.write_table(pa.table(dict.fromkeys(COLUMNS, far)), path, use_deprecated_int96_timestamps=True)
-    assert made_ready(path, TIME_TABLE).file.has_int96
+    assert made_ready(path, TIME_TABLE).file.needs_native_reader
     read = read_times(path)
     assert read["stored"] == read["ms"]
     assert read["ms"] == [1_709_209_845_678, -1, None, -62_135_596_800_000, 253_402_300_799_000]

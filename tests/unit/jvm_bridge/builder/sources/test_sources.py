@@ -67,7 +67,7 @@ def test_csv_batches(tmp_path: Path) -> None:
         ("id,word\n1,a,,,\n", None, None),
         ('id,word\n1,a"b,c\n', None, None),  # only Pinot's reader can separate these values
         ("id,word\n1,a,b\n", {"escapeCharacter": "x"}, None),
-        ("id,id\n1,a,b\n", None, None),
+        ("id,id\n1,a,b\n", None, 1),
         ("", None, None),
         ("id,word", None, None),
     ],
