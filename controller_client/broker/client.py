@@ -9,10 +9,9 @@ from typing import Any
 
 import requests
 
-from controller_client.broker.answer import parse_answer
 from controller_client.broker.cursor import Cursor
 from controller_client.broker.parameters import bind
-from controller_client.broker.reply import UNKNOWN_TABLE, result_of, without_java
+from controller_client.broker.reply import UNKNOWN_TABLE, read_reply, result_of, without_java
 from controller_client.broker.result import QueryResult, QueryStats
 from controller_client.broker.rows import Column
 from controller_client.clock import Clock, SystemClock
@@ -193,7 +192,7 @@ class BrokerClient(Closing):
                     self._transports.remove(transport)
                     self._transports.append(transport)
                 else:
-                    return transport.json_of(response, loads=parse_answer) or {}, transport
+                    return read_reply(response, transport), transport
             if failed is None:
                 raise NotAppliedError("no live broker was found")
             raise TransientFailureError(failed, "no broker answered")

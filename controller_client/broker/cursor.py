@@ -6,8 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller_client.broker.answer import parse_answer
-from controller_client.broker.reply import result_of
+from controller_client.broker.reply import read_reply, result_of
 from controller_client.broker.result import QueryResult
 from controller_client.common.closing import Closing
 from controller_client.errors import NotFoundError, PinotPluginError, UnsupportedError
@@ -102,8 +101,7 @@ class Cursor(Closing):
                 remedy="run the query again",
                 http_status=error.http_status,
             ) from error
-        document = self._transport.json_of(response, loads=parse_answer)
-        page = result_of(document, self._transport, allow_partial=True)
+        page = result_of(read_reply(response, self._transport), self._transport, allow_partial=True)
         if not page.cells:
             raise PinotPluginError(
                 f"the broker returned no rows after row {self._offset} of {self.total_rows}",

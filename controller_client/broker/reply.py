@@ -6,12 +6,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import requests
+
+from controller_client.broker.answer import parse_answer
 from controller_client.broker.result import QueryResult, QueryStats
 from controller_client.broker.rows import Column
 from controller_client.errors import PartialResultError, QueryError
+from controller_client.rest.replies import broken_reply, parse_reply
 from controller_client.rest.transport import Transport
 
-__all__ = ["UNKNOWN_TABLE", "result_of", "without_java"]
+__all__ = ["UNKNOWN_TABLE", "read_reply", "result_of", "without_java"]
 
 UNKNOWN_TABLE = 190
 """Pinot's error code for a query of a table that does not exist."""
@@ -22,6 +26,18 @@ _LONGEST_TEXT = 1_000
 _VERSIONS = "upsertVersions"
 # "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text after it.
 _JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
+
+
+def read_reply(response: requests.Response, transport: Transport) -> dict[str, Any]:
+    """Parse a broker's response.
+
+    Raises:
+        NotAppliedError: It is not one: each has a list of exceptions, which may be empty.
+    """
+    document = parse_reply(response, dict, loads=parse_answer, clean=transport.clean, reads=True)
+    if not isinstance(document.get("exceptions"), list):
+        raise broken_reply(response, "a result with 'exceptions'", clean=transport.clean, reads=True)
+    return document
 
 
 def result_of(document: Mapping[str, Any], transport: Transport, *, allow_partial: bool) -> QueryResult:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from controller_client.common.closing import Closing
 from controller_client.common.names import TableName
@@ -88,13 +87,13 @@ class ServerAdmins(ServerTars):
             NotAppliedError: It does not answer.
         """
         self._rate.wait()
-        found: dict[str, Any] = self._transport(server).get_json(path_of("tables", table, "segments", "crc"))
+        found = self._transport(server).get_json(path_of("tables", table, "segments", "crc"), dict)
         return {name: int(crc) for name, crc in found.items() if crc is not None and str(crc).isdigit()}
 
     def config(self, server: str) -> dict[str, str]:
         """Return a server's configuration with masked credentials; errors as for :meth:`crcs`."""
         self._rate.wait()
-        return visible_config(self._transport(server).get_json("/appconfigs"))
+        return visible_config(self._transport(server).get_json("/appconfigs", dict, key="pinotConfig"))
 
     def address(self, server: str) -> str:
         """Return the base address of a server's admin API.

@@ -37,10 +37,9 @@ def routed_segments(transport: Transport, table: TableName) -> set[str]:
         table: Table.
     """
     try:
-        answer = transport.get_json(path_of("debug", "routingTable", table))
+        servers = transport.get_json(path_of("debug", "routingTable", table), dict, key=table)
     except NotFoundError:
         return set()  # a table without segments, or one that the broker does not know yet
-    servers = answer.get(table) or {}
     return {name for segments in servers.values() for name in segments}
 
 

@@ -97,7 +97,7 @@ class BrokersApi:
 
     def _running(self, url: str) -> Iterator[RunningQuery]:
         with closing(self._transport(url)) as transport:
-            found = transport.get_json("/queries") or {}
+            found = transport.get_json("/queries", dict)
         for query_id in sorted(found, key=int):
             yield RunningQuery(url, query_id, str(found[query_id]))
 

@@ -25,13 +25,12 @@ class ClusterApi:
 
     def name(self) -> str:
         """Return the Helix cluster's name (``GET /cluster/info``)."""
-        name: str = self._transport.get_json("/cluster/info")["clusterName"]
-        return name
+        return self._transport.get_json("/cluster/info", str, key="clusterName")
 
     def version(self) -> PinotVersion:
         """Return the controller's version; requested once per client."""
         if self._version is None:
-            self._version = PinotVersion.from_components(self._transport.get_json("/version"))
+            self._version = PinotVersion.from_components(self._transport.get_json("/version", dict))
             warn_if_untested(self._version)
         return self._version
 
@@ -56,7 +55,7 @@ class ClusterApi:
         The other parts of the response, including the process's environment, are omitted, and values of keys
         for credentials are masked.
         """
-        return visible_config(self._transport.get_json("/appconfigs"))
+        return visible_config(self._transport.get_json("/appconfigs", dict, key="pinotConfig"))
 
     def deep_store_uri(self) -> str | None:
         """Return ``controller.data.dir`` as a URI without a trailing slash; None if it is not set."""
@@ -80,19 +79,20 @@ class ClusterApi:
             scheme: ``http`` or ``https``; default: that of the controller's address.
         """
         if table_name is None:
-            document = self._transport.get_json("/v2/brokers", params={"state": "ONLINE"})
-            brokers = [broker for group in document["tenants"].values() for broker in group]
+            params = {"state": "ONLINE"}
+            tenants = self._transport.get_json("/v2/brokers", dict, key="tenants", params=params)
+            brokers = [broker for group in tenants.values() for broker in group]
         else:
             brokers = self._transport.get_json(
-                path_of("v2", "brokers", "tables", table_name), params={"state": "ONLINE"}
+                path_of("v2", "brokers", "tables", table_name), list, params={"state": "ONLINE"}
             )
         chosen = scheme or self._transport.base_url.partition(":")[0]
         return sorted({f"{chosen}://{broker['host']}:{broker['port']}" for broker in brokers})
 
 
-def visible_config(appconfigs: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return a role's configuration from its response to ``GET /appconfigs``; credentials are masked."""
-    return masked(dict(_flatten("", (appconfigs or {}).get("pinotConfig") or {})))
+def visible_config(pinot_config: Mapping[str, Any]) -> dict[str, str]:
+    """Return a role's ``pinotConfig`` from its response to ``GET /appconfigs``; credentials are masked."""
+    return masked(dict(_flatten("", pinot_config)))
 
 
 def _flatten(prefix: str, value: Any) -> Iterable[tuple[str, str]]:

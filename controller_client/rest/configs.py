@@ -9,6 +9,7 @@ from typing import Any
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["ConfigsApi", "ReadConfig"]
@@ -39,7 +40,7 @@ class ConfigsApi:
     def tables(self, raw_name: str) -> dict[TableName, dict[str, Any]]:
         """Return the configs of the tables with a raw name; empty if there is no such table."""
         try:
-            answer = self._transport.get_json(path_of("tables", raw_name)) or {}
+            answer = self._transport.get_json(path_of("tables", raw_name), dict)
         except NotFoundError:
             return {}
         return {TableName.of(raw_name, TableType(key)): value for key, value in answer.items()}
@@ -51,10 +52,9 @@ class ConfigsApi:
     def schema(self, name: str) -> dict[str, Any] | None:
         """Return a schema; None if there is no such schema."""
         try:
-            document: dict[str, Any] | None = self._transport.get_json(path_of("schemas", name))
+            return self._transport.get_json(path_of("schemas", name), dict)
         except NotFoundError:
             return None
-        return document
 
     def read_table(self, document: Mapping[str, Any]) -> ReadConfig:
         """Return a table config as the controller would store it, without storing it.
@@ -126,8 +126,7 @@ class ConfigsApi:
         self, path: str, document: Mapping[str, Any], params: Mapping[str, str | None]
     ) -> dict[str, Any]:
         response = self._transport.request("POST", path, params=params, json=document, read_only=True)
-        answer: dict[str, Any] = self._transport.json_of(response) or {}
-        return answer
+        return parse_reply(response, dict, clean=self._transport.clean, reads=True)
 
     def _skip_tasks(self) -> dict[str, str | None]:
         # The controller has no generators for task types that Python minions run.

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.replies import has_nothing, parse_reply
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["ConsumeFrom", "ConsumptionApi", "PauseStatus", "ReplicaProgress"]
@@ -122,7 +123,7 @@ class ConsumptionApi:
             self._capabilities().require(Capability.FORCE_COMMIT_BATCHES)
         some = segments and self._capabilities().has(Capability.FORCE_COMMIT_SOME)
         chosen = ",".join(sorted(segments)) if some else None
-        answer = self._post(table, "forceCommit", segments=chosen, batchSize=_text(batch_size)) or {}
+        answer = self._post(table, "forceCommit", segments=chosen, batchSize=_text(batch_size))
         job: str | None = answer.get("forceCommitJobId")
         return job
 
@@ -132,7 +133,7 @@ class ConsumptionApi:
         Raises:
             NotFoundError: There is no such table.
         """
-        document = self._transport.get_json(path_of("tables", table, "pauseStatus"))
+        document = self._transport.get_json(path_of("tables", table, "pauseStatus"), dict)
         return PauseStatus(bool(document["pauseFlag"]), frozenset(document.get("consumingSegments") or ()))
 
     def progress(self, table: str) -> dict[str, tuple[ReplicaProgress, ...]]:
@@ -141,16 +142,17 @@ class ConsumptionApi:
         Raises:
             NotFoundError: There is no such table.
         """
-        document = self._transport.get_json(path_of("tables", table, "consumingSegmentsInfo")) or {}
-        by_segment: Mapping[str, Any] = document.get("_segmentToConsumingInfoMap") or {}
+        path = path_of("tables", table, "consumingSegmentsInfo")
+        by_segment = self._transport.get_json(path, dict, key="_segmentToConsumingInfoMap")
         return {
             segment: tuple(_replica(reported) for reported in replicas)
             for segment, replicas in by_segment.items()
         }
 
-    def _post(self, table: str, call: str, **params: str | None) -> Any:
+    def _post(self, table: str, call: str, **params: str | None) -> dict[str, Any]:
         response = self._transport.request("POST", path_of("tables", table, call), params=params)
-        return self._transport.json_of(response)
+        # Before 1.0, some of them have no body.
+        return {} if has_nothing(response) else parse_reply(response, dict, clean=self._transport.clean)
 
     def _comment(self, comment: str | None) -> str | None:
         return comment if self._capabilities().has(Capability.PAUSE_COMMENT) else None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from controller_client.errors import AuthError
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.transport import Transport
 
 __all__ = ["list_everywhere"]
@@ -26,29 +26,32 @@ def list_everywhere(
     transport: Transport,
     capabilities: Callable[[], Capabilities],
     path: str,
+    *,
+    key: str | None = None,
     params: Mapping[str, str | None] | None = None,
-) -> Iterator[Any]:
-    """Request a list from each database that has a table, the default one first.
+) -> Iterator[str]:
+    """Request a list of names from each database that has a table, the default one first.
 
     Args:
         transport: The controller's.
         capabilities: Returns the cluster's capabilities.
         path: Path of the list.
+        key: Key of the list in the response; None: the response is the list.
         params: Parameters of the request.
 
     Yields:
-        The response for each database.
+        The names in each list.
     """
-    yield transport.get_json(path, params=params)
+    yield from transport.get_json(path, list, key=key, params=params)
     if not capabilities().has(Capability.DATABASES):
         return
     try:
-        databases = transport.get_json("/databases")
+        databases = transport.get_json("/databases", list)
     except AuthError as error:
         # Requires a separate permission; a user without it may still see tables.
         logger.warning("tables of databases other than the default one are not listed: %s", error.message)
         return
     for name in sorted(databases):
         if name.lower() != _DEFAULT:
-            answer = transport.request("GET", path, params=params, headers={_HEADER: name})
-            yield transport.json_of(answer)
+            response = transport.request("GET", path, params=params, headers={_HEADER: name})
+            yield from parse_reply(response, list, key=key, clean=transport.clean)

@@ -86,13 +86,13 @@ class InstancesApi:
     def live(self) -> list[str]:
         """Return the names of the live instances."""
         if self._cluster.capabilities().has(Capability.LIVE_INSTANCES):
-            return sorted(self._transport.get_json("/liveinstances")["instances"])
+            return sorted(self._transport.get_json("/liveinstances", list, key="instances"))
         path = f"/{self._cluster.name()}/LIVEINSTANCES"
-        return sorted(self._transport.get_json("/zk/ls", params={"path": path}) or ())
+        return sorted(self._transport.get_json("/zk/ls", list, params={"path": path}))
 
     def list(self) -> list[str]:
         """Return the names of all registered instances, including dead ones."""
-        return sorted(self._transport.get_json("/instances")["instances"])
+        return sorted(self._transport.get_json("/instances", list, key="instances"))
 
     def get(self, name: str) -> Instance:
         """Return an instance.
@@ -100,7 +100,7 @@ class InstancesApi:
         Raises:
             NotFoundError: There is no such instance.
         """
-        document = self._transport.get_json(path_of("instances", name))
+        document = self._transport.get_json(path_of("instances", name), dict)
         return Instance(
             name=document["instanceName"],
             host=document["hostName"],
@@ -216,8 +216,9 @@ class InstancesApi:
         if not self._cluster.capabilities().has(Capability.DROP_CHECK):
             tables = self._tables.list_typed()
             return [*tables, _BROKER_RESOURCE]
-        answer = self._transport.get_json("/instances/dropInstance/validate", params={"instanceNames": name})
-        issues = [issue for each in answer or () for issue in each.get("issues") or ()]
+        path, params = "/instances/dropInstance/validate", {"instanceNames": name}
+        answer = self._transport.get_json(path, list, params=params)
+        issues = [issue for each in answer for issue in each["issues"]]
         # The resource is the last word of the message; there is no field for it.
         return [
             str(issue["message"]).rpartition(" ")[2] for issue in issues if issue.get("code") == _HAS_RESOURCE
@@ -232,6 +233,5 @@ class InstancesApi:
 
     def _broker_of(self, name: str) -> tuple[str, ...]:
         path = f"/{self._cluster.name()}/IDEALSTATES/{_BROKER_RESOURCE}"
-        record = self._transport.get_json("/zk/get", params={"path": path}) or {}
-        served: Mapping[str, Any] = record.get("mapFields") or {}
+        served = self._transport.get_json("/zk/get", dict, key="mapFields", params={"path": path})
         return tuple(sorted(table for table, brokers in served.items() if name in brokers))

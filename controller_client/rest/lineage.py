@@ -15,6 +15,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.lineage_entry import LineageEntry, LineageState, parse_lineage
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.segments import SegmentsApi
 from controller_client.rest.transport import Transport, path_of
 
@@ -64,8 +65,7 @@ class LineageApi:
             json={"segmentsFrom": list(segments_from), "segmentsTo": list(segments_to)},
             read_timeout_s=_START_TIMEOUT_S,
         )
-        entry_id: str = self._transport.json_of(response)["segmentLineageEntryId"]
-        return entry_id
+        return parse_reply(response, str, key="segmentLineageEntryId", clean=self._transport.clean)
 
     def end(self, table: str, entry_id: str) -> None:
         """Complete an entry: from now on brokers see ``segmentsTo``. Completing it twice is not an error.
@@ -128,9 +128,8 @@ class LineageApi:
         """
         self._capabilities().require(Capability.LIST_LINEAGE)
         table_type = TableName(table).type
-        return parse_lineage(
-            self._transport.get_json(self._path(table, "lineage"), params={"type": table_type})
-        )
+        path, params = self._path(table, "lineage"), {"type": table_type}
+        return parse_lineage(self._transport.find_json(path, dict, params=params))
 
     def _change(self, table: str, call: str, entry_id: str, params: dict[str, str | None]) -> None:
         self._transport.request(

@@ -18,6 +18,7 @@ from controller_client.errors import (
 )
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.rebalance_plan import RebalancePlan, plan_of
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_states import SegmentStates
 from controller_client.rest.tables import TablesApi
 from controller_client.rest.transport import Transport, path_of
@@ -185,7 +186,7 @@ class RebalanceApi:
             Capability.REBALANCE_STATUS,
             remedy="compare ideal state and external view with 'pinotctl table state'",
         )
-        return _status(job_id, self._transport.get_json(path_of("rebalanceStatus", job_id)) or {})
+        return _status(job_id, self._transport.get_json(path_of("rebalanceStatus", job_id), dict))
 
     def cancel(self, table: str) -> list[str]:
         """Stop the rebalances of a table after their current step; moved segments stay where they are.
@@ -202,7 +203,7 @@ class RebalanceApi:
         response = self._transport.request(
             "DELETE", path_of("tables", name.raw, "rebalance"), params={"type": name.type}
         )
-        return sorted(self._transport.json_of(response) or ())
+        return sorted(parse_reply(response, list, clean=self._transport.clean))
 
     def wait(
         self,
@@ -279,8 +280,7 @@ class RebalanceApi:
             read_only=read_only,
             read_timeout_s=_CALL_TIMEOUT_S,
         )
-        answer: Mapping[str, Any] = self._transport.json_of(response) or {}
-        return answer
+        return parse_reply(response, dict, clean=self._transport.clean, reads=read_only)
 
 
 def moved(target: SegmentStates, ideal: SegmentStates, seen: SegmentStates) -> tuple[int, int]:

@@ -24,7 +24,7 @@ class SchemasApi:
     def list(self) -> list[str]:
         """Return the names of all schemas, except those of databases without tables."""
         answers = list_everywhere(self._transport, self._capabilities, "/schemas")
-        return sorted(name for names in answers for name in names)
+        return sorted(answers)
 
     def get(self, name: str) -> Schema:
         """Return a schema.
@@ -32,7 +32,7 @@ class SchemasApi:
         Raises:
             NotFoundError: There is no such schema.
         """
-        return Schema.from_json(self._transport.get_json(path_of("schemas", name)))
+        return Schema.from_json(self._transport.get_json(path_of("schemas", name), dict))
 
     def of_table(self, config: TableConfig) -> Schema:
         """Return a table's schema: the one with its raw name, else the one named in its config.

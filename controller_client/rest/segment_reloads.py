@@ -10,6 +10,7 @@ import requests
 from controller_client.common.waiting import wait_until
 from controller_client.errors import AppliedError
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_states import ReloadStatus
 from controller_client.rest.tables import TablesApi
 from controller_client.rest.transport import Transport, path_of
@@ -89,12 +90,12 @@ class SegmentReloads:
             UnsupportedError: The version does not report it.
         """
         self._capabilities().require(Capability.RELOAD_STATUS)
-        answer = self._transport.get_json(path_of("segments", "segmentReloadStatus", job_id)) or {}
+        answer = self._transport.get_json(path_of("segments", "segmentReloadStatus", job_id), dict)
         job: Mapping[str, str] = answer.get("metadata") or {}
         submitted = job.get("submissionTimeMs")
         return ReloadStatus(
-            total=int(answer.get("totalSegmentCount", 0)),
-            reloaded=int(answer.get("successCount", 0)),
+            total=int(answer["totalSegmentCount"]),
+            reloaded=int(answer["successCount"]),
             servers_failed=int(answer.get("totalServerCallsFailed", 0)),
             table=job.get("tableName"),
             segment=job.get("segmentName"),
@@ -156,7 +157,7 @@ class SegmentReloads:
         return last
 
     def _job_of(self, response: requests.Response, pattern: re.Pattern[str], what: str) -> str:
-        text = str((self._transport.json_of(response) or {}).get("status", ""))
+        text = parse_reply(response, str, key="status", clean=self._transport.clean)
         job = pattern.search(text)
         if job is None:
             raise AppliedError(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.errors import ConfigError, WaitTimeoutError
 from controller_client.models import SegmentMetadata
 from controller_client.rest.capabilities import Capability
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_reloads import SegmentReloads
 from controller_client.rest.segment_states import LoadState, Unloaded, first_few
 from controller_client.rest.transport import path_of
@@ -39,11 +42,10 @@ class SegmentsApi(SegmentReloads):
         table_type = TableName(table).type
         if exclude_replaced:
             self._capabilities().require(Capability.EXCLUDE_REPLACED_SEGMENTS)
-        answer = self._transport.get_json(
-            path_of("segments", table),
-            params={"type": table_type, "excludeReplacedSegments": str(exclude_replaced).lower()},
-        )
-        return sorted(name for group in answer for name in group.get(table_type) or ())
+        params = {"type": table_type, "excludeReplacedSegments": str(exclude_replaced).lower()}
+        response = self._transport.request("GET", path_of("segments", table), params=params)
+        clean = self._transport.clean
+        return sorted(parse_reply(response, list, key=table_type, loads=_by_type, clean=clean))
 
     def metadata(self, table: str, segment: str) -> SegmentMetadata:
         """Return a segment's metadata.
@@ -52,7 +54,7 @@ class SegmentsApi(SegmentReloads):
             NotFoundError: There is no such segment.
         """
         path = path_of("segments", table, segment, "metadata")
-        return SegmentMetadata.from_json(self._transport.get_json(path))
+        return SegmentMetadata.from_json(self._transport.get_json(path, dict))
 
     def delete(self, table: str, names: Collection[str], *, retention: str | None = None) -> None:
         """Request the deletion of segments; servers drop them afterwards (see :meth:`wait_gone`).
@@ -232,10 +234,10 @@ class SegmentsApi(SegmentReloads):
         """
         name = TableName(table)
         raw, table_type = name.raw, name.type
-        answer = self._transport.get_json(path_of("debug", "tables", raw), params={"type": table_type})
+        answer = self._transport.get_json(path_of("debug", "tables", raw), list, params={"type": table_type})
         return {
             (info["segmentName"], server): reason
-            for table in answer or ()
+            for table in answer
             for info in table.get("segmentDebugInfos") or ()
             for server, state in (info.get("serverState") or {}).items()
             if (reason := _reason((state or {}).get("errorInfo") or {}))
@@ -273,7 +275,7 @@ class SegmentsApi(SegmentReloads):
         if not self._capabilities().has(Capability.ALL_SEGMENT_RECORDS):
             return set(self.list(table, exclude_replaced=False))  # this list comes from the property store
         path = path_of("segments", table, "zkmetadata")
-        return set(self._transport.get_json(path, params={"type": TableName(table).type}))
+        return set(self._transport.get_json(path, dict, params={"type": TableName(table).type}))
 
     def _push(self, table: str, tar_path: Path, headers: dict[str, str], allow_refresh: bool) -> None:
         with tar_path.open("rb") as tar:
@@ -290,6 +292,11 @@ class SegmentsApi(SegmentReloads):
     def _push_params(table: str, allow_refresh: bool) -> dict[str, str | None]:
         name = TableName(table)
         return {"tableName": name.raw, "tableType": name.type, "allowRefresh": str(allow_refresh).lower()}
+
+
+def _by_type(content: bytes) -> dict[str, Any]:
+    """Parse a list of objects with the names of a type each."""
+    return {table_type: names for group in json.loads(content) for table_type, names in group.items()}
 
 
 def _reason(error_info: dict[str, str | None]) -> str | None:

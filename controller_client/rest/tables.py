@@ -12,6 +12,7 @@ from controller_client.errors import ConflictError, NotFoundError, PinotPluginEr
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.databases import list_everywhere
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_states import SegmentStates
 from controller_client.rest.table_size import TableSize
 from controller_client.rest.transport import Transport, path_of
@@ -35,11 +36,10 @@ class TablesApi:
     def list(self, table_type: TableType | str | None = None) -> Sequence[str]:
         """Return names of the tables of all databases: raw names, or names with type for a type."""
         if table_type is None:
-            return sorted(name for answer in self._lists() for name in answer["tables"])
+            return sorted(self._names())
         # Given a type, 0.11.0 returns names with type, newer versions raw names: normalize them.
         wanted = TableType(str(table_type).upper())
-        answers = self._lists({"type": wanted.lower()})
-        return sorted(TableName.of(name, wanted) for answer in answers for name in answer["tables"])
+        return sorted(TableName.of(name, wanted) for name in self._names({"type": wanted.lower()}))
 
     def list_typed(self) -> Sequence[TableName]:
         """Return the names with type of all tables."""
@@ -48,7 +48,7 @@ class TablesApi:
     def exists(self, table: str) -> bool:
         """Return whether a table exists; for a raw name, of any type."""
         try:
-            document = self._transport.get_json(path_of("tables", table))
+            document = self._transport.get_json(path_of("tables", table), dict)
         except NotFoundError:  # since Pinot 1.4; older versions return an empty document
             return False
         name = TableName.parse(table)
@@ -89,10 +89,10 @@ class TablesApi:
             return ()
         name = TableName.parse(table)
         try:
-            document = self._transport.get_json(path_of("logicalTables", table if name is None else name.raw))
+            path = path_of("logicalTables", table if name is None else name.raw)
+            return tuple(sorted(self._transport.get_json(path, dict, key="physicalTableConfigMap")))
         except NotFoundError:
             return ()
-        return tuple(sorted(document.get("physicalTableConfigMap") or ()))
 
     def logical_error(self, table: str) -> NotFoundError | None:
         """Return the error for a logical table; None if the table is not logical."""
@@ -163,7 +163,7 @@ class TablesApi:
         response = self._transport.request(
             "POST", path, params=self._skip(skip_task_validation), json=document, read_only=True
         )
-        answer: Mapping[str, Any] = self._transport.json_of(response) or {}
+        answer = parse_reply(response, dict, clean=self._transport.clean, reads=True)
         # Pointers to single values in the sent document: "/offline/tableIndexConfig/odd/0".
         pointers = (
             re.sub(r"^/(offline|realtime)(?=/)|(/\d+)+$", "", pointer)
@@ -224,9 +224,9 @@ class TablesApi:
         """
         name = TableName(table)
         document = self._transport.get_json(
-            path_of("tables", name.raw, "size"), params={"detailed": "true", "verbose": "true"}
+            path_of("tables", name.raw, "size"), dict, params={"detailed": "true", "verbose": "true"}
         )
-        return TableSize.from_json(table, document or {}, self.ideal_state(table))
+        return TableSize.from_json(table, document, self.ideal_state(table))
 
     def enabled(self, table: str) -> bool:
         """Return whether a table is enabled; servers do not load the segments of a disabled table.
@@ -235,10 +235,8 @@ class TablesApi:
             NotFoundError: There is no such table.
         """
         name = TableName(table)
-        answer = self._transport.get_json(
-            path_of("tables", name.raw, "state"), params={"type": name.type.lower()}
-        )
-        return bool(answer["state"] == "enabled")
+        path, params = path_of("tables", name.raw, "state"), {"type": name.type.lower()}
+        return self._transport.get_json(path, str, key="state", params=params) == "enabled"
 
     def set_enabled(self, table: str, enabled: bool) -> None:
         """Enable or disable a table: servers unload a disabled table's segments, and queries find no rows.
@@ -266,8 +264,8 @@ class TablesApi:
             OutcomeUnknownError: The reply was lost; repeating the call does no harm.
         """
         path = path_of("tables", TableName(table), "rebuildBrokerResourceFromHelixTags")
-        answer = self._transport.json_of(self._transport.request("POST", path)) or {}
-        return str(answer.get("status", ""))
+        response = self._transport.request("POST", path)
+        return parse_reply(response, str, key="status", clean=self._transport.clean)
 
     def set_tenants(self, table: str, *, server: str | None = None, broker: str | None = None) -> TableConfig:
         """Move a table to other tenants; segments stay where they are until the next rebalance.
@@ -321,14 +319,14 @@ class TablesApi:
                 remedy="read the table's config and set it again",
             )
 
-    def _lists(self, params: Mapping[str, str | None] | None = None) -> Iterator[Any]:
-        return list_everywhere(self._transport, self._capabilities, "/tables", params)
+    def _names(self, params: Mapping[str, str | None] | None = None) -> Iterator[str]:
+        return list_everywhere(self._transport, self._capabilities, "/tables", key="tables", params=params)
 
     def _config_document(self, table: str) -> dict[str, Any]:
         name = TableName(table)
         raw, table_type = name.raw, name.type
         # For an unknown table Pinot returns an empty document, not 404.
-        answer = self._transport.get_json(path_of("tables", raw), params={"type": table_type.lower()}) or {}
+        answer = self._transport.get_json(path_of("tables", raw), dict, params={"type": table_type.lower()})
         document: dict[str, Any] | None = answer.get(table_type)
         if document is None:
             raise NotFoundError(f"there is no table {table}", where=self._transport.base_url)
@@ -336,9 +334,8 @@ class TablesApi:
 
     def _view(self, table: str, view: str) -> SegmentStates:
         table_type = TableName(table).type
-        answer = self._transport.get_json(path_of("tables", table, view), params={"tableType": table_type})
-        states: SegmentStates = (answer or {}).get(table_type) or {}
-        return states
+        path, params = path_of("tables", table, view), {"tableType": table_type}
+        return self._transport.get_json(path, dict, key=table_type, params=params)
 
     def _skip(self, skip_task_validation: bool) -> dict[str, str | None]:
         # Older versions do not check task configs against generators, so there is nothing to skip.

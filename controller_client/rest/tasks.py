@@ -8,6 +8,7 @@ from typing import Any
 
 from controller_client.errors import NotFoundError
 from controller_client.rest.cluster import ClusterApi
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["ScheduledTasks", "TasksApi"]
@@ -44,7 +45,7 @@ class TasksApi:
 
     def types(self) -> list[str]:
         """Return the task types that have a queue."""
-        return sorted(self._transport.get_json("/tasks/tasktypes"))
+        return sorted(self._transport.get_json("/tasks/tasktypes", list))
 
     def queues(self) -> list[str]:
         """Return the names of the queues (``TaskQueue_<type>``)."""
@@ -73,17 +74,13 @@ class TasksApi:
     def states(self, task_type: str) -> dict[str, str]:
         """Return a type's tasks with their states; empty for an unknown type."""
         try:
-            states = self._transport.get_json(path_of("tasks", task_type, "taskstates"))
+            return self._transport.get_json(path_of("tasks", task_type, "taskstates"), dict)
         except NotFoundError:  # the response of Pinot 1.x
-            states = None
-        return dict(states or {})
+            return {}
 
     def counts(self, task_type: str) -> dict[str, dict[str, int]]:
         """Return a type's tasks with the numbers of their subtasks by state."""
-        counts: dict[str, dict[str, int]] = self._transport.get_json(
-            path_of("tasks", task_type, "taskcounts")
-        )
-        return counts or {}
+        return self._transport.get_json(path_of("tasks", task_type, "taskcounts"), dict)
 
     def state(self, task_name: str) -> str:
         """Return a task's state.
@@ -102,15 +99,12 @@ class TasksApi:
             NotFoundError: It is not the name of a task.
         """
         try:
-            states: dict[str, str | None] | None = self._transport.get_json(
-                path_of("tasks", "subtask", task_name, "state")
-            )
+            return self._transport.get_json(path_of("tasks", "subtask", task_name, "state"), dict)
         except NotFoundError:
             # Pinot 1.x responds so for any unknown task, 0.11 only for names without a type.
             if "_" not in task_name:
                 raise
             return {}
-        return states or {}
 
     def config(self, task_name: str) -> list[dict[str, Any]]:
         """Return the configs of a task's subtasks: ``taskType`` and the map ``configs`` of each.
@@ -118,9 +112,7 @@ class TasksApi:
         Raises:
             NotFoundError: There is no such task.
         """
-        configs: list[dict[str, Any]] | None = self._transport.get_json(
-            path_of("tasks", "task", task_name, "config")
-        )
+        configs = self._transport.get_json(path_of("tasks", "task", task_name, "config"), list)
         if not configs:
             # The response of Pinot 1.x for an unknown task; an existing one has at least one subtask.
             raise NotFoundError(f"there is no task {task_name}")
@@ -132,10 +124,7 @@ class TasksApi:
         Raises:
             NotFoundError: It is not the name of a task.
         """
-        configs: dict[str, dict[str, Any]] = self._transport.get_json(
-            path_of("tasks", "subtask", task_name, "config")
-        )
-        return configs or {}
+        return self._transport.get_json(path_of("tasks", "subtask", task_name, "config"), dict)
 
     def debug(self, task_name: str) -> Mapping[str, Any]:
         """Return a task's times, counts and subtasks, each with its minion and error text.
@@ -143,11 +132,9 @@ class TasksApi:
         Raises:
             NotFoundError: There is no such task.
         """
-        info: Mapping[str, Any] | None = self._transport.get_json(
-            path_of("tasks", "task", task_name, "debug"), params={"verbosity": "1"}
-        )
+        path = path_of("tasks", "task", task_name, "debug")
+        info = self._transport.find_json(path, dict, params={"verbosity": "1"})
         if info is None:
-            # For an unknown task Pinot returns 204.
             raise NotFoundError(f"there is no task {task_name}")
         return info
 
@@ -189,7 +176,7 @@ class TasksApi:
         response = self._transport.request(
             "POST", "/tasks/schedule", params={"taskType": task_type, "tableName": table}
         )
-        answer: dict[str, str | None] = dict(self._transport.json_of(response) or {})
+        answer: dict[str, str | None] = parse_reply(response, dict, clean=self._transport.clean)
         # Pinot 1.x returns errors next to the types.
         errors = tuple(
             text for key in ("generationErrors", "schedulingErrors") if (text := answer.pop(key, ""))
@@ -199,10 +186,8 @@ class TasksApi:
 
     def debug_type(self, task_type: str) -> Mapping[str, Mapping[str, Any]]:
         """Return the tasks of a type in the form of :meth:`debug`; empty for a type without a queue."""
-        answer: Mapping[str, Mapping[str, Any]] | None = self._transport.get_json(
-            path_of("tasks", task_type, "debug"), params={"verbosity": "1"}
-        )
-        return answer or {}
+        path = path_of("tasks", task_type, "debug")
+        return self._transport.get_json(path, dict, params={"verbosity": "1"})
 
     def delete(self, task_name: str, *, force: bool = False) -> None:
         """Delete a task; a running one only with ``force``."""
@@ -211,8 +196,7 @@ class TasksApi:
         )
 
     def _state(self, what: str, *path: str) -> str:
-        state: str | None = self._transport.get_json(path_of(*path))
-        if state is None:
-            # Pinot 1.5 returns 204.
+        state = self._transport.find_json(path_of(*path), str)
+        if state is None:  # the response of Pinot 1.5
             raise NotFoundError(f"there is no {what}")
         return state

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.rest.instances import InstancesApi
+from controller_client.rest.replies import parse_reply
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["Tenant", "TenantRole", "Tenants", "TenantsApi", "tags_of"]
@@ -76,11 +76,8 @@ class TenantsApi:
 
     def list(self) -> Tenants:
         """Return the names of all tenants."""
-        document = self._transport.get_json("/tenants")
-        return Tenants(
-            server=tuple(sorted(document.get("SERVER_TENANTS") or ())),
-            broker=tuple(sorted(document.get("BROKER_TENANTS") or ())),
-        )
+        server, broker = self._names("/tenants", {}, "SERVER_TENANTS", "BROKER_TENANTS")
+        return Tenants(server, broker)
 
     def get(self, name: str) -> Tenant:
         """Return the instances of a tenant.
@@ -89,14 +86,11 @@ class TenantsApi:
             NotFoundError: No instance has the tenant's tag.
         """
         # For a tenant with brokers only, Pinot returns 404 for its servers, and vice versa.
-        servers = self._answer(name, TenantRole.SERVER)
-        brokers = self._answer(name, TenantRole.BROKER)
-        found = Tenant(
-            name,
-            offline=_sorted(servers.get("OfflineServerInstances")),
-            realtime=_sorted(servers.get("RealtimeServerInstances")),
-            broker=_sorted(brokers.get("BrokerInstances")),
+        offline, realtime = self._members(
+            name, TenantRole.SERVER, "OfflineServerInstances", "RealtimeServerInstances"
         )
+        (broker,) = self._members(name, TenantRole.BROKER, "BrokerInstances")
+        found = Tenant(name, offline, realtime, broker)
         if not (found.servers or found.broker):
             raise NotFoundError(
                 f"there is no tenant {name}",
@@ -107,8 +101,8 @@ class TenantsApi:
 
     def tables(self, name: str) -> Sequence[str]:
         """Return the tables (names with type) that the servers of a tenant serve."""
-        answer = self._transport.get_json(path_of("tenants", name, "tables")) or {}
-        return sorted(TableName(each) for each in answer.get("tables") or ())
+        names = self._transport.get_json(path_of("tenants", name, "tables"), list, key="tables")
+        return sorted(map(TableName, names))
 
     def free_instances(self, role: TenantRole) -> Sequence[str]:
         """Return the live instances that belong to no tenant."""
@@ -183,19 +177,18 @@ class TenantsApi:
             done[name] = tags
         return done
 
-    def _answer(self, name: str, role: TenantRole) -> Mapping[str, Any]:
+    def _members(self, name: str, role: TenantRole, *keys: str) -> Sequence[tuple[str, ...]]:
         try:
-            answer: Mapping[str, Any] | None = self._transport.get_json(
-                path_of("tenants", name), params={"type": role}
-            )
+            return self._names(path_of("tenants", name), {"type": role}, *keys)
         except NotFoundError:
-            return {}
-        return answer or {}
+            return [()] * len(keys)
+
+    def _names(self, path: str, params: Mapping[str, str], *keys: str) -> Sequence[tuple[str, ...]]:
+        """Return the lists of names in a response."""
+        response = self._transport.request("GET", path, params=params)
+        lists = (parse_reply(response, list, key=key, clean=self._transport.clean) for key in keys)
+        return [tuple(sorted(names)) for names in lists]
 
 
 def _is(role: TenantRole, instance: str) -> bool:
     return instance.lower().startswith(f"{role}_")
-
-
-def _sorted(names: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(sorted(names or ()))

@@ -19,12 +19,11 @@ controller whose certificate is not trusted.
 
 from __future__ import annotations
 
-import json as json_module
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -40,9 +39,13 @@ from controller_client.rest.bodies import Download, beginning_of, redirect_of, t
 from controller_client.rest.error_map import classify
 from controller_client.rest.faults import translate
 from controller_client.rest.multipart import FilePart
+from controller_client.rest.replies import has_nothing, parse_reply
 
 __all__ = ["Transport", "path_of"]
 
+_Form = TypeVar("_Form")
+
+_READING = ("GET", "HEAD")
 _RETRY_STATUSES = frozenset({429, 502, 503, 504})
 _LONGEST_TEXT = 2_000
 _LONGEST_ANSWER = 100_000
@@ -145,7 +148,7 @@ class Transport:
         Raises:
             PinotPluginError: According to the module's table.
         """
-        reads = method in ("GET", "HEAD") if read_only is None else read_only
+        reads = method in _READING if read_only is None else read_only
         start = file[1].tell() if file else 0
 
         def attempt() -> requests.Response:
@@ -177,34 +180,23 @@ class Transport:
             what=f"{method} {self.base_url}{path}",
         )
 
-    def get_json(self, path: str, *, params: Mapping[str, str | None] | None = None) -> Any:
-        """GET and parse JSON; None if the response is empty (in 0.11.0, where there is nothing)."""
-        return self.json_of(self.request("GET", path, params=params))
+    def get_json(
+        self,
+        path: str,
+        form: type[_Form],
+        *,
+        key: str | None = None,
+        params: Mapping[str, str | None] | None = None,
+    ) -> _Form:
+        """GET a JSON document of an expected form; see :func:`.parse_reply`."""
+        return parse_reply(self.request("GET", path, params=params), form, key=key, clean=self.clean)
 
-    def json_of(
-        self, response: requests.Response, *, loads: Callable[[bytes], Any] = json_module.loads
-    ) -> Any:
-        """Parse a response; None if it is empty.
-
-        Args:
-            response: The response.
-            loads: Parser; raises ValueError if the content is not JSON.
-
-        Raises:
-            PinotPluginError: It is not JSON, so something other than Pinot answered.
-        """
-        if not response.content.strip():
-            return None
-        try:
-            return loads(response.content)
-        except (ValueError, RecursionError) as error:
-            raise PinotPluginError(
-                f"the response is not JSON: {self.clean(response.text)[:200]!r}",
-                expected="JSON from a Pinot role",
-                where=self.clean(response.url),
-                remedy="check that the address has the role's own port",
-                http_status=response.status_code,
-            ) from error
+    def find_json(
+        self, path: str, form: type[_Form], *, params: Mapping[str, str | None] | None = None
+    ) -> _Form | None:
+        """Like :meth:`get_json`; None if a controller answers that there is nothing."""
+        response = self.request("GET", path, params=params)
+        return None if has_nothing(response) else parse_reply(response, form, clean=self.clean)
 
     def download(
         self,
@@ -342,7 +334,7 @@ class Transport:
             verify=self._verify,
             cert=self._cert,
             # A redirected POST would become a GET.
-            allow_redirects=method in ("GET", "HEAD"),
+            allow_redirects=method in _READING,
             **body,
         )
 

@@ -176,9 +176,7 @@ class UsersApi:
             raise error from None
 
     def _documents(self) -> Mapping[str, Mapping[str, Any]]:
-        answer = self._transport.get_json("/users") or {}
-        users: Mapping[str, Mapping[str, Any]] = answer.get("users") or {}
-        return users
+        return self._transport.get_json("/users", dict, key="users")
 
     def _document(self, name: str, component: Component) -> Mapping[str, Any]:
         found = self._documents().get(f"{name}_{component}")

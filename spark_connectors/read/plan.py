@@ -272,7 +272,7 @@ def _time_boundary(brokers: BrokerConfig, offline: str) -> Mapping[str, Any] | N
     for number, url in enumerate(brokers.urls, start=1):
         transport = Transport(brokers, url=url)
         try:
-            boundary: Mapping[str, Any] = transport.get_json(path_of("debug", "timeBoundary", offline))
+            boundary = transport.get_json(path_of("debug", "timeBoundary", offline), dict)
         except NotFoundError:
             continue
         except NotAppliedError:

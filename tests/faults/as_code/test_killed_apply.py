@@ -71,7 +71,7 @@ class _World:
         assert len(segments) == 3
         for segment in segments:  # for all at once, Pinot 1.5 returns only the segments of one server
             path = path_of("segments", files.table, segment, "metadata")
-            found = files.client._transport.get_json(path, params={"columns": column})
+            found = files.client._transport.get_json(path, dict, params={"columns": column})
             assert found["indexes"][column]["inverted-index"] == "YES", (segment, found)
 
 

@@ -74,7 +74,7 @@ class _Table:
     def columns(self) -> dict[str, dict[str, Any]]:
         """Return the columns and indexes of segments from all servers, or from one since Pinot 1.5."""
         path = f"/segments/{self.files.table}/metadata"
-        answer = self.files.client._transport.get_json(path, params={"type": "OFFLINE", "columns": "*"})
+        answer = self.files.client._transport.get_json(path, dict, params={"type": "OFFLINE", "columns": "*"})
         return {
             name: {
                 "columns": {each["columnName"]: each for each in found["columns"]},

@@ -54,6 +54,10 @@ def answer(status: int, body: object = None, headers: dict[str, str] | None = No
     return step
 
 
+NOTHING = answer(200, headers={"Pinot-Controller-Version": "1.5.1-abc"})
+"""A controller's own response that there is nothing, such as no lineage."""
+
+
 def reset(handler: _Handler) -> None:
     """Reset the connection (RST) after reading the request."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

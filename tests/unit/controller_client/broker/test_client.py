@@ -20,7 +20,6 @@ from controller_client.config import BasicAuth, BrokerConfig, Secret
 from controller_client.errors import (
     NotAppliedError,
     PartialResultError,
-    PinotPluginError,
     QueryError,
     RejectedError,
 )
@@ -110,9 +109,11 @@ def test_segments_that_lack_a_column_count_as_missing() -> None:
         assert broker.query("select * from t", allow_partial=True).stats.segments_invalid == 2
 
 
-def test_a_response_that_is_not_json_is_an_error_of_this_project() -> None:
-    with answering("<html>a proxy</html>") as broker, pytest.raises(PinotPluginError, match="not JSON"):
+@pytest.mark.parametrize("text", ["<html>a proxy</html>", "", "{}", "[]", "null", '{"exceptions": null}'])
+def test_a_response_that_is_no_result_is_an_error_of_this_project(text: str) -> None:
+    with answering(text) as broker, pytest.raises(NotAppliedError, match="the response is") as caught:
         broker.query("select 1")
+    assert "proxy answers in its place" in str(caught.value)
 
 
 @pytest.mark.parametrize("fault", [reset, hang_up, silence, answer(503)])

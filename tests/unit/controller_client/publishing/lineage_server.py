@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from controller_client.common.names import TableName
-from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer, reset
+from tests.unit.controller_client.scripted_server import NOTHING, ScriptedServer, Seen, Step, answer, reset
 
 TABLE = TableName("t_OFFLINE")
 
@@ -71,7 +71,7 @@ class LineageServer:
             case ("GET", "segments", _, "lineage"):
                 if self.unreadable_after in self.calls:
                     return reset
-                return answer(200, {"lineageEntries": self.entries} if self.entries else None)
+                return answer(200, {"lineageEntries": self.entries}) if self.entries else NOTHING
             case ("GET", "segments", _):
                 return answer(200, [{"OFFLINE": self._list(query["excludeReplacedSegments"] == "true")}])
             case ("GET", "tables", _, "idealstate"):

@@ -9,7 +9,7 @@ import pytest
 from controller_client.errors import ConfigError, ConflictError, NotFoundError, UnsupportedError
 from controller_client.models import TableConfig
 from tests.unit.controller_client.rest.conftest import V11, V15, Make
-from tests.unit.controller_client.scripted_server import Step, answer
+from tests.unit.controller_client.scripted_server import NOTHING, Step, answer
 
 TABLE = {"OFFLINE": {"tableName": "t_OFFLINE", "tableType": "OFFLINE", "new": {"a": [1]}}}
 
@@ -218,7 +218,7 @@ def test_segments_are_gone_once_the_property_store_has_deleted_them(
 
 
 def test_an_empty_response_means_no_task(make: Make) -> None:
-    client, _ = make(answer(204), answer(204), answer(200, "[]"), answer(200, '"COMPLETED"'))
+    client, _ = make(NOTHING, NOTHING, answer(200, "[]"), answer(200, '"COMPLETED"'))
     with pytest.raises(NotFoundError, match="there is no task Task_x_1"):
         client.tasks.state("Task_x_1")
     with pytest.raises(NotFoundError, match="there is no queue for the task type x"):
@@ -233,7 +233,7 @@ def test_a_queue_without_a_state_has_not_started(make: Make) -> None:
 
 
 def test_an_empty_response_means_no_lineage(make: Make) -> None:
-    client, _ = make(V11, answer(200))
+    client, _ = make(V11, NOTHING)
     assert client.lineage.list("t_OFFLINE") == []
 
 

@@ -32,6 +32,7 @@ from controller_client.rest.addresses import Addresses
 from controller_client.rest.transport import Transport, path_of
 from tests.support.tiers import FULL
 from tests.unit.controller_client.scripted_server import (
+    NOTHING,
     ScriptedServer,
     Step,
     answer,
@@ -97,7 +98,7 @@ def test_credentials_echoed_by_the_peer_appear_in_no_error(
     caplog.set_level(logging.DEBUG)
     transport, _, _ = make(*[answer(status, text)] * 3)
     with pytest.raises(PinotPluginError) as caught:
-        transport.get_json("/x")
+        transport.get_json("/x", dict)
     shown = str(caught.value) + repr(caught.value) + caplog.text
     assert not [form for form in forms.values() if form in shown]
     assert "***" in shown
@@ -115,7 +116,7 @@ def test_a_response_nested_too_deeply_is_an_error_of_this_project(make: Make) ->
     transport, _, _ = make(answer(200, "[" * 200_000), answer(400, "[" * 200_000))
     for _ in range(2):
         with pytest.raises(PinotPluginError):
-            transport.get_json("/x")
+            transport.get_json("/x", dict)
 
 
 @contextmanager
@@ -133,7 +134,7 @@ def test_if_a_controller_is_down_the_next_is_tried() -> None:
     clock = FakeClock()
     with ScriptedServer(answer(200, {"a": 1}), answer(200, {}), answer(200, {})) as there:
         with between(nobody(), f" {there.url}/", clock=clock) as transport:
-            assert transport.get_json("/x") == {"a": 1}
+            assert transport.get_json("/x", dict) == {"a": 1}
             # For a change, too, not a byte was sent to the first one.
             transport.request("POST", "/y")
             transport.request("GET", "/z")
@@ -184,7 +185,7 @@ def test_a_pause_comes_after_all_controllers_have_failed() -> None:
         ScriptedServer(answer(503, {}), answer(200, {"a": 1})) as first,
         between(first.url, nobody(), clock=clock) as transport,
     ):
-        assert transport.get_json("/x") == {"a": 1}
+        assert transport.get_json("/x", dict) == {"a": 1}
         assert (len(first.requests), len(clock.sleeps)) == (2, 1)
 
 
@@ -195,7 +196,7 @@ SILENCE_IN_FULL = (*FAULTS[:3], pytest.param(silence, marks=FULL))
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_read_is_repeated_after_a_fault(make: Make, fault: Step) -> None:
     transport, server, clock = make(fault, answer(200, {"a": 1}))
-    assert transport.get_json("/x") == {"a": 1}
+    assert transport.get_json("/x", dict) == {"a": 1}
     assert len(server.requests) == 2
     assert len(clock.sleeps) == 1
 
@@ -204,7 +205,7 @@ def test_a_read_is_repeated_after_a_fault(make: Make, fault: Step) -> None:
 def test_a_read_that_never_succeeds_is_not_applied(make: Make, fault: Step) -> None:
     transport, server, _ = make(fault, fault, fault, answer(200, {}))
     with pytest.raises(NotAppliedError):
-        transport.get_json("/x")
+        transport.get_json("/x", dict)
     assert len(server.requests) == 3
 
 
@@ -252,7 +253,7 @@ def test_a_gateways_status_is_unknown_for_a_change_and_repeated_for_a_read(make:
     transport, server, _ = make(answer(status), answer(status), answer(200, [1]))
     with pytest.raises(OutcomeUnknownError):
         transport.request("POST", "/x")
-    assert transport.get_json("/x") == [1]
+    assert transport.get_json("/x", list) == [1]
     assert [seen.method for seen in server.requests] == ["POST", "GET", "GET"]
 
 
@@ -285,7 +286,7 @@ def test_statuses_of_a_change(
 def test_a_500_of_a_read_is_not_repeated(make: Make) -> None:
     transport, server, _ = make(answer(500, {"error": "boom"}))
     with pytest.raises(RejectedError, match="boom"):
-        transport.get_json("/x")
+        transport.get_json("/x", dict)
     assert len(server.requests) == 1
 
 
@@ -301,14 +302,14 @@ def test_a_valid_retry_after_overrides_the_policys_wait(
     make: Make, status: int, value: str, least_s: float, most_s: float
 ) -> None:
     transport, _, clock = make(answer(status, "busy", {"Retry-After": value}), answer(200, {}))
-    transport.get_json("/x")
+    transport.get_json("/x", dict)
     (waited_s,) = clock.sleeps
     assert least_s <= waited_s <= most_s
 
 
 def test_each_call_sends_accept_and_credentials(make: Make) -> None:
-    transport, server, _ = make(answer(200, {}), answer(200, {}))
-    transport.get_json("/tasks/tasktypes")
+    transport, server, _ = make(answer(200, []), answer(200, {}))
+    transport.get_json("/tasks/tasktypes", list)
     transport.request("POST", "/x", json={"a": [1]}, headers={"UPLOAD_TYPE": "URI"})
     expected = "Basic " + base64.b64encode(f"admin:{PASSWORD}".encode()).decode()
     for seen in server.requests:
@@ -321,7 +322,7 @@ def test_each_call_sends_accept_and_credentials(make: Make) -> None:
 def test_a_bearer_token_is_sent() -> None:
     with ScriptedServer(answer(200, {})) as server:
         transport = Transport(ControllerConfig(server.url, auth=BearerToken(Secret("t0ken"))))
-        transport.get_json("/x")
+        transport.get_json("/x", dict)
         transport.close()
     assert server.requests[0].headers["Authorization"] == "Bearer t0ken"
 
@@ -342,7 +343,7 @@ def test_no_credentials_in_an_error(make: Make, step: Step) -> None:
 def test_no_credentials_in_the_log_of_retries(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     transport, _, _ = make(reset, answer(200, {}))
     with caplog.at_level(logging.DEBUG):
-        transport.get_json("/x")
+        transport.get_json("/x", dict)
     assert "the connection broke" in caplog.text
     assert PASSWORD not in caplog.text
 
@@ -366,14 +367,23 @@ def test_an_html_page_is_reported_as_text(make: Make) -> None:
 
 def test_a_response_that_is_not_json_names_the_address(make: Make) -> None:
     transport, server, _ = make(answer(200, "hello"))
-    with pytest.raises(PinotPluginError, match="not JSON") as caught:
-        transport.get_json("/x")
+    with pytest.raises(NotAppliedError, match="not what Pinot returns: 'hello'") as caught:
+        transport.get_json("/x", dict)
     assert caught.value.where == f"{server.url}/x"
 
 
-def test_an_empty_response_is_none(make: Make) -> None:
-    transport, _, _ = make(answer(200))
-    assert transport.get_json("/segments/t/lineage") is None
+def test_only_a_controller_itself_answers_that_there_is_nothing(make: Make) -> None:
+    pinot, typed = {"Pinot-Controller-Version": "0.11.0"}, {"Content-Type": "application/json"}
+    transport, _, _ = make(NOTHING, answer(204, headers=pinot))
+    for _ in range(2):
+        assert transport.find_json("/segments/t/lineage", dict) is None
+    # In the others, a proxy answers, or the body was lost.
+    transport, _, _ = make(
+        answer(200), answer(204), answer(200, "", {**pinot, **typed}), answer(200, " ", pinot)
+    )
+    for _ in range(4):
+        with pytest.raises(NotAppliedError, match="the response is"):
+            transport.find_json("/segments/t/lineage", dict)
 
 
 def test_a_redirected_change_is_refused_and_not_turned_into_a_get(make: Make) -> None:
@@ -385,7 +395,7 @@ def test_a_redirected_change_is_refused_and_not_turned_into_a_get(make: Make) ->
 
 def test_none_is_omitted_from_the_query(make: Make) -> None:
     transport, server, _ = make(answer(200, {}))
-    transport.get_json("/x", params={"a": "1", "b": None})
+    transport.get_json("/x", dict, params={"a": "1", "b": None})
     assert server.requests[0].target == "/x?a=1"
 
 

@@ -40,7 +40,7 @@ class Scene:
         if seen.path.endswith("/metadata"):
             url = f"{self.store.url}/s?sign=secret"
             return answer(200, {"segment.crc": str(crc_of(7)), "segment.download.url": url})
-        return answer(200, {"instances": []} if seen.path == "/instances" else {})
+        return answer(200, {"instances": [], "pinotConfig": {}})
 
     def tar(self, content: int = 7) -> Step:
         write_tar(self._folder / "tar", content=content)
