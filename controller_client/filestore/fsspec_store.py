@@ -6,6 +6,7 @@ before and after with the listing, by size, time and the store's content version
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Iterator, Mapping, Set
@@ -20,6 +21,7 @@ from controller_client.common.disk import disk_full
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
+from controller_client.filestore.faults import BROKEN_REPLY, OVERLOADED, OVERLOADED_STATUSES
 from controller_client.filestore.traits import StoreTraits
 
 __all__ = ["FsspecStore"]
@@ -31,6 +33,9 @@ for _name in ("fsspec", "adlfs", "azure", "google", "urllib3.connectionpool", "w
 logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
 
 _TIMES = ("mtime", "last_modified", "updated", "modificationTime", "created")
+# What the libraries raise for a reply in another form than they expect.
+_NOT_UNDERSTOOD = (AttributeError, KeyError, TypeError, json.JSONDecodeError)
+_NOT_DECODED = ("ContentTypeError", "DecodeError", "DeserializationError")
 _AGAIN = "run the task again; it will read the current file"
 
 
@@ -281,11 +286,18 @@ class FsspecStore:
     def _fail(self, verb: str, uri: str, error: Exception) -> NoReturn:
         """Translate a library's error; its text may contain credentials, so only its type is reported."""
         codes = (getattr(error, name, None) for name in ("status_code", "status", "code", "errno"))
-        code = next((f" {each}" for each in codes if isinstance(each, int)), "")
+        code = next((each for each in codes if isinstance(each, int)), None)
+        kind = type(error).__name__
+        reason, remedy = kind, "check the credentials and their permissions, and that the store is reachable"
+        if isinstance(error, _NOT_UNDERSTOOD) or kind in _NOT_DECODED:
+            reason, remedy = f"its reply is not the expected one ({kind})", BROKEN_REPLY
+        elif code in OVERLOADED_STATUSES:
+            remedy = OVERLOADED
+        shown = reason if code is None else f"{reason} {code}"
         raise SourceError(
-            f"{self._traits.protocol} failed to {verb} {visible(uri)}: {type(error).__name__}{code}",
+            f"{self._traits.protocol} failed to {verb} {visible(uri)}: {shown}",
             where=visible(self._base),
-            remedy="check the credentials and their permissions, and that the store is reachable",
+            remedy=remedy,
         ) from None
 
 

@@ -88,7 +88,7 @@ class LocalStore:
                 self._folders.check(path)
             if entry.is_dir():
                 yield from self._walk(path)
-            elif entry.is_file():
+            elif entry.is_file() or entry.is_symlink():  # also a link that leads to nothing
                 yield _info(path)
 
     @contextmanager
@@ -166,7 +166,12 @@ class LocalStore:
 
 def _info(path: Path) -> FileInfo:
     try:
-        stat = path.stat()
+        try:
+            stat = path.stat()
+        except OSError:
+            if not path.is_symlink():
+                raise
+            stat = path.lstat()
     except OSError as error:
         raise SourceError(
             f"{visible(str(path))} disappeared while its folder was being listed: {error.strerror}"
@@ -175,6 +180,11 @@ def _info(path: Path) -> FileInfo:
 
 
 def _check_unchanged(file: FileInfo, path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        raise SourceChangedError(
+            f"{file.shown} is a link that leads to nothing",
+            remedy="restore what it leads to, or remove the link",
+        )
     try:
         now = _info(path)
     except SourceError as error:

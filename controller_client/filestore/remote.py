@@ -129,10 +129,9 @@ _REMEDIES = {
 
 
 def _gcs_class() -> Any:
-    # The class that gcsfs exports by this name queries the bucket's type by gRPC, at any endpoint.
-    from gcsfs.core import GCSFileSystem
+    from controller_client.filestore.gcs import CheckedGcs
 
-    return GCSFileSystem
+    return CheckedGcs
 
 
 def _of_gcs(_uri: str, properties: Mapping[str, str]) -> Mapping[str, Any]:

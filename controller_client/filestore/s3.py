@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,13 +14,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import boto3
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, PaginationError
+from botocore.parsers import ResponseParserError
 from botocore.utils import parse_timestamp
 
 from controller_client.common.redaction import Redactor, mask_text
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
+from controller_client.filestore.faults import BROKEN_REPLY, OVERLOADED, OVERLOADED_STATUSES
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -28,7 +31,19 @@ if TYPE_CHECKING:
 # On DEBUG, boto logs each request with its Authorization header, which contains the access key.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 
+_FAULTS = (ClientError, BotoCoreError, ResponseParserError)
 _LONGEST_CODE = 200
+_INCOMPLETE = "IncompleteReply"
+"""The code that replaces a reply without the complete document of its operation; boto repeats such a call."""
+# The ends of their documents; the second may be an empty element.
+_DOCUMENTS = {
+    "ListObjectsV2": re.compile(rb"</(\w+:)?ListBucketResult>\s*\Z"),
+    "DeleteObjects": re.compile(
+        rb"</(\w+:)?DeleteResult>\s*\Z|\A(<\?[^<>]*\?>)?\s*<DeleteResult[^<>]*/>\s*\Z"
+    ),
+}
+_IS_ERROR = re.compile(rb"(<\?[^<>]*\?>)?\s*<Error>.*</Error>\s*\Z", re.DOTALL)
+_OVERLOADED = {"SlowDown", "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequests"}
 _MISSING = {"404", "NoSuchKey", "NotFound"}
 # The last is versitygw's response to an unknown access key.
 _REFUSED = {"403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "XAdminUserNotFound"}
@@ -63,6 +78,8 @@ class S3Store:
                     max_pool_connections=16,
                 ),
             )
+            for operation in _DOCUMENTS:
+                self._s3.meta.events.register(f"before-parse.s3.{operation}", _replace_incomplete)
         except (BotoCoreError, ValueError) as error:
             # ValueError means a malformed endpoint. boto's text is not reported: it may quote a property.
             raise ConfigError(
@@ -77,17 +94,21 @@ class S3Store:
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
         """List all objects below a prefix, in pages of 1,000."""
         bucket, prefix = _split(directory_uri.rstrip("/") + "/")
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         try:
-            pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
             for page in pages:
+                if page["IsTruncated"] and not page["NextContinuationToken"]:
+                    raise KeyError("NextContinuationToken")
                 for item in page.get("Contents", ()):
+                    if not item["Key"].startswith(prefix):
+                        raise KeyError("Key")
                     if item["Key"].endswith("/") and not item["Size"]:
                         continue  # a folder marker, not a file
                     modified_ms = int(item["LastModified"].timestamp() * 1000)
                     yield FileInfo(
                         f"s3://{bucket}/{item['Key']}", item["Size"], modified_ms, item["ETag"].strip('"')
                     )
-        except (ClientError, BotoCoreError) as error:
+        except (*_FAULTS, KeyError) as error:
             self._fail("list", directory_uri, error)
 
     @contextmanager
@@ -116,7 +137,7 @@ class S3Store:
             if code in _MISSING:
                 raise SourceChangedError(f"{file.shown} was removed after it was listed") from error
             self._fail("read", file.uri, error)
-        except BotoCoreError as error:
+        except _FAULTS as error:
             self._fail("read", file.uri, error)
         finally:
             path.unlink(missing_ok=True)
@@ -127,7 +148,7 @@ class S3Store:
         try:
             with path.open("rb") as content:
                 self._s3.upload_fileobj(content, bucket, key)
-        except (ClientError, BotoCoreError) as error:
+        except _FAULTS as error:
             self._fail("write", uri, error)
 
     def download(self, uri: str, path: Path) -> None:
@@ -136,7 +157,7 @@ class S3Store:
         try:
             # Not boto's download_file: its first request is a HEAD, whose errors have a status but no code.
             _write(self._s3.get_object(Bucket=bucket, Key=key), path)
-        except (ClientError, BotoCoreError) as error:
+        except _FAULTS as error:
             self._fail("read", uri, error)
 
     def size_bytes(self, uri: str) -> int | None:
@@ -144,7 +165,7 @@ class S3Store:
         bucket, key = _split(uri)
         try:
             return self._s3.head_object(Bucket=bucket, Key=key)["ContentLength"]
-        except (ClientError, BotoCoreError) as error:
+        except (*_FAULTS, KeyError) as error:
             if _code(error) in _MISSING:
                 return None
             self._fail("read", uri, error)
@@ -154,7 +175,7 @@ class S3Store:
         bucket, key = _split(uri)
         try:
             self._s3.delete_object(Bucket=bucket, Key=key)
-        except (ClientError, BotoCoreError) as error:
+        except _FAULTS as error:
             self._fail("delete", uri, error)
 
     def delete_tree(self, directory_uri: str) -> int:
@@ -167,7 +188,7 @@ class S3Store:
                 answer = self._s3.delete_objects(
                     Bucket=bucket, Delete={"Objects": [{"Key": key} for key in chunk], "Quiet": True}
                 )
-            except (ClientError, BotoCoreError) as error:
+            except _FAULTS as error:
                 self._fail("delete", directory_uri, error)
             if answer.get("Errors"):
                 first = answer["Errors"][0]
@@ -184,7 +205,14 @@ class S3Store:
         code = _code(error) if isinstance(error, ClientError) else type(error).__name__
         uri = visible(uri)
         where = f"{uri} (endpoint {self._endpoint})"
-        if code == "NoSuchBucket":
+        reason, did = self._shown(code), "refused" if isinstance(error, ClientError) else "failed"
+        if isinstance(error, KeyError):
+            did, reason, remedy = "failed", f"its reply lacks a valid {error.args[0]}", BROKEN_REPLY
+        elif code == _INCOMPLETE or isinstance(error, (ResponseParserError, PaginationError)):
+            did, reason, remedy = "failed", "its reply is not complete", BROKEN_REPLY
+        elif code in _OVERLOADED or _http_status(error) in OVERLOADED_STATUSES:
+            did, remedy = "failed", OVERLOADED
+        elif code == "NoSuchBucket":
             remedy = "create the bucket or fix the URI"
         elif code in _MISSING:
             remedy = "check whether the object or its bucket was deleted"
@@ -196,10 +224,7 @@ class S3Store:
             )
         else:
             remedy = "check that the endpoint is reachable, then run again"
-        did = "refused" if isinstance(error, ClientError) else "failed"
-        raise SourceError(
-            f"S3 {did} to {verb} {uri}: {self._shown(code)}", where=where, remedy=remedy
-        ) from None
+        raise SourceError(f"S3 {did} to {verb} {uri}: {reason}", where=where, remedy=remedy) from None
 
     def _shown(self, code: str | None) -> str:
         """Return a server's code, which may contain anything."""
@@ -215,6 +240,17 @@ def _session() -> boto3.session.Session:
     session = botocore.session.get_session()
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_time)
     return boto3.session.Session(botocore_session=session)
+
+
+def _replace_incomplete(operation_model: Any, response_dict: dict[str, Any], **_: Any) -> None:
+    """Replace a reply that is neither the operation's document nor an error's, or not all of it, by an error.
+
+    boto takes an empty body for a page without objects. If the body is not XML, it has set the status to 500.
+    """
+    end, body = _DOCUMENTS[operation_model.name], response_dict["body"]
+    if response_dict["status_code"] in (200, 500) and not end.search(body) and not _IS_ERROR.match(body):
+        response_dict["status_code"] = 500
+        response_dict["body"] = f"<Error><Code>{_INCOMPLETE}</Code></Error>".encode()
 
 
 def _time(reported: Any) -> datetime:

@@ -18,7 +18,7 @@ from controller_client.filestore import SourceChangedError, open_store
 from controller_client.filestore.remote import GCS
 from tests.unit.controller_client.filestore.gcs_server import Bucket, serving
 from tests.unit.controller_client.filestore.test_names import NAMES
-from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, answer
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 
 
 def authorization(seen: Seen) -> str | None:
@@ -39,6 +39,30 @@ def test_each_object_is_listed_and_read_under_its_own_name(tmp_path: Path) -> No
         for file in listed:
             with store.local_copy(file, tmp_path) as path:
                 assert path.read_bytes().decode() == file.uri.removeprefix("gs://bucket/in/")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        answer(200),
+        answer(204),
+        answer(200, {}),
+        answer(200, "null"),
+        answer(200, "<html/>"),
+        answer(200, '{"k'),
+    ],
+)
+def test_a_page_that_is_no_listing_is_an_error(broken: Step) -> None:
+    bucket = Bucket(page=1)
+    for name in "ab":
+        bucket.put(f"in/{name}", b"x")
+    with serving(bucket) as server:
+        store = open_store("gs://bucket/in/", {"endpoint": server.url})
+        assert len(list(store.list("gs://bucket/in/"))) == 2
+        server.answers = lambda seen: broken if "pageToken" in seen.target else bucket.respond(seen)
+        with pytest.raises(SourceError, match="gs failed to list gs://bucket/in/") as caught:
+            list(store.list("gs://bucket/in/"))
+    assert "may answer in its place" in str(caught.value)
 
 
 def test_a_folder_is_written_and_deleted_by_exact_names(tmp_path: Path) -> None:

@@ -28,6 +28,24 @@ def test_a_new_time_is_a_change_even_with_the_same_size(tmp_path: Path) -> None:
         pytest.fail("the file is gone")
 
 
+def test_a_link_that_leads_to_nothing_is_listed_and_cannot_be_read(tmp_path: Path) -> None:
+    target, folder = tmp_path / "mount" / "a", tmp_path / "in"
+    target.parent.mkdir()
+    target.write_text("one")
+    folder.mkdir()
+    (folder / "a").symlink_to(target)
+    (before,) = LocalStore().list(str(folder))
+    target.unlink()
+    (after,) = LocalStore().list(str(folder))
+    assert after.uri == before.uri == f"file://{folder}/a"
+    assert after != before
+    with (
+        pytest.raises(SourceChangedError, match="is a link that leads to nothing"),
+        LocalStore().local_copy(after, tmp_path),
+    ):
+        pytest.fail("there is nothing to read")
+
+
 @pytest.mark.parametrize(
     ("uri", "class_name"),
     [

@@ -85,3 +85,24 @@ def test_this_machines_passwords_are_not_sent_to_a_name_node(
         assert open_store(_uri(server), given).size_bytes(_uri(server)) == len(CONTENT)
         names = [seen.headers.get("Authorization", "")[:5] for seen in (*server.requests, *other.requests)]
     assert names == ["", "Basic", "", ""]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        answer(200),
+        answer(200, {}),
+        answer(200, {"FileStatuses": {}}),
+        answer(200, "<html/>"),
+        answer(200, '{"FileS'),
+    ],
+)
+def test_a_reply_that_is_no_listing_is_an_error(broken: Step) -> None:
+    inside = [{"type": "DIRECTORY", "length": 0, "modificationTime": 1, "pathSuffix": "b"}]
+    with ScriptedServer(answer(200, {"FileStatuses": {"FileStatus": inside}})) as server:
+        server.answers = lambda _seen: broken
+        folder = f"webhdfs://{urlsplit(server.url).netloc}/in"
+        store = open_store(folder, {})
+        with pytest.raises(SourceError, match=r"webhdfs failed to list .*/in/b") as caught:
+            list(store.list(folder))
+    assert "may answer in its place" in str(caught.value)

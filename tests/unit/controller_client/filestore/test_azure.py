@@ -1,0 +1,57 @@
+"""Azure through adlfs: pages of a listing that are none. The server stands in for nothing else of Azure."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from controller_client.errors import SourceError
+from controller_client.filestore import open_store
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
+
+_FOLDER = "abfss://c@account.dfs.core.windows.net/in/"
+_XML = {"Content-Type": "application/xml"}
+
+
+def _page(name: str, marker: str = "") -> str:
+    return (
+        '<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="c">'
+        f"<Prefix>in/</Prefix><Delimiter>/</Delimiter><Blobs><Blob><Name>in/{name}</Name><Properties>"
+        "<Last-Modified>Wed, 09 Sep 2026 09:20:02 GMT</Last-Modified><Etag>0x1</Etag><Content-Length>1"
+        "</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob></Blobs>"
+        f"<NextMarker>{marker}</NextMarker></EnumerationResults>"
+    )
+
+
+def _list(second: Step) -> list[str]:
+    def respond(seen: Seen) -> Step:
+        return second if "marker=" in seen.target else answer(200, _page("a", "2"), _XML)
+
+    with ScriptedServer() as server:
+        server.answers = respond
+        key = base64.b64encode(b"hush").decode()
+        settings = f"DefaultEndpointsProtocol=http;AccountName=account;AccountKey={key};"
+        properties = {"connectionString": f"{settings}BlobEndpoint={server.url}/account"}
+        return [file.uri for file in open_store(_FOLDER, properties).list(_FOLDER)]
+
+
+def test_pages_are_listed() -> None:
+    assert _list(answer(200, _page("b"), _XML)) == [f"{_FOLDER}a", f"{_FOLDER}b"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        answer(200),
+        answer(200, "", _XML),
+        answer(200, "<html><body>Sign in</body></html>", {"Content-Type": "text/html"}),
+        answer(200, "<html><body>Sign in</body></html>", _XML),
+        answer(200, "<EnumerationResults/>", _XML),
+        answer(200, _page("b")[:-30], _XML),
+    ],
+)
+def test_a_page_that_is_no_listing_is_an_error(broken: Step) -> None:
+    with pytest.raises(SourceError, match=f"abfs failed to list {_FOLDER}") as caught:
+        _list(broken)
+    assert "may answer in its place" in str(caught.value)
