@@ -17,6 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by i
 
 from controller_client.errors import ConfigError, ConflictError, OutcomeUnknownError, SourceError
 from controller_client.stream.config import StreamConfig
+from controller_client.stream.leaders import ask_leader
 from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.upsert.update_message import (
     Events,
@@ -241,10 +242,14 @@ class UpdatesTopic:
         )
 
     def _count(self, client: AdminClient | Producer) -> int:
-        try:
-            return len(topic_partitions(client, self.name, _TIMEOUT_S))
-        except KafkaException as error:
-            raise self._fault("did not return the partitions of", error) from error
+        what = "did not return the partitions of"
+        return len(
+            ask_leader(
+                lambda: topic_partitions(client, self.name, _TIMEOUT_S),
+                lambda reason: self._failed(what, reason),
+                what=f"reading the partitions of {self.name}",
+            )
+        )
 
     def _refuse_compaction(self) -> None:
         resource = ConfigResource(ConfigResource.Type.TOPIC, self.name)
@@ -258,8 +263,11 @@ class UpdatesTopic:
             )
 
     def _fault(self, what: str, error: KafkaException) -> SourceError:
+        return self._failed(what, error.args[0].str())
+
+    def _failed(self, what: str, reason: str) -> SourceError:
         return SourceError(
-            f"Kafka {what} {self.name}: {error.args[0].str()}",
+            f"Kafka {what} {self.name}: {reason}",
             where=str(self._settings["bootstrap.servers"]),
             remedy="check that Kafka is running and that this machine can reach it",
         )

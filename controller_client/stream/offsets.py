@@ -171,11 +171,21 @@ def topic_partitions(client: TopicLister, topic: str, timeout_s: float) -> set[i
         timeout_s: Seconds to wait for Kafka.
 
     Raises:
-        confluent_kafka.KafkaException: Kafka does not answer.
+        confluent_kafka.KafkaException: Kafka does not answer, or not yet with all it has: a broker that is
+            starting lists no brokers, and a topic without a leader no partitions.
     """
+    from confluent_kafka import KafkaError, KafkaException
+
     # Lists all topics: a request for one topic might make the brokers create it.
-    found = client.list_topics(timeout=timeout_s).topics.get(topic)
-    return set(found.partitions) if found else set()
+    metadata = client.list_topics(timeout=timeout_s)
+    if not metadata.brokers:
+        raise KafkaException(KafkaError(KafkaError.BROKER_NOT_AVAILABLE))
+    found = metadata.topics.get(topic)
+    if found is None or (found.error and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
+        return set()
+    if not found.partitions:
+        raise KafkaException(found.error or KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+    return set(found.partitions)
 
 
 def client_settings(values: Mapping[str, str]) -> dict[str, str]:

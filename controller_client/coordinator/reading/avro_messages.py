@@ -18,6 +18,7 @@ __all__ = ["AvroMessages"]
 
 _HEADER_BYTES = 5
 _TIMEOUT_S = 10.0
+_NO_SUCH_SCHEMA = 40403
 _MOST_SCHEMA_BYTES = 8 << 20
 _TRIES = 4
 
@@ -80,13 +81,13 @@ class AvroMessages:
         url = f"{str(self._message.registry_url).rstrip('/')}/schemas/ids/{number}"
         try:
             with self._session.get(url, timeout=_TIMEOUT_S, allow_redirects=False, stream=True) as answer:
-                if answer.status_code == requests.codes.not_found:
-                    return None
                 body = answer.raw.read(_MOST_SCHEMA_BYTES, decode_content=True)
         except (requests.RequestException, OSError) as error:
             raise SourceError(
                 f"the schema registry does not answer ({type(error).__name__})", where=url
             ) from error
+        if answer.status_code == requests.codes.not_found and _error_code(body) == _NO_SUCH_SCHEMA:
+            return None
         if answer.status_code != requests.codes.ok:
             raise SourceError(
                 f"the schema registry returned status {answer.status_code} for schema {number}",
@@ -100,6 +101,14 @@ class AvroMessages:
             raise SourceError(
                 f"the schema registry's response for schema {number} contains no schema", where=url
             ) from error
+
+
+def _error_code(body: bytes) -> Any:
+    """Return the registry's code in the body of an error; a 404 without one is not from a registry."""
+    try:
+        return json.loads(body).get("error_code")
+    except (ValueError, AttributeError, RecursionError):
+        return None
 
 
 def _parsed(schema: str) -> Any:

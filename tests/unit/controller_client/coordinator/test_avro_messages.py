@@ -71,6 +71,8 @@ def test_a_registry_that_refuses_or_is_unreachable_is_an_error_without_the_passw
     for url, login, message_text in (
         (registry.url, "reader:wrong", "returned status 401"),
         ("http://127.0.0.1:9", _LOGIN, "does not answer"),
+        # A wrong address: not a registry that lacks the schema, whose rows would be dropped.
+        (f"{registry.url}/elsewhere", _LOGIN, "returned status 404"),
     ):
         reader = AvroMessages(MessageFormat(registry_url=url, registry_login=login, confluent=True))
         with pytest.raises(SourceError, match=message_text) as caught:
