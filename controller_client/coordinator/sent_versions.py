@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -112,6 +113,7 @@ class SentVersions:
     def _from(self, partition: int, offset: int) -> Iterator[tuple[int, Events | VersionEnd | VersionRecord]]:
         """Yield the messages from an offset to the current end of a partition."""
         self._consumer.assign([TopicPartition(self._topic, partition, offset)])
+        deadline = time.monotonic() + _TIMEOUT_S
         try:
             while True:
                 message = self._consumer.poll(_TIMEOUT_S)
@@ -121,12 +123,13 @@ class SentVersions:
                 if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  # public by its documents
                     return
                 if error is not None:
-                    if error.retriable():
+                    if error.retriable() and time.monotonic() < deadline:
                         continue
                     raise self._failed(error.str())
                 position = message.offset() or 0
                 where = f"{self._topic}, partition {partition}, offset {position}"
                 yield position, decode_any(message.value() or b"", where=where)
+                deadline = time.monotonic() + _TIMEOUT_S
         finally:
             self._consumer.unassign()
 

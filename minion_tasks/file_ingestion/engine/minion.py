@@ -165,6 +165,8 @@ class MinionEngine:
 
         Raises:
             NoMinionError: No minion with the tag was live for as long as ``minionWait``.
+            NotAppliedError: The controller did not return the job's state for as long as
+                ``taskTimeoutSeconds``, in which each subtask ends.
         """
         is_over = self.watch(task_name, params)
         pauses_s = growing_pauses(min(_FIRST_PAUSE_S, self._poll_interval_s), self._poll_interval_s)
@@ -178,15 +180,22 @@ class MinionEngine:
             task_name: The job.
             params: The parameters of its table's task.
         """
-        minion_seen_s = work_seen_s = next_check_s = self._clock.monotonic()
+        minion_seen_s = work_seen_s = work_read_s = next_check_s = self._clock.monotonic()
         tags: Mapping[str, list[str]] = {}
 
         def is_over() -> bool:
-            nonlocal minion_seen_s, work_seen_s, next_check_s, tags
-            work = self._work(task_name)
+            nonlocal minion_seen_s, work_seen_s, work_read_s, next_check_s, tags
+            now_s = self._clock.monotonic()
+            try:
+                work, work_read_s = self._work(task_name), now_s
+            except NotAppliedError as error:
+                if now_s - work_read_s > params.task_timeout_s:
+                    raise
+                # The controller may be restarting; the job is in ZooKeeper and continues without it.
+                logger.warning("could not read the state of %s from the controller: %s", task_name, error)
+                work = _Work.ACTIVE
             if work is _Work.OVER:
                 return True
-            now_s = self._clock.monotonic()
             if now_s >= next_check_s:
                 next_check_s = now_s + min(MINION_CHECK_S, params.minion_wait_s / 4)
                 tags = self._live_tags()
@@ -203,7 +212,11 @@ class MinionEngine:
         return is_over
 
     def is_over(self, task_name: str) -> bool:
-        """Check once whether no subtask of a job is or will be running."""
+        """Check once whether no subtask of a job is or will be running.
+
+        Raises:
+            NotAppliedError: The controller did not return the job's state.
+        """
         return self._work(task_name) in (_Work.OVER, _Work.STALLED)
 
     def explain(self, task_name: str) -> Mapping[int, str]:
@@ -241,10 +254,6 @@ class MinionEngine:
             states = self._client.tasks.subtask_states(task_name).values()
         except NotFoundError:
             return _Work.OVER
-        except NotAppliedError as error:
-            # The controller may be restarting; the job is in ZooKeeper and continues without it.
-            logger.warning("could not read the state of %s from the controller: %s", task_name, error)
-            return _Work.ACTIVE
         if "RUNNING" in states:
             return _Work.RUNNING
         return _Work.STALLED if states and _ENDED.issuperset(states) else _Work.ACTIVE

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from controller_client.errors import NotAppliedError, PinotPluginError
+from controller_client.errors import AuthError, NotAppliedError, PinotPluginError, UnreachableError
 from controller_client.rest.instances import DRAINED
 from minion_tasks.file_ingestion.engine.minion import MINION_CHECK_S, MinionEngine, NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -120,6 +120,20 @@ def test_a_task_whose_subtasks_were_all_dropped_is_abandoned_after_a_while() -> 
 )
 def test_the_wait_continues_while(answers: list[Any], tags: list[str]) -> None:
     assert wait(*answers, DONE, store=PlayedStore(tags)) > 500
+
+
+@pytest.mark.parametrize("error", [UnreachableError, AuthError])
+def test_the_wait_fails_if_the_state_cannot_be_read_for_longer_than_a_subtask_may_run(
+    error: type[NotAppliedError],
+) -> None:
+    clock, answers = FakeClock(), [error("the controller refuses")]
+    before = clock.monotonic()
+    engine = make_engine(PlayedTasks(*[RUNNING] * 100, *answers), PlayedStore(TAGS), clock)
+    with pytest.raises(error, match="the controller refuses"):
+        engine.wait("Task_x", PARAMS, lambda: False)
+    assert clock.monotonic() - before > PARAMS.task_timeout_s
+    begun_again: list[Answer] = [*answers * 10_000, RUNNING, *answers * 10_000, DONE]
+    assert wait(*begun_again) > PARAMS.task_timeout_s
 
 
 def test_the_wait_fails_without_a_suitable_minion() -> None:
