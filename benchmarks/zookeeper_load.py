@@ -36,7 +36,7 @@ from benchmarks.tables import save, show
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
-from controller_client.helix.ideal_state import ideal_state_path, set_paused_partitions
+from controller_client.helix.ideal_state import ideal_state_path, read_flags_at, set_paused_partitions
 from controller_client.helix.table_config import table_config_path
 from controller_client.zookeeper import (
     Children,
@@ -49,7 +49,7 @@ from controller_client.zookeeper import (
 from jvm_bridge.cluster_ports import ClusterPorts
 from jvm_bridge.local_cluster import LocalCluster
 from minion_tasks.schedules import Schedules
-from server_hooks.pause.followed import FollowedTables, read_flags
+from server_hooks.pause.followed import FollowedTables
 
 _TICK_S = 1.0
 _REFRESH_S = 30.0
@@ -225,7 +225,7 @@ class Fleet:
         tables = sorted(self._tables)
         for _ in range(self._begun_per_s):
             self._begun += 1
-            read_flags(
+            read_flags_at(
                 self._readers[self._begun % len(self._readers)].store, tables[self._begun % len(tables)]
             )
 

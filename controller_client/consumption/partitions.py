@@ -25,13 +25,9 @@ from controller_client.helix.ideal_state import (
     set_paused_partitions,
 )
 from controller_client.helix.stream_segments import newest_by_partition
-from controller_client.rest.capabilities import Capability
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["RATE_LIMIT_KEY", "check_pause", "pause_partitions", "resume_partitions"]
-
-RATE_LIMIT_KEY = "topic.consumption.rate.limit"
-"""Stream config that makes Pinot 0.11 install its own rate limiter at the hook's extension point."""
+__all__ = ["check_pause", "pause_partitions", "resume_partitions"]
 
 
 def pause_partitions(
@@ -61,8 +57,7 @@ def pause_partitions(
 
     Raises:
         ConfigError: The table has no such partition.
-        UnsupportedError: A server is not hosted in Python, or the stream has a rate limit (before Pinot 1.3).
-            Nothing was changed.
+        UnsupportedError: A server is not hosted in Python. Nothing was changed.
         WaitTimeoutError: Some servers still consume. The request remains, and they keep trying.
         OutcomeUnknownError: The reply to the change was lost.
     """
@@ -89,7 +84,6 @@ def check_pause(control: TableControl, partitions: Collection[int]) -> IdealStat
     wanted = frozenset(partitions)
     ideal = control.ideal()
     _check_partitions(control.table, wanted, ideal)
-    _check_rate_limit(control)
     _check_hosted(control.store, control.table, wanted, ideal)
     return ideal
 
@@ -139,17 +133,6 @@ def _check_partitions(table: TableName, wanted: frozenset[int], ideal: IdealStat
         raise ConfigError(
             f"{table} has no partition {_list(unknown)}" if unknown else "no partition was named",
             expected=f"some of the partitions {_list(present)}",
-        )
-
-
-def _check_rate_limit(control: TableControl) -> None:
-    if control.client.cluster.capabilities().has(Capability.TABLE_MANAGERS):
-        return  # there the hook has its own extension point
-    if any(stream.values.get(RATE_LIMIT_KEY) for stream in control.streams()):
-        raise UnsupportedError(
-            f"single partitions of {control.table} cannot be paused: its stream has a rate limit",
-            expected=f"no {RATE_LIMIT_KEY} in the stream config",
-            remedy="pause the whole table, or remove the limit and pause and resume the table once",
         )
 
 

@@ -30,7 +30,7 @@ from controller_client.errors import (
 )
 from controller_client.helix import read_record_at
 from controller_client.helix.paused_tables import listing_writes
-from controller_client.zookeeper import PropertyStore, Write, ZNRecord
+from controller_client.zookeeper import PropertyStore, Write, ZNRecord, mentions
 
 __all__ = [
     "ConsumptionFlags",
@@ -41,6 +41,7 @@ __all__ = [
     "ideal_state_path",
     "read_external_view",
     "read_flags",
+    "read_flags_at",
     "read_ideal_state",
     "set_paused_partitions",
     "watch_ideal_state",
@@ -49,6 +50,7 @@ __all__ = [
 _PAUSED = "isTablePaused"
 _PAUSE_STATE = "pauseState"
 _PARTITIONS = "pausedPartitions"
+_FLAGS = (_PAUSED, _PAUSE_STATE, _PARTITIONS)
 _ADMINISTRATIVE = "ADMINISTRATIVE"
 _CONSUMING = "CONSUMING"
 _OFFLINE = "OFFLINE"
@@ -126,8 +128,19 @@ def read_flags(store: PropertyStore, table: TableName) -> ConsumptionFlags:
         DataError: A flag has a value that neither Pinot nor this project writes.
         UnreachableError: ZooKeeper does not answer.
     """
-    record, _ = _read(store, table)
-    return _flags(record, ideal_state_path(store, table))
+    return read_flags_at(store, table)[0]
+
+
+def read_flags_at(store: PropertyStore, table: TableName) -> tuple[ConsumptionFlags, int]:
+    """Return what :func:`read_flags` returns, and ZooKeeper's number of the transaction that wrote it.
+
+    An ideal state that names no flag is not parsed: that of a table with very many segments takes seconds.
+    """
+    path = ideal_state_path(store, table)
+    content, zxid = _read(store, table)
+    if not mentions(content, _FLAGS):
+        return ConsumptionFlags(False, frozenset()), zxid
+    return _flags(ZNRecord.from_bytes(content, where=path), path), zxid
 
 
 def read_ideal_state(store: PropertyStore, table: TableName) -> IdealState:
@@ -139,8 +152,9 @@ def watch_ideal_state(
     store: PropertyStore, table: TableName, changed: Callable[[Any], None] | None
 ) -> IdealState:
     """Like :func:`read_ideal_state`; ``changed`` is called once, in kazoo's thread, on the next change."""
-    record, zxid = _read(store, table, changed)
     where = ideal_state_path(store, table)
+    content, zxid = _read(store, table, changed)
+    record = ZNRecord.from_bytes(content, where=where)
     state = _pause_state(record, where)
     pause = None
     if state.get("paused"):
@@ -278,12 +292,12 @@ def read_external_view(store: PropertyStore, table: TableName) -> Mapping[str, M
 
 def _read(
     store: PropertyStore, table: TableName, changed: Callable[[Any], None] | None = None
-) -> tuple[ZNRecord, int]:
+) -> tuple[bytes, int]:
     path = ideal_state_path(store, table)
     found = store.connection.read(path, changed)
     if found is None or not found.content:
         raise NotFoundError(f"there is no table {table}", where=path)
-    return ZNRecord.from_bytes(found.content, where=path), found.zxid
+    return found.content, found.zxid
 
 
 def _flags(record: ZNRecord, where: str) -> ConsumptionFlags:

@@ -5,7 +5,7 @@
     /<cluster>/PINOT_PLUGINS/paused_tables/<table>      empty
 
 A table is in the list exactly while its ideal state has ``pausedPartitions``: both are written in one
-transaction. So a server that watches the list does not have to read any ideal state while nothing is paused.
+transaction. So while nothing is paused, a server has no ideal state to watch, only the list.
 A table dropped while it had paused partitions may stay in the list, which only causes a read of a missing
 ideal state.
 """

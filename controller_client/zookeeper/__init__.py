@@ -6,7 +6,7 @@ from controller_client.zookeeper.holder import LockHolder, process_name
 from controller_client.zookeeper.lease import Alone, Lease, LeaseState, Turn
 from controller_client.zookeeper.lock import ClusterLock, TableLock
 from controller_client.zookeeper.property_store import PropertyStore, segment_path
-from controller_client.zookeeper.record import RECORD_LIMIT_BYTES, Versioned, ZNRecord
+from controller_client.zookeeper.record import RECORD_LIMIT_BYTES, Versioned, ZNRecord, mentions
 from controller_client.zookeeper.standing import Standing, read_standing
 from controller_client.zookeeper.transaction import CreateNode, DeleteNode, Write
 from controller_client.zookeeper.watched import Watched
@@ -34,6 +34,7 @@ __all__ = [
     "ZNRecord",
     "Znode",
     "ZooKeeperConnection",
+    "mentions",
     "process_name",
     "read_standing",
     "segment_path",

@@ -12,12 +12,13 @@ import gzip
 import io
 import json
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from controller_client.errors import DataError
 
-__all__ = ["COMPRESSION_FIELD", "RECORD_LIMIT_BYTES", "Versioned", "ZNRecord"]
+__all__ = ["COMPRESSION_FIELD", "RECORD_LIMIT_BYTES", "Versioned", "ZNRecord", "mentions"]
 
 RECORD_LIMIT_BYTES = 1_024_000
 """Helix's limit for a serialized record; ZooKeeper's own (jute.maxbuffer, 1 MiB) is slightly higher."""
@@ -142,6 +143,20 @@ class ZNRecord:
                 expected="a JSON object with id, simpleFields, mapFields and listFields, possibly gzipped",
                 where=where,
             ) from error
+
+
+def mentions(data: bytes, keys: Iterable[str]) -> bool:
+    """Return whether a serialized record may have one of some keys, at any level, without parsing it.
+
+    Args:
+        data: Content of a znode.
+        keys: ASCII keys that JSON writes as they are.
+    """
+    try:
+        text = _unpacked(data) if data.startswith(_GZIP_MAGIC) else data
+    except (ValueError, EOFError, OSError, zlib.error):
+        return True  # parsing it tells what is wrong
+    return any(key.encode() in text for key in keys)
 
 
 def _unpacked(data: bytes) -> bytes:

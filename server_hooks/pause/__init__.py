@@ -1,18 +1,18 @@
 """Partition-level pause: a hook that pauses the consumption of single partitions in a Python-hosted server.
 
-Pinot's consumer calls its rate limiter before it indexes a batch, also before the first batch of a segment.
-The hook intercepts that call: it lets the first batch of a segment through, or blocks the consumer for as
-long as the ideal state's ``pausedPartitions`` contains the segment's partition. A paused segment is a
-consuming segment that has no rows yet: for the controller, the brokers, a restart and a rebalance it looks
-like a segment whose topic gets no messages.
+The thread of a consuming segment asks the hook before its first fetch. The hook releases the segment, or
+blocks the thread for as long as the ideal state's ``pausedPartitions`` contains the segment's partition. A
+paused segment is a consuming segment that has no rows yet: for the controller, the brokers, a restart and a
+rebalance it looks like a segment whose topic gets no messages.
 
 ===================  =====================================================================================
 module               content
 ===================  =====================================================================================
 ``gate``             which segments are paused and which are released; plain Python
 ``extension_point``  where consumers ask the gate, by Pinot version
-``limiter_0_11``     the extension point in Pinot 0.11, and reflection; Java: ``v0_11.pause``
+``consumers_0_11``   the extension point in Pinot 0.11, and reflection; Java: ``v0_11.pause``
 ``segments_1_5``     the extension point since Pinot 1.4; Java: ``v1_5.tables``
+``java_gate``        the function that both extension points have Java call
 ``followed``         which tables are paused, by watches: while none is, nothing is read
 ``hook``             the thread that seals segments of paused partitions, and reports
 ``metrics``          the number of paused partitions and the start of their pauses, as metrics

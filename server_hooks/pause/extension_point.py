@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.table_managers import have_plug_in_point
 
-__all__ = ["ExtensionPoint", "install_extension"]
+__all__ = ["ExtensionPoint", "SegmentConsumer", "install_extension"]
 
 
 class ExtensionPoint(Protocol):
@@ -27,13 +28,44 @@ class ExtensionPoint(Protocol):
         ...
 
 
-def install_extension(role: HostedServerView, on_batch: Callable[[str], bool]) -> ExtensionPoint:
-    """Make consumers ask before they index; call it before the first consuming segment is created.
+@dataclass(frozen=True)
+class SegmentConsumer:
+    """The consumer of one segment; see :class:`~server_hooks.pause.gate.Consumer`.
+
+    It has the data manager itself, not its name: Pinot registers it after its thread has started, removes it
+    before it stops the thread, and may create another one for the same segment. The manager is not acquired,
+    which would prevent Pinot from stopping it: the last one to release a dropped segment destroys it.
+
+    Attributes:
+        manager: The segment's data manager.
+        extension: Reads the manager.
+        seal: Makes it commit if Pinot allows that in its table.
+    """
+
+    manager: Any
+    extension: ExtensionPoint
+    seal: Callable[[], None]
+
+    def must_stop(self) -> bool:
+        """Return whether Pinot has asked it to stop."""
+        return self.extension.must_stop(self.manager)
+
+    def must_commit(self) -> bool:
+        """Return whether it was asked to commit."""
+        return self.extension.must_commit(self.manager)
+
+    def force_commit(self) -> None:
+        """Make it commit."""
+        self.manager.forceCommit()
+
+
+def install_extension(role: HostedServerView, on_start: Callable[[Any], None]) -> ExtensionPoint:
+    """Make consumers ask before they consume; call it before the first consuming segment is created.
 
     Args:
         role: The server, before it starts.
-        on_batch: Called in a consumer's thread with that thread's name, which is its segment's. Returns
-            whether the segment is released; it is not called again for a released segment. Must not raise.
+        on_start: Called once for each consuming segment, in its consumer's thread before the first fetch,
+            with the segment's data manager. The consumer continues when it returns. Must not raise.
 
     Raises:
         UnsupportedError: The hook does not support this version of Pinot.
@@ -43,7 +75,7 @@ def install_extension(role: HostedServerView, on_batch: Callable[[str], bool]) -
     if have_plug_in_point():
         from server_hooks.pause.segments_1_5 import PausableSegments
 
-        return PausableSegments(role, on_batch)
-    from server_hooks.pause.limiter_0_11 import ConsumerLimiters
+        return PausableSegments(role, on_start)
+    from server_hooks.pause.consumers_0_11 import PatchedConsumers
 
-    return ConsumerLimiters(on_batch)
+    return PatchedConsumers(on_start)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
-from controller_client.errors import NotFoundError
+from controller_client.errors import DataError, NotFoundError
 from controller_client.helix import live_session
-from controller_client.helix.ideal_state import (
-    ConsumptionFlags,
-    IdealState,
-    read_ideal_state,
-    watch_ideal_state,
-)
+from controller_client.helix.ideal_state import IdealState, watch_ideal_state
 from controller_client.helix.paused_tables import read_paused_tables
 from controller_client.zookeeper import PropertyStore, Watched
-from server_hooks.pause.gate import TableFlags
+from server_hooks.pause.gate import NOTHING_PAUSED, TableFlags
 
-__all__ = ["FollowedTables", "PausedHere", "read_flags"]
+__all__ = ["FollowedTables", "PausedHere"]
 
-_NOTHING = ConsumptionFlags(False, frozenset())
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,12 +27,14 @@ class PausedHere:
     Attributes:
         states: Ideal states of the tables in the list of tables with paused partitions.
         dropped: Tables in that list that no longer exist.
-        unlisted: The flags of all other tables.
+        unlisted: All tables that are not in that list.
+        flags_of_unlisted: Their flags.
     """
 
     states: Mapping[TableName, IdealState]
     dropped: Set[TableName]
-    unlisted: TableFlags
+    unlisted: Set[TableName]
+    flags_of_unlisted: TableFlags
 
 
 class FollowedTables:
@@ -78,14 +76,21 @@ class FollowedTables:
         here = listed.names & tables
         for table in self._states.keys() - here:
             del self._states[table]
-        states = {}
+        states, dropped = {}, set()
         for table in sorted(here):
             if table not in self._states:
                 self._states[table] = self._watched(table)
-            state = self._states[table].get()
-            if state is not None:
+            try:
+                state = self._states[table].get()
+            except DataError as error:
+                logger.warning("%s: its paused partitions stay as they are: %s", table, error)
+                continue
+            if state is None:
+                dropped.add(table)
+            else:
                 states[table] = state
-        return PausedHere(states, here - states.keys(), TableFlags(_NOTHING, listed.zxid))
+        others = frozenset(tables - here)
+        return PausedHere(states, dropped, others, TableFlags(NOTHING_PAUSED, listed.zxid))
 
     def _watched(self, table: TableName) -> Watched[IdealState | None]:
         def read(changed: Callable[[object], None]) -> IdealState | None:
@@ -95,17 +100,3 @@ class FollowedTables:
                 return None  # the table was dropped, but is still listed
 
         return Watched(self._store.connection, read, self._on_change, clock=self._clock)
-
-
-def read_flags(store: PropertyStore, table: TableName) -> TableFlags:
-    """Read what is paused of a table now; reads its ideal state only if the table is listed as paused.
-
-    Raises:
-        NotFoundError: The table is listed, but was dropped.
-        UnreachableError: ZooKeeper does not answer.
-    """
-    listed = read_paused_tables(store)
-    if table not in listed.names:
-        return TableFlags(_NOTHING, listed.zxid)
-    state = read_ideal_state(store, table)
-    return TableFlags(state.flags, state.zxid)

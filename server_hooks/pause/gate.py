@@ -5,22 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from controller_client.common.names import SegmentName, TableName
+from controller_client.errors import NotFoundError
 from controller_client.helix.ideal_state import ConsumptionFlags
 
-__all__ = ["Consumer", "Gate", "TableFlags", "Verdict"]
+__all__ = ["NOTHING_PAUSED", "Consumer", "Gate", "TableFlags"]
 
-
-class Verdict(StrEnum):
-    """What a consumer has to do after it asked."""
-
-    RELEASED = "RELEASED"
-    """Consume, and do not ask again."""
-    LET_THROUGH = "LET_THROUGH"
-    """Continue with this batch: the segment stops before its first row, or cannot be paused."""
+NOTHING_PAUSED = ConsumptionFlags(False, frozenset())
 
 
 @dataclass(frozen=True)
@@ -48,6 +41,10 @@ class Consumer(Protocol):
         """Return whether it was asked to commit: it will do so before its first row."""
         ...
 
+    def seal(self) -> None:
+        """Make it commit if Pinot allows that in this table."""
+        ...
+
     def force_commit(self) -> None:
         """Make it commit."""
         ...
@@ -59,12 +56,16 @@ class Gate:
     A released segment stays released until its commit. So it is certain whether a partition is paused: its
     consuming segment is not among the released ones, and therefore has not indexed a row.
 
+    A consumer waits only while its partition is paused, its table exists, and Pinot has not asked it to stop.
+    Pinot asks before it removes a segment from the server, and then waits for the consumer's thread.
+
     Args:
-        read_flags: Reads from ZooKeeper what is paused of a table (with type); may raise.
-        on_read_error: Called when that failed; the flags that were read last count then.
-        is_unfinished: Returns whether a segment's partition was paused, but the segment itself was not yet
-            paused, when the server first saw it. Then it has rows on another server, or had them here. It is
-            released so that it can be sealed.
+        read_flags: Reads from ZooKeeper what is paused of a table (with type); may raise, ``NotFoundError``
+            if there is no such table.
+        on_read_error: Called when that failed; the partitions that were read last as paused count then.
+        is_unfinished: Returns whether a segment's partition or table was paused, but the segment itself was
+            not yet paused, when the server first saw it. Then it has rows on another server, or had them
+            here. It is released so that it can be sealed.
         recheck_s: How often a waiting consumer checks whether Pinot asked it to stop or to commit.
     """
 
@@ -74,7 +75,7 @@ class Gate:
         on_read_error: Callable[[TableName, Exception], None],
         is_unfinished: Callable[[TableName, SegmentName], bool],
         *,
-        recheck_s: float = 0.2,
+        recheck_s: float,
     ) -> None:
         self._read_flags = read_flags
         self._on_read_error = on_read_error
@@ -84,8 +85,10 @@ class Gate:
         self._flags: dict[TableName, TableFlags] = {}
         self._released: dict[TableName, dict[int, set[SegmentName]]] = {}
 
-    def decide(self, table: TableName, segment: SegmentName, consumer: Consumer) -> Verdict:
-        """Block until the segment's consumer may continue; called in its thread before it indexes a batch.
+    def hold(self, table: TableName, segment: SegmentName, consumer: Consumer) -> None:
+        """Block until a segment's consumer may continue; called in its thread before it consumes.
+
+        Then the segment is released, or its consumer stops or commits before its first row.
 
         Args:
             table: Table with type.
@@ -93,30 +96,13 @@ class Gate:
             consumer: Its consumer.
         """
         if self.is_released(table, segment):
-            return Verdict.RELEASED
-        # Read now, since the hook's thread may lag: this sees every pause that was written before.
-        self._refresh(table)
-        unfinished: bool | None = None
-        while True:
+            return
+        try:
+            self._wait(table, segment, consumer)
+        except BaseException:
             with self._changed:
-                last = self._flags.get(table)
-                flags = last.flags if last else ConsumptionFlags(False, frozenset())
-                if unfinished or segment.partition not in flags.paused_partitions:
-                    self._release(table, segment)
-                    return Verdict.RELEASED
-            if unfinished is None:
-                unfinished = self._is_unfinished(table, segment)
-                if unfinished:
-                    continue
-            if consumer.must_stop() or consumer.must_commit():
-                return Verdict.LET_THROUGH
-            if flags.table_paused:
-                # A pause of the table seals every consuming segment, also this empty one, but the message for
-                # it may have arrived before the segment existed. The next round sees the commit.
-                consumer.force_commit()
-            with self._changed:
-                if self._flags.get(table) is last:
-                    self._changed.wait(self._recheck_s)
+                self._release(table, segment)  # it consumes now, whatever is paused
+            raise
 
     def update(self, table: TableName, read: TableFlags) -> None:
         """Store the flags that were read, unless they are outdated, and wake the waiting consumers."""
@@ -138,6 +124,31 @@ class Gate:
         with self._changed:
             return segment in self._released.get(table, {}).get(segment.partition, ())
 
+    def _wait(self, table: TableName, segment: SegmentName, consumer: Consumer) -> None:
+        is_unfinished: bool | None = None
+        # Read now, since the hook's thread may lag: this sees every pause that was written before.
+        if self._refresh(table):
+            is_unfinished = self._is_unfinished(table, segment)
+            if not is_unfinished:
+                # A pause of the table seals every consuming segment, but its message may have arrived before
+                # this one existed.
+                consumer.seal()
+        while not (consumer.must_stop() or consumer.must_commit()):
+            with self._changed:
+                last = self._flags.get(table)
+                flags = last.flags if last else NOTHING_PAUSED
+                if is_unfinished or segment.partition not in flags.paused_partitions:
+                    self._release(table, segment)
+                    return
+            if is_unfinished is None:
+                is_unfinished = self._is_unfinished(table, segment)
+                continue
+            if flags.table_paused:
+                consumer.force_commit()  # this empty one too, whatever Pinot allows; the next round sees it
+            with self._changed:
+                if self._flags.get(table) is last:
+                    self._changed.wait(self._recheck_s)
+
     def _release(self, table: TableName, segment: SegmentName) -> None:
         """Record a release, and forget earlier segments of the partition, as they are committed."""
         partitions = self._released.setdefault(table, {})
@@ -145,10 +156,15 @@ class Gate:
         later = {each for each in before if each.sequence > segment.sequence}
         partitions[segment.partition] = {segment, *later}
 
-    def _refresh(self, table: TableName) -> None:
+    def _refresh(self, table: TableName) -> bool:
+        """Read what is paused of a table; returns whether the whole table is, as far as could be read."""
         try:
             read = self._read_flags(table)
+        except NotFoundError:
+            self.forget(table)
+            return False
         except Exception as error:  # noqa: BLE001  # after any error the last flags count
             self._on_read_error(table, error)
-            return
+            return False
         self.update(table, read)
+        return read.flags.table_paused

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -17,13 +17,13 @@ from controller_client.consumption.partition_report import (
     write_report,
 )
 from controller_client.errors import PinotPluginError
-from controller_client.helix.ideal_state import IdealState
+from controller_client.helix.ideal_state import IdealState, read_flags_at
 from controller_client.zookeeper import PropertyStore, segment_path
 from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingHook
 from server_hooks.dependents import paused_partitions
-from server_hooks.pause.extension_point import ExtensionPoint, install_extension
-from server_hooks.pause.followed import FollowedTables, read_flags
-from server_hooks.pause.gate import Gate, TableFlags, Verdict
+from server_hooks.pause.extension_point import ExtensionPoint, SegmentConsumer, install_extension
+from server_hooks.pause.followed import FollowedTables
+from server_hooks.pause.gate import Gate, TableFlags
 from server_hooks.pause.metrics import PauseMetrics
 
 __all__ = ["NAME", "PauseHook"]
@@ -34,46 +34,18 @@ NAME = "partition-pause"
 _TICK_S = 1.0
 
 
-class _Consumer:
-    """The consumer of one segment, looked up for each call.
+class PauseHook(TickingHook[HostedServerView]):
+    """The hook of one server; see :class:`~jvm_bridge.role_host.ServerHook`.
 
-    Keeping the segment acquired during a pause would prevent Pinot from stopping it: the last one to release
-    a dropped segment destroys it.
+    Args:
+        recheck_s: How often a waiting consumer checks whether Pinot asked it to stop or to commit.
     """
 
-    def __init__(
-        self, acquired: Callable[[], AbstractContextManager[Any | None]], extension: ExtensionPoint
-    ) -> None:
-        self._acquired = acquired
-        self._extension = extension
-        self._seen = False
-
-    def must_stop(self) -> bool:
-        with self._acquired() as manager:
-            if manager is None:
-                # Not seen yet: its constructor is about to finish. Seen before: it was dropped.
-                return self._seen
-            self._seen = True
-            return self._extension.must_stop(manager)
-
-    def must_commit(self) -> bool:
-        with self._acquired() as manager:
-            return manager is not None and self._extension.must_commit(manager)
-
-    def force_commit(self) -> None:
-        with self._acquired() as manager:
-            if manager is not None:
-                manager.forceCommit()
-
-
-class PauseHook(TickingHook[HostedServerView]):
-    """The hook of one server; see :class:`~jvm_bridge.role_host.ServerHook`."""
-
-    def __init__(self) -> None:
+    def __init__(self, *, recheck_s: float = 0.2) -> None:
         super().__init__(NAME, pause_s=_TICK_S)
         self._store: PropertyStore | None = None
         self._extension: ExtensionPoint | None = None
-        self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished)
+        self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished, recheck_s=recheck_s)
         self._followed: FollowedTables | None = None
         self._tables: set[TableName] = set()
         self._reported: PartitionReport | None = None
@@ -86,7 +58,7 @@ class PauseHook(TickingHook[HostedServerView]):
         self._store = PropertyStore(role.zookeeper_address, role.cluster_name)
         self._followed = FollowedTables(self._store, role.instance_id, self.wake)
         self._last_life = read_report(self._store, role.instance_id)
-        self._extension = install_extension(role, self._on_batch)
+        self._extension = install_extension(role, self._on_start)
         self._metrics = PauseMetrics(role.monitoring, self._store, SystemClock())
         self._metrics.rows.start()
 
@@ -102,47 +74,45 @@ class PauseHook(TickingHook[HostedServerView]):
             later="`pinotctl consumption pause --partition` is rejected for tables on this server.",
         )
 
-    def _on_batch(self, thread_name: str) -> bool:
-        """Return whether the segment is released; called in a consumer's thread, must not raise."""
-        extension = self._installed()
-        with self.role.errors.guard(NAME, f"before a batch of {thread_name}"):
-            segment = SegmentName.parse(thread_name)
-            if segment is None:
-                return False  # a Helix thread that catches up to the offset of another replica's commit
-            table = segment.table
-            consumer = _Consumer(partial(self._manager, table, segment.name), extension)
-            return self._gate.decide(table, segment, consumer) is Verdict.RELEASED
-        return False
+    def _on_start(self, manager: Any) -> None:
+        """Return when a segment may consume; called in its consumer's thread, must not raise."""
+        with self.role.errors.guard(NAME, "before a segment consumes"):
+            segment = SegmentName.parse(str(manager.getSegmentName()))
+            if segment is not None:
+                consumer = SegmentConsumer(
+                    manager, self._installed(), partial(self._seal_new, segment.table, manager)
+                )
+                self._gate.hold(segment.table, segment, consumer)
 
     def tick(self) -> None:
         """Read the paused tables, seal segments of paused partitions, and report the paused partitions."""
         server = self.role
         data_manager = server.instance_data_manager()
         store, followed = self._connected(), self._following()
-        session = followed.session()
-        if data_manager is None or session is None:
+        if data_manager is None:
             return
         names = (str(name) for name in data_manager.getAllTables())
         tables = {name for name in map(TableName, names) if name.type is TableType.REALTIME}
-        for table in self._tables - tables:
-            self._gate.forget(table)
-            self._first_seen.pop(table, None)
         for table in tables - self._tables:
             self._note_first_sight(table)
-        self._tables = tables
         here = followed.read(tables)
+        for table in (self._tables - tables) | here.dropped:
+            self._gate.forget(table)
+        for table in self._tables - tables:
+            self._first_seen.pop(table, None)
+        self._tables = tables
+        # First all of them: what waits in one table is not kept waiting by the faults of another.
+        for table in here.unlisted:
+            self._gate.update(table, here.flags_of_unlisted)
+        for table, state in here.states.items():
+            self._gate.update(table, TableFlags(state.flags, state.zxid))
         paused = {}
-        for table in sorted(tables):
-            state = here.states.get(table)
-            if table in here.dropped:
-                # Pinot waits for the end of the table's consumers. One that asks only now finds its segment
-                # no more, and would wait to be resumed.
-                self._gate.forget(table)
-            elif state is None:
-                self._gate.update(table, here.unlisted)
-            else:
-                self._gate.update(table, TableFlags(state.flags, state.zxid))
-                paused[table] = self._seal(data_manager, table, state)
+        for table, state in here.states.items():
+            with server.errors.guard(NAME, f"when it sealed segments of {table}"):
+                paused[table] = self._seal(table, state)
+        session = followed.session()
+        if session is None:
+            return
         report = PartitionReport(
             server.instance_id, session, {table: parts for table, parts in paused.items() if parts}
         )
@@ -158,7 +128,7 @@ class PauseHook(TickingHook[HostedServerView]):
         if self._metrics:
             self._metrics.rows.stop()
 
-    def _seal(self, data_manager: Any, table: TableName, state: IdealState) -> dict[int, str]:
+    def _seal(self, table: TableName, state: IdealState) -> dict[int, str]:
         """Commit the released segments of paused partitions; returns the paused segments by partition."""
         paused = {}
         for name, instances in state.consuming.items():
@@ -168,24 +138,36 @@ class PauseHook(TickingHook[HostedServerView]):
             if segment.partition not in state.flags.paused_partitions:
                 continue
             if self._gate.is_released(table, segment):
-                self._force_commit(data_manager, table, name)
+                self._force_commit(table, name)
             elif self._is_consuming(table, name):
                 paused[segment.partition] = name
         return paused
 
-    def _force_commit(self, data_manager: Any, table: str, segment: str) -> None:
+    def _seal_new(self, table: TableName, manager: Any) -> None:
+        if not self._force_commit(table, str(manager.getSegmentName())):
+            manager.forceCommit()  # Pinot 0.11 has not registered it yet, and would not find it
+
+    def _force_commit(self, table: TableName, segment: str) -> bool:
+        """Have a segment committed unless Pinot refuses it; returns whether Pinot knows the segment.
+
+        Pinot 1.5 refuses it in upsert tables whose replicas would differ afterwards.
+        """
         import jpype
 
-        names = jpype.JClass("java.util.Collections").singleton(segment)
-        data_manager.forceCommit(table, names)
+        with self._manager(table, segment) as manager:
+            if manager is None:
+                return False
+            data_manager: Any = self.role.instance_data_manager()
+            data_manager.forceCommit(table, jpype.JClass("java.util.Collections").singleton(segment))
+        return True
 
-    def _is_consuming(self, table: str, segment: str) -> bool:
+    def _is_consuming(self, table: TableName, segment: str) -> bool:
         with self._manager(table, segment) as manager:
             return manager is not None and self._installed().is_consuming(manager)
 
     @contextmanager
     def _manager(self, table: str, segment: str) -> Iterator[Any | None]:
-        """Provide the data manager of a segment on this server, or None if there is none (yet)."""
+        """Provide the data manager of a segment on this server, or None if there is none."""
         data_manager = self.role.instance_data_manager()
         of_table: Any = None if data_manager is None else data_manager.getTableDataManager(table)
         manager = None if of_table is None else of_table.acquireSegment(segment)
@@ -197,7 +179,7 @@ class PauseHook(TickingHook[HostedServerView]):
 
     def _read_flags(self, table: TableName) -> TableFlags:
         self._note_first_sight(table)
-        return read_flags(self._connected(), table)
+        return TableFlags(*read_flags_at(self._connected(), table))
 
     def _note_first_sight(self, table: TableName) -> None:
         """Record when this process first saw the table: segments that existed then may have rows."""
@@ -220,7 +202,10 @@ class PauseHook(TickingHook[HostedServerView]):
         return not paused
 
     def _on_read_error(self, table: str, error: Exception) -> None:
-        logger.warning("%s: cannot read the ideal state, using the last one: %s", table, error)
+        logger.warning(
+            "%s: cannot read the ideal state; the partitions that were paused before stay paused: %s",
+            *(table, error),
+        )
 
     def _connected(self) -> PropertyStore:
         if self._store is None:

@@ -10,14 +10,13 @@ from typing import Any
 
 import jpype
 
-from jvm_bridge.java_interface import overrides
 from jvm_bridge.role_host import HostedServerView
 from server_hooks import table_managers
+from server_hooks.pause.java_gate import java_gate
 
 __all__ = ["PausableSegments"]
 
 _SEGMENT = f"{table_managers.PACKAGE}.ConsumingSegment"
-_PREDICATE = "java.util.function.Predicate"
 
 
 class PausableSegments:
@@ -27,7 +26,7 @@ class PausableSegments:
 
     Args:
         role: The server, before it starts.
-        on_segment: Called once per segment, in the consumer's thread, with the segment's name.
+        on_start: Called once per segment, in its consumer's thread, with the segment's data manager.
 
     Raises:
         UnsupportedError: This Pinot is built differently.
@@ -35,10 +34,10 @@ class PausableSegments:
         SetupError: This Java has no compiler.
     """
 
-    def __init__(self, role: HostedServerView, on_segment: Callable[[str], bool]) -> None:
+    def __init__(self, role: HostedServerView, on_start: Callable[[Any], None]) -> None:
         table_managers.install(role)
         self._segment_class = jpype.JClass(_SEGMENT)
-        self._segment_class.install(jpype.JObject(_Gate(on_segment), jpype.JClass(_PREDICATE)))
+        self._segment_class.install(java_gate(on_start))
 
     def must_stop(self, manager: Any) -> bool:
         """Return whether Pinot asked a consuming segment to stop."""
@@ -51,14 +50,3 @@ class PausableSegments:
     def is_consuming(self, manager: Any) -> bool:
         """Return whether a segment's data manager is that of a consuming segment."""
         return isinstance(manager, self._segment_class)
-
-
-@jpype.JImplements(_PREDICATE, deferred=True)
-class _Gate:
-    def __init__(self, on_segment: Callable[[str], bool]) -> None:
-        self._on_segment = on_segment
-
-    @overrides
-    def test(self, segment: Any) -> bool:
-        """Ask the gate; called by ``ConsumingSegment.java`` in a segment's consumer thread."""
-        return self._on_segment(str(segment))

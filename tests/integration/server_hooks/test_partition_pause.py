@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from enum import Enum, auto
 
 import pytest
 
@@ -14,7 +16,7 @@ from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
 from controller_client.helix.paused_tables import read_paused_tables
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
-from tests.support.needs import Need, has, inside
+from tests.support.needs import Need, inside
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
@@ -203,31 +205,97 @@ def test_partitions_that_cannot_be_paused_are_refused_and_nothing_changes(
         UnsupportedError, match=r"Server_127\.0\.0\.21_\d+, Server_127\.0\.0\.22_\d+ would keep consuming"
     ):
         _paused(stock, 0)
-    limited = make_topic_table(partitions=1, **{"topic.consumption.rate.limit": "100"})
-    if has(Need.PLUG_IN_POINTS):
-        limited.produce(0, 20)
-        limited.wait_seen(limited.produced)
-        _paused(limited, 0)
-        before = {0: list(limited.produced[0])}
-        limited.produce(0, 20)
-        limited.wait_seen(before)
-        _resumed(limited, 0)
-        limited.wait_seen(limited.produced)
-    else:
-        with pytest.raises(UnsupportedError, match="rate limit"):
-            _paused(limited, 0)
+    hosted = make_topic_table(partitions=1)
     with pytest.raises(ConfigError, match="has no partition 7"):
-        _paused(limited, 0, 7)
-    for table in (stock, limited):
+        _paused(hosted, 0, 7)
+    for table in (stock, hosted):
         assert read_flags(table.store, table.full_name) == ConsumptionFlags(False, frozenset())
 
 
-def test_a_table_is_dropped_while_it_is_paused(make_topic_table: MakeTopicTable) -> None:
-    # The consumer of the paused segment fetches once before it asks whether it is paused: after the drop.
-    table = make_topic_table(partitions=1, **{"stream.kafka.fetch.timeout.millis": "3000"})
+@FULL
+def test_a_partition_whose_consumption_is_limited(make_topic_table: MakeTopicTable) -> None:
+    table = make_topic_table(partitions=1, **{"topic.consumption.rate.limit": "100"})
+    table.produce(0, 20)
+    table.wait_seen(table.produced)
+    _paused(table, 0)
+    before = {0: list(table.produced[0])}
+    table.produce(0, 20)
+    table.wait_seen(before)
+    _resumed(table, 0)
+    table.wait_seen(table.produced)
+
+
+def test_pinots_own_pause_of_a_table_also_ends_segments_that_begin_under_it(
+    make_topic_table: MakeTopicTable,
+) -> None:
+    # Pinot's message to commit reaches the servers before they have loaded the segments of the resume.
+    table = make_topic_table(partitions=2)
+    for _ in range(3):
+        for partition in (0, 1):
+            table.produce(partition, 10)
+        table.wait_seen(table.produced)
+        table.ask_controller("POST", f"tables/{table.name}/pauseConsumption")
+        wait_for(lambda: table.consuming() == {}, "no partition to consume", _TIMEOUT_S)
+        table.ask_controller("POST", f"tables/{table.name}/resumeConsumption")
+        wait_for(lambda: len(table.consuming()) == 2, "consuming segments", _TIMEOUT_S)
+        table.ask_controller("POST", f"tables/{table.name}/pauseConsumption")
+        wait_for(lambda: table.consuming() == {}, "no partition to consume", _TIMEOUT_S)
+        table.ask_controller("POST", f"tables/{table.name}/resumeConsumption")
+        table.wait_seen(table.produced)
+
+
+class Moment(Enum):
+    """When a table is dropped."""
+
+    PAUSING = auto()
+    SEALED = auto()
+    PAUSED = auto()
+    RESUMING = auto()
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(100, marks=FULL)])
+def test_tables_are_dropped_while_they_are_paused(make_topic_table: MakeTopicTable, count: int) -> None:
+    """A server whose transition hangs keeps the segment in the external view."""
+    busy = make_topic_table(partitions=1, **{"realtime.segment.flush.threshold.rows": "75"})
+    moments = itertools.cycle(Moment)
+    with _steady_rows(busy, 0), ThreadPoolExecutor(4) as pool:
+        dropped = list(
+            pool.map(
+                lambda moment: _dropped(make_topic_table(partitions=1), moment),
+                itertools.islice(moments, count),
+            )
+        )
+        for table in dropped:
+            view = f"/{table.store.cluster_name}/EXTERNALVIEW/{table.full_name}"
+            wait_for(
+                lambda view=view: not busy.store.connection.exists(view),  # type: ignore[misc]
+                f"the servers to drop the segments of {table.name}",
+                _TIMEOUT_S,
+            )
+    busy.wait_seen(busy.produced)
+
+
+def _dropped(table: TopicTable, moment: Moment) -> TopicTable:
+    table.produce(0, 10)
+    table.wait_seen(table.produced)
+    first = table.consuming()
+    _begin_pause(table, 0)
+    if moment is Moment.SEALED:  # the next segment's consumer may not have started
+        wait_for(lambda: table.consuming() not in ({}, first), "the next segment", _TIMEOUT_S)
+    elif moment is not Moment.PAUSING:
+        _paused(table, 0)
+    if moment is Moment.RESUMING:
+        resume_partitions(table.control(), [0], wait=False)
+    table.client.tables.delete(table.full_name)
+    return table
+
+
+def test_a_segment_is_deleted_while_its_partition_is_paused(make_topic_table: MakeTopicTable) -> None:
+    table = make_topic_table(partitions=1)
     table.produce(0, 10)
     table.wait_seen(table.produced)
     _paused(table, 0)
-    table.client.tables.delete(table.full_name)
-    view = f"/{table.store.cluster_name}/EXTERNALVIEW/{table.full_name}"
-    wait_for(lambda: not table.store.connection.exists(view), "the servers to drop the segments", _TIMEOUT_S)
+    name = table.consuming()[0]
+    table.client.segments.delete(table.full_name, [name])
+    view = table.client.tables.external_view
+    wait_for(lambda: name not in view(table.full_name), "the servers to drop the segment", _TIMEOUT_S)

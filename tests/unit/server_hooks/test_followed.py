@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from controller_client.common.names import TableName
 from controller_client.errors import UnreachableError
-from controller_client.helix.ideal_state import ideal_state_path, set_paused_partitions
+from controller_client.helix.ideal_state import ideal_state_path, read_flags_at, set_paused_partitions
 from controller_client.zookeeper import Children, ZNRecord
 from controller_client.zookeeper.watched import RECHECK_S
-from server_hooks.pause.followed import FollowedTables, read_flags
+from server_hooks.pause.followed import FollowedTables
+from server_hooks.pause.gate import TableFlags
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import CLUSTER, MemoryPropertyStore, MemoryZooKeeper
 
@@ -83,23 +84,33 @@ def test_one_paused_table_is_read_alone_and_once(world: World) -> None:
     assert world.reads_of(lambda: [world.tick() for _ in range(100)]) == {}
 
 
-def test_a_new_segment_costs_one_read_if_its_table_is_not_paused(world: World) -> None:
-    world.pause(TWO, 1)
-    reads = world.reads_of(lambda: read_flags(world.store, ONE))
-    assert sum(reads.values()) == 1
-    assert read_flags(world.store, TWO).flags.paused_partitions == {1}
-
-
 def test_a_later_read_has_the_greater_number(world: World) -> None:
-    before = read_flags(world.store, ONE)
+    def read() -> TableFlags:
+        return TableFlags(*read_flags_at(world.store, ONE))
+
+    before = read()
     world.pause(ONE, 1)
-    paused = read_flags(world.store, ONE)
+    paused = read()
     world.pause(TWO, 1)
-    assert read_flags(world.store, ONE) == paused
+    assert read() == paused
     world.pause(ONE)
-    after = read_flags(world.store, ONE)
+    after = world.followed.read(TABLES).flags_of_unlisted
     assert before.zxid < paused.zxid < after.zxid
     assert not after.flags.paused_partitions
+
+
+def test_a_table_whose_ideal_state_is_damaged_does_not_hide_the_others(world: World) -> None:
+    world.pause(ONE, 1)
+    world.pause(TWO, 2)
+    path = ideal_state_path(world.store, ONE)
+    damaged = ZNRecord(ONE, list_fields={"pausedPartitions": ["x"]})
+    world.zookeeper.set(path, damaged.to_bytes(), world.zookeeper.znodes[path][1])
+    here = world.followed.read(TABLES)
+    assert set(here.states) == {TWO}
+    assert not here.dropped
+    assert ONE not in here.unlisted
+    world.pause(TWO)
+    assert TWO in world.followed.read(TABLES).unlisted
 
 
 def test_a_pause_during_the_read_of_the_list_is_not_missed(

@@ -55,6 +55,27 @@ def test_the_flag_of_the_table_is_read_as_pinot_reads_it(simple: dict[str, str],
     assert read_flags(store, TABLE) == ConsumptionFlags(paused, frozenset())
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_flags_are_read_without_parsing_if_there_are_none(
+    monkeypatch: pytest.MonkeyPatch, compressed: bool
+) -> None:
+    store, zookeeper = ideal_state({"pausedPartitions": ["1"]})
+    listed = record_of(zookeeper)
+    plain = ZNRecord(listed.id, {"REBALANCE_MODE": "CUSTOMIZED"}, {}, listed.map_fields)
+    zookeeper.znodes[PATH] = (listed.to_bytes(compressed), 0)
+    assert read_flags(store, TABLE) == ConsumptionFlags(False, frozenset({1}))
+    zookeeper.znodes[PATH] = (plain.to_bytes(compressed), 0)
+    monkeypatch.setattr(ZNRecord, "from_bytes", None)
+    assert read_flags(store, TABLE) == ConsumptionFlags(False, frozenset())
+
+
+def test_an_ideal_state_that_cannot_be_unpacked_is_an_error() -> None:
+    store, zookeeper = ideal_state()
+    zookeeper.znodes[PATH] = (b"\x1f\x8bx", 0)
+    with pytest.raises(DataError, match="does not contain a Helix record"):
+        read_flags(store, TABLE)
+
+
 def test_partitions_are_read_whatever_their_order() -> None:
     store, _ = ideal_state({"pausedPartitions": ["3", "0", "12"]})
     assert read_flags(store, TABLE) == ConsumptionFlags(False, frozenset({0, 3, 12}))

@@ -12,9 +12,9 @@ def test_a_compile_error_means_an_unsupported_version() -> None:
         pytest.raises(UnsupportedError) as refused,
         patching("partitions cannot be paused in this version of Pinot", remedy="run without the hook"),
     ):
-        raise CompileError("PauseLimiter.java:4: package x does not exist")
+        raise CompileError("ConsumerGate.java:4: package x does not exist")
     assert str(refused.value).splitlines() == [
-        "partitions cannot be paused in this version of Pinot: PauseLimiter.java:4: package x does not exist",
+        "partitions cannot be paused in this version of Pinot: ConsumerGate.java:4: package x does not exist",
         "  Expected: Pinot 0.11",
         "  What to do: run without the hook",
     ]

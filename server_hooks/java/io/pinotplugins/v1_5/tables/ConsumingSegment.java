@@ -1,7 +1,7 @@
 package io.pinotplugins.v1_5.tables;
 
 import java.util.function.BooleanSupplier;
-import java.util.function.Predicate;
+import java.util.function.Consumer;
 import org.apache.pinot.common.metadata.segment.SegmentZKMetadata;
 import org.apache.pinot.common.metrics.ServerMetrics;
 import org.apache.pinot.common.utils.LLCSegmentName;
@@ -18,7 +18,7 @@ import org.apache.pinot.spi.utils.retry.RetriableOperationException;
 
 /** A consuming segment that asks a gate before it consumes its first row. */
 public final class ConsumingSegment extends RealtimeSegmentDataManager {
-    private static volatile Predicate<String> gate;
+    private static volatile Consumer<ConsumingSegment> gate;
 
     private final String name;
     private final String startOffset;
@@ -61,11 +61,11 @@ public final class ConsumingSegment extends RealtimeSegmentDataManager {
     /**
      * Sets the gate, before the first segment is created.
      *
-     * @param gate given a segment's name, returns, possibly after a long time, when its consumer may
-     *     continue: the segment is released, or stops before its first row; called once per segment, in its
-     *     consumer's thread
+     * @param gate given a segment, returns, possibly after a long time, when its consumer may continue: the
+     *     segment is released, or stops before its first row; called once per segment, in its consumer's
+     *     thread
      */
-    public static void install(Predicate<String> gate) {
+    public static void install(Consumer<ConsumingSegment> gate) {
         ConsumingSegment.gate = gate;
     }
 
@@ -89,7 +89,7 @@ public final class ConsumingSegment extends RealtimeSegmentDataManager {
     protected boolean consumeLoop() throws Exception {
         if (gate != null && !hasAsked && Thread.currentThread().getName().equals(name)) {
             hasAsked = true;
-            gate.test(name);
+            gate.accept(this);
         }
         return super.consumeLoop();
     }
