@@ -2,29 +2,30 @@
 
 What is written may contain names and texts that others chose, so control characters in it are escaped.
 
-rich is imported only to draw a table or to show a progress bar on a terminal.
+rich is imported only to show a progress bar on a terminal, and to measure characters other than ASCII.
 """
 
 from __future__ import annotations
 
-import math
+import itertools
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Protocol
 
 import click
 
+from controller_client.cli.cells import json_value, table_lines
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.terminal import json_text, visible_lines
 from controller_client.common.visible_text import visible
 
-__all__ = ["Output", "OutputFormat", "Progress", "cell_text"]
+__all__ = ["Output", "OutputFormat", "Progress"]
 
 _PLAIN_INTERVAL_S = 5.0
-_UNLIMITED_WIDTH = 1_000_000
+_LINES_AT_A_TIME = 1_000
 
 
 class OutputFormat(StrEnum):
@@ -86,7 +87,7 @@ class Output:
 
     def json(self, value: Any) -> None:
         """Write a JSON value, whatever the format: for what is JSON in any case, e.g. a table config."""
-        click.echo(json_text(_json_value(value), indent=2))
+        click.echo(json_text(json_value(value), indent=2))
 
     def result(self, text: str, record: Mapping[str, Any]) -> None:
         """Report what an action did: a sentence on stderr and, with JSON, the object on stdout."""
@@ -98,9 +99,15 @@ class Output:
         """Write one line of data: for output that continues line by line."""
         click.echo(visible(text))
 
+    def lines(self, lines: Iterable[str]) -> None:
+        """Write lines of data that have no control characters, many at a time."""
+        rest = iter(lines)
+        while block := list(itertools.islice(rest, _LINES_AT_A_TIME)):
+            click.echo("\n".join(block))
+
     def json_line(self, value: Any) -> None:
         """Write a JSON value on one line: for output that continues value by value."""
-        click.echo(json_text(_json_value(value)))
+        click.echo(json_text(json_value(value)))
 
     def document(self, text: str) -> None:
         """Write a document, e.g. CSV, unchanged; on a terminal, control characters are escaped."""
@@ -130,26 +137,9 @@ class Output:
             lines.finish()
 
     def _draw(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, show_header: bool) -> None:
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        terminal = sys.stdout.isatty()
-        # A pipe gets every character of every cell: there, rich would fold at 80 columns.
-        console = Console(file=sys.stdout, width=None if terminal else _UNLIMITED_WIDTH, highlight=False)
-        table = Table(box=SIMPLE_HEAD if terminal else None, show_header=show_header, pad_edge=False)
-        for column in columns:
-            # Text, not str: a name or a value is data, and data such as "[red]" must not become markup.
-            table.add_column(Text(visible(column)), overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(visible(cell_text(value))) for value in row))
-        if terminal:
-            console.print(table)
-        else:
-            with console.capture() as captured:
-                console.print(table)
-            click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+        # A pipe gets each row on one line, whatever its length.
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        self.lines(table_lines(columns, rows, width=width, show_header=show_header))
 
 
 class _PlainProgress:
@@ -215,27 +205,3 @@ def _bar(text: str, total: int | None, unit: str) -> Iterator[Progress]:
                 display.update(task, completed=done, total=total, description=shown)
 
         yield Bar()
-
-
-def _json_value(value: Any) -> Any:
-    """Write NaN, infinities and exact decimals as text, as Pinot does: JSON has none of them."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, Mapping):
-        return {key: _json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    return value
-
-
-def cell_text(value: Any) -> str:
-    """The text of a value in a table or a CSV file: empty for null, JSON for lists and maps."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (dict, list, tuple)):
-        return json_text(_json_value(value))
-    return format(value, "f") if isinstance(value, Decimal) else str(value)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from controller_client.cli.cells import table_lines
 from controller_client.cli.output import Output
 from controller_client.clock import Clock
 from controller_client.common.visible_text import visible
@@ -163,9 +164,7 @@ def _report_changes(out: Output, status: TableStatus, shown: dict[tuple[str, int
 def _watch_live(
     read: Callable[[], list[TableStatus]], clock: Clock, interval_s: float, rounds: int | None
 ) -> None:
-    from rich.console import Group
     from rich.live import Live
-    from rich.table import Table
     from rich.text import Text
 
     with Live(auto_refresh=False) as live:
@@ -173,13 +172,11 @@ def _watch_live(
             if number:
                 clock.sleep(interval_s)
             statuses = read()
-            table = Table(box=None, pad_edge=False)
-            for column in COLUMNS:
-                table.add_column(column, overflow="fold")
-            for row in rows(statuses):
-                table.add_row(*(Text(visible(str(value))) for value in row))
-            lines = [Text(visible(line)) for status in statuses for line in headline(status)]
-            live.update(Group(table, *lines), refresh=True)
+            lines = [
+                *table_lines(COLUMNS, rows(statuses), width=live.console.width),
+                *(visible(line) for status in statuses for line in headline(status)),
+            ]
+            live.update(Text("\n".join(lines)), refresh=True)
 
 
 def _rounds(rounds: int | None) -> Iterator[int]:

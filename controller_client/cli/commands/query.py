@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from controller_client.cli.arguments import key_values, read_stdin, read_text
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
-from controller_client.cli.output import OutputFormat
+from controller_client.cli.output import Output, OutputFormat
 from controller_client.cli.querying.parameters import params_of, read_params
 from controller_client.cli.querying.running import QueryRunner, QuerySettings
-from controller_client.cli.querying.writing import check_target, note_of, write, written_to
+from controller_client.cli.querying.writing import check_target, format_of, note_of, write, written_to
 from controller_client.errors import ConfigError
 
 __all__ = ["query"]
@@ -39,7 +40,11 @@ __all__ = ["query"]
 )
 @click.option("--shell", is_flag=True, help="Prompt for statements, as without SQL on a terminal.")
 @click.option(
-    "--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows to a file."
+    "--to",
+    "target",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the rows to a file. Without --output, its ending determines the format: .csv, .json, .jsonl"
+    " or .parquet; otherwise it is a table.",
 )
 @click.option(
     "--option", "options", multiple=True, metavar="KEY=VALUE", help="Query option of Pinot. Repeatable."
@@ -59,7 +64,9 @@ __all__ = ["query"]
 )
 @output_option(*OutputFormat)
 @pass_cli
+@click.pass_context
 def query(
+    context: click.Context,
     cli: CliContext,
     sql: str | None,
     file: Path | None,
@@ -88,13 +95,15 @@ def query(
         _run_shell(cli, settings, params)
         return
     statements = _statements(sql, file)
-    check_target(cli.out.format, len(statements), target)
+    by_default = context.get_parameter_source("output") is ParameterSource.DEFAULT
+    out = Output(format_of(target, None if by_default else cli.out.format))
+    check_target(out.format, len(statements), target)
     with QueryRunner(cli, settings) as runner:
         answers = []
         for statement, own in zip(statements, params_of(statements, params), strict=True):
             answers.append(runner.run(statement, own))
     with written_to(target):
-        write(cli.out, answers, versions=upsert)
+        write(out, answers, versions=upsert)
     for answer in answers:
         for line in note_of(answer):
             cli.out.note(line)

@@ -11,19 +11,36 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controller_client.cli.output import Output, OutputFormat, cell_text
+from controller_client.cli.cells import cell_text, json_value
+from controller_client.cli.output import Output, OutputFormat
 from controller_client.common.counted_text import counted_text
 from controller_client.common.extras import missing_module
+from controller_client.common.terminal import json_text
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SetupError
 
 if TYPE_CHECKING:
     from controller_client.cli.querying.running import Answer
 
-__all__ = ["ONE_STATEMENT", "check_target", "note_of", "write", "written_to"]
+__all__ = ["ONE_STATEMENT", "check_target", "format_of", "note_of", "write", "written_to"]
 
 ONE_STATEMENT = frozenset({OutputFormat.CSV, OutputFormat.JSONL, OutputFormat.PARQUET})
 """Formats that can contain the rows of one statement only."""
+
+_BY_ENDING = {
+    "csv": OutputFormat.CSV,
+    "json": OutputFormat.JSON,
+    "jsonl": OutputFormat.JSONL,
+    "ndjson": OutputFormat.JSONL,
+    "parquet": OutputFormat.PARQUET,
+}
+_ROWS_AT_A_TIME = 1_000
+
+
+def format_of(target: Path | None, asked: OutputFormat | None) -> OutputFormat:
+    """Return the format in which to write rows: the one asked for, else the one of the file's ending."""
+    by_ending = OutputFormat.TABLE if target is None else _BY_ENDING.get(target.suffix[1:].lower())
+    return asked or by_ending or OutputFormat.TABLE
 
 
 def check_target(output_format: OutputFormat, statements: int, target: Path | None) -> None:
@@ -94,15 +111,15 @@ def _write_one(out: Output, answer: Answer) -> None:
     result = answer.result
     columns = [column.name for column in result.columns]
     if out.format is OutputFormat.CSV:
-        out.document(_csv(columns, result.rows))
+        for text in _csv(columns, result.rows):
+            out.document(text)
     elif out.format is OutputFormat.JSONL:
-        for row in result.dicts():
-            out.json_line(row)
+        names = result.names()
+        out.lines(json_text(json_value(dict(zip(names, row, strict=True)))) for row in result.rows)
     elif out.format is OutputFormat.PARQUET:
         _write_parquet(result.to_arrow())
     elif out.format is OutputFormat.VERTICAL:
-        for line in vertical(columns, result.rows):
-            out.line(line)
+        out.lines(vertical(columns, result.rows))
     elif columns:
         out.table(columns, result.rows)
 
@@ -119,12 +136,16 @@ def _document(answer: Answer, *, versions: bool) -> Mapping[str, Any]:
     return document
 
 
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([cell_text(value) for value in row] for row in rows)
-    return text.getvalue()
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Yield the text of a CSV file in parts, so that a large result is not in memory once more."""
+    for begin in range(0, max(len(rows), 1), _ROWS_AT_A_TIME):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if begin == 0:
+            writer.writerow(columns)
+        part = rows[begin : begin + _ROWS_AT_A_TIME]
+        writer.writerows([cell_text(value) for value in row] for row in part)
+        yield text.getvalue()
 
 
 def vertical(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:

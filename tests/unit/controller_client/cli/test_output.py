@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -16,7 +17,9 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
+from controller_client.cli.cells import table_lines
 from controller_client.cli.options import confirm
 from controller_client.cli.output import Output, OutputFormat
 from controller_client.common.terminal import LogFormatter, json_text, visible_lines
@@ -36,6 +39,84 @@ def test_a_table_in_a_pipe_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1] == long
     assert lines[2].split() == ["[red]b[/red]", "true"]
     assert lines[3].split(maxsplit=1) == ["c", '["a", 1]']
+
+
+class Counted:
+    """A value that counts how often values have become text."""
+
+    read = 0
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        Counted.read += 1
+        return self.text
+
+
+def test_a_large_table_is_written_while_its_rows_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(Counted(f"value {number}"),) for number in range(50_000)]
+    read_before_write: list[int] = []
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            read_before_write.append(Counted.read)
+            return super().write(text)
+
+    stream = Stream()
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(Counted, "read", 0)
+    Output().table(("name",), rows)
+    assert read_before_write[0] < 3_000
+    assert Counted.read < len(rows) + 3_000
+    assert stream.getvalue().splitlines() == ["name", *(row[0].text for row in rows)]
+
+
+def test_a_wide_cell_outside_the_sample_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [["x" * (500 if number == 7_001 else 3), number] for number in range(20_000)]
+    Output().table(("name", "number"), rows)
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [
+        [name, str(number)] for name, number in rows
+    ]
+
+
+def test_a_table_in_a_pipe_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().table(("name", "value"), [("東京", 1), ("Zürich", None), (True, [1, "a"])])
+    assert capsys.readouterr().out.splitlines() == [
+        "name    value",
+        "東京    1",
+        "Zürich",
+        'true    [1, "a"]',
+    ]
+
+
+def test_a_table_without_rows_or_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().table(("name", "value"), [])
+    Output().record({})
+    Output().table((), [(), ()])
+    assert capsys.readouterr().out.split() == ["name", "value"]
+
+
+_CELLS = st.text(st.characters(exclude_categories=["C", "Z", "M"], include_characters=" "), max_size=60)
+
+
+@given(st.lists(st.tuples(_CELLS, _CELLS, _CELLS), max_size=5), st.integers(20, 100))
+def test_a_table_on_a_terminal_fits_and_is_whole(rows: list[tuple[str, str, str]], width: int) -> None:
+    lines = list(table_lines(("a", "b", "c"), rows, width=width))
+    assert all(cell_len(line) <= width for line in lines)
+    shown = Counter("".join(lines[2:]).replace(" ", ""))
+    assert shown == Counter("".join(cell for row in rows for cell in row).replace(" ", ""))
+
+
+def test_a_text_is_folded_at_blanks() -> None:
+    assert list(table_lines(("a", "text"), [(1, "one two three"), (22, "abcdefghijklmn")], width=14)) == [
+        " a   text",
+        " -------------",
+        " 1   one two",
+        "     three",
+        " 22  abcdefghi",
+        "     jklmn",
+    ]
 
 
 def test_a_table_as_json_is_a_list_of_objects(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from controller_client.cli.querying.parameters import params_of, read_params
@@ -73,6 +75,57 @@ def test_what_is_refused_before_any_query_is_run(run: Run, tmp_path: Path) -> No
     ):
         result = run(*nobody, *words)
         assert (result.exit_code, message in result.stderr) == (2, True), result.output
+
+
+_RESULT: dict[str, Any] = {
+    "resultTable": {
+        "dataSchema": {"columnNames": ["id", "text"], "columnDataTypes": ["LONG", "STRING"]},
+        "rows": [[1, "a,b"], [2, None]],
+    },
+    **dict.fromkeys(("numServersQueried", "numServersResponded"), 1),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("d.csv", (), 'id,text\n1,"a,b"\n2,\n'),
+        ("D.CSV", (), 'id,text\n1,"a,b"\n2,\n'),
+        ("d.jsonl", (), '{"id": 1, "text": "a,b"}\n{"id": 2, "text": null}\n'),
+        ("d.ndjson", (), '{"id": 1, "text": "a,b"}\n{"id": 2, "text": null}\n'),
+        ("d.txt", (), "id  text\n1   a,b\n2\n"),
+        ("d", (), "id  text\n1   a,b\n2\n"),
+        ("d.txt", ("--output", "csv"), 'id,text\n1,"a,b"\n2,\n'),
+        ("d.csv", ("--output", "table"), "id  text\n1   a,b\n2\n"),
+    ],
+)
+def test_a_file_has_the_format_of_its_ending(
+    run: Run, tmp_path: Path, name: str, options: tuple[str, ...], text: str
+) -> None:
+    with ScriptedServer(answer(200, _RESULT)) as server:
+        result = run("--broker", server.url, "query", "select 1", "--to", str(tmp_path / name), *options)
+    assert (result.exit_code, result.stdout) == (0, ""), result.output
+    assert (tmp_path / name).read_text() == text
+
+
+def test_json_and_parquet_files_have_the_format_of_their_endings(run: Run, tmp_path: Path) -> None:
+    for name in ("d.json", "d.parquet"):
+        with ScriptedServer(answer(200, _RESULT)) as server:
+            assert (
+                run("--broker", server.url, "query", "select 1", "--to", str(tmp_path / name)).exit_code == 0
+            )
+    assert json.loads((tmp_path / "d.json").read_text())["rows"] == [[1, "a,b"], [2, None]]
+    rows = [{"id": 1, "text": "a,b"}, {"id": 2, "text": None}]
+    assert pq.read_table(tmp_path / "d.parquet").to_pylist() == rows
+
+
+def test_csv_may_have_any_number_of_rows(run: Run) -> None:
+    for count in (0, 1, 999, 1_000, 1_001, 2_500):
+        rows = [[number, str(number)] for number in range(count)]
+        reply = {**_RESULT, "resultTable": {**_RESULT["resultTable"], "rows": rows}}
+        with ScriptedServer(answer(200, reply)) as server:
+            result = run("--broker", server.url, "query", "select 1", "--output", "csv")
+        assert result.stdout.splitlines() == ["id,text", *(f"{number},{number}" for number in range(count))]
 
 
 def test_the_vertical_format() -> None:
