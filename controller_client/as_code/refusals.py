@@ -11,7 +11,9 @@ from controller_client.as_code.objects import Document, Kind, ObjectRef
 from controller_client.as_code.wanted import Target
 from controller_client.common.names import TableName, TableType
 from controller_client.consumption.pause_record import EXPLICIT, read_record
-from controller_client.errors import RejectedError
+from controller_client.errors import ConfigError, RejectedError, UnsupportedError
+from controller_client.models import Schema, TableConfig
+from controller_client.publishing.targets import FILE_INGESTION, check_target
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore
@@ -84,7 +86,10 @@ def _by_rule(
         if table not in wanted and table not in live:
             return f"there is no table {target.ref.name}"
         return None if target.document["paused"] else _paused_by_others(store, target.ref)
-    if target.ref.kind is Kind.TABLE and target.present is not None:
+    if target.ref.kind is Kind.TABLE:
+        unfit = _no_target(client, target, wanted, live)
+        if unfit or target.present is None:
+            return unfit
         if client.cluster.capabilities().has(Capability.UPSERT_CHANGE_REFUSED):
             return _upsert_change(target.present, target.document)
         return None
@@ -106,6 +111,28 @@ def emptied_tenant(target: Target, live: Mapping[ObjectRef, Document]) -> str | 
             ]
             if tables:
                 return f"it would have no {role}, but {', '.join(sorted(tables))} would still use it"
+    return None
+
+
+def _no_target(
+    client: RestClient,
+    target: Target,
+    wanted: Mapping[ObjectRef, Target],
+    live: Mapping[ObjectRef, Document],
+) -> str | None:
+    """Return why a table that has FileIngestionTask cannot be filled by it."""
+    tasks = (target.document.get("task") or {}).get("taskTypeConfigsMap") or {}
+    if FILE_INGESTION not in tasks:
+        return None
+    schemas = {ref.name for ref in (*live, *wanted) if ref.kind is Kind.SCHEMA}
+    name = schema_name(target.ref.table, target.document, schemas)
+    if name is None:
+        return None  # reported with the checks of the controller
+    try:
+        schema = Schema.from_json(_document(ObjectRef(Kind.SCHEMA, name), wanted, live))
+        check_target(TableConfig.from_json(target.document), schema, client.cluster.capabilities)
+    except (ConfigError, UnsupportedError) as error:
+        return f"{FILE_INGESTION} cannot fill it: {error.message}; {error.remedy}"
     return None
 
 
@@ -131,10 +158,8 @@ def _upsert_change(old: Document, new: Document) -> str | None:
 
 
 def _enabled(config: Document, part: str) -> bool:
-    section = config.get(part) or {}
-    if part == "upsertConfig":
-        return str(section.get("mode") or "NONE") != "NONE"
-    return bool(section) and section.get("dedupEnabled") is not False
+    table = TableConfig.from_json(config)
+    return table.pinots_upsert is not None if part == "upsertConfig" else table.pinots_dedup
 
 
 def _unknown_instances(target: Target, known: frozenset[str]) -> str | None:

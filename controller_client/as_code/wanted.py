@@ -16,7 +16,7 @@ from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
 from controller_client.as_code.references import References
 from controller_client.common.nearest import did_you_mean
-from controller_client.errors import ConfigError, RejectedError
+from controller_client.errors import ConfigError, RejectedError, UnsupportedError
 from controller_client.rest.client import RestClient
 
 __all__ = ["Target", "read_targets"]
@@ -103,7 +103,7 @@ def _reader(client: RestClient, schemas: set[str]) -> Callable[[Target], tuple[T
             return target, ()  # a new table: it is read when it is checked together with its schema
         try:
             found = normal_form(client, target.ref, target.document)
-        except RejectedError as error:
+        except (RejectedError, UnsupportedError) as error:
             return replace(target, refusal=error.message), ()
         return replace(target, document=found.document), found.unrecognized
 

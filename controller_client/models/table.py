@@ -74,15 +74,17 @@ class TableConfig(PinotModel):
     @property
     def pinots_upsert(self) -> str | None:
         """Mode of Pinot's own upsert, e.g. ``FULL`` or ``PARTIAL``; None if it is not used."""
-        mode = str(((self.model_extra or {}).get("upsertConfig") or {}).get("mode") or "NONE").upper()
+        upsert = (self.model_extra or {}).get("upsertConfig")
+        # Pinot 1.x treats a config without this setting as FULL.
+        mode = "NONE" if upsert is None else str(upsert.get("mode") or "FULL").upper()
         return None if mode == "NONE" else mode
 
     @property
     def pinots_dedup(self) -> bool:
         """Whether Pinot itself drops rows with a key it has already seen."""
-        dedup = (self.model_extra or {}).get("dedupConfig") or {}
+        dedup = (self.model_extra or {}).get("dedupConfig")
         # Pinot 1.x treats a config without this setting as enabled.
-        return bool(dedup) and dedup.get("dedupEnabled") is not False
+        return dedup is not None and dedup.get("dedupEnabled") is not False
 
     def task_config(self, task_type: str) -> dict[str, str] | None:
         """Return the configs of a task type; None if the table has none."""

@@ -136,6 +136,7 @@ class Capability(StrEnum):
     PAUSE_TOPICS = "pausing single topics"
     TASK_VALIDATION = "checking task configs against the controller's task generators"
     LIVE_INSTANCES = "listing the live instances"
+    DECIMAL_DIMENSIONS = "BIG_DECIMAL columns that are not metrics"
     RELOAD_ENCODING = "re-encoding a column during a reload"
     SCHEMA_FIELDS_CHANGE = "changing column attributes other than the type"
     UPSERT_CHANGE_REFUSED = "refusing changes that would break upsert or dedup"
@@ -154,6 +155,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.COPY_TO_DEEP_STORE: PinotVersion(0, 11),
     Capability.PAUSE_CONSUMPTION: PinotVersion(0, 11),
     Capability.RELOAD_STATUS: PinotVersion(0, 11),
+    Capability.DECIMAL_DIMENSIONS: PinotVersion(0, 12),
     Capability.RELOAD_ENCODING: PinotVersion(0, 12),
     Capability.SCHEMA_FIELDS_CHANGE: PinotVersion(0, 12),
     Capability.EMPTY_SEGMENTS_TO: PinotVersion(1, 0),

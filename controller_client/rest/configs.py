@@ -9,6 +9,7 @@ from typing import Any
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.column_types import check_columns
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.transport import Transport, path_of
 
@@ -72,7 +73,9 @@ class ConfigsApi:
 
         Raises:
             RejectedError: The controller cannot read the schema, or rejects it.
+            UnsupportedError: The cluster's version has no type for a column.
         """
+        check_columns(document, self._capabilities)
         answer = self._posted("/schemas/validate", document, {})
         return ReadConfig(
             {key: value for key, value in answer.items() if key != _UNRECOGNIZED}, _unrecognized(answer)
@@ -116,10 +119,12 @@ class ConfigsApi:
 
     def create_schema(self, document: Mapping[str, Any]) -> None:
         """Add a schema; raises what :meth:`.SchemasApi.create` raises."""
+        check_columns(document, self._capabilities)
         self._transport.request("POST", "/schemas", params={"override": "false"}, json=document)
 
     def update_schema(self, name: str, document: Mapping[str, Any]) -> None:
         """Replace a schema; raises what :meth:`.SchemasApi.update` raises."""
+        check_columns(document, self._capabilities)
         self._transport.request("PUT", path_of("schemas", name), json=document)
 
     def _posted(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from controller_client.errors import NotFoundError
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capabilities
+from controller_client.rest.column_types import check_columns
 from controller_client.rest.databases import list_everywhere
 from controller_client.rest.transport import Transport, path_of
 
@@ -60,9 +62,10 @@ class SchemasApi:
         Raises:
             ConflictError: A schema of that name exists, and ``override`` is false.
             RejectedError: Pinot rejects the schema.
+            UnsupportedError: The cluster's version has no type for a column.
         """
         self._transport.request(
-            "POST", "/schemas", params={"override": str(override).lower()}, json=schema.to_json()
+            "POST", "/schemas", params={"override": str(override).lower()}, json=self._checked(schema)
         )
 
     def validate(self, schema: Schema) -> None:
@@ -70,8 +73,9 @@ class SchemasApi:
 
         Raises:
             RejectedError: Pinot rejects the schema.
+            UnsupportedError: The cluster's version has no type for a column.
         """
-        self._transport.request("POST", "/schemas/validate", json=schema.to_json(), read_only=True)
+        self._transport.request("POST", "/schemas/validate", json=self._checked(schema), read_only=True)
 
     def update(self, schema: Schema) -> None:
         """Replace a schema.
@@ -79,8 +83,9 @@ class SchemasApi:
         Raises:
             NotFoundError: There is no such schema.
             RejectedError: The change is incompatible (a column removed, a type changed).
+            UnsupportedError: The cluster's version has no type for a column.
         """
-        self._transport.request("PUT", path_of("schemas", schema.schema_name), json=schema.to_json())
+        self._transport.request("PUT", path_of("schemas", schema.schema_name), json=self._checked(schema))
 
     def delete(self, name: str) -> None:
         """Delete a schema.
@@ -91,3 +96,8 @@ class SchemasApi:
                 of an offline table.
         """
         self._transport.request("DELETE", path_of("schemas", name))
+
+    def _checked(self, schema: Schema) -> dict[str, Any]:
+        document = schema.to_json()
+        check_columns(document, self._capabilities)
+        return document

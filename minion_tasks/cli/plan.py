@@ -19,7 +19,7 @@ from minion_tasks.cli.tools import (
     run_tools,
     running,
 )
-from minion_tasks.file_ingestion.params.registration import load_params, offline_table
+from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
 from minion_tasks.file_ingestion.run.preview import Action, Preview, preview
 from minion_tasks.file_ingestion.run.purge import purge as purge_replaced
 from minion_tasks.file_ingestion.session.store import SessionStore
@@ -42,7 +42,7 @@ __all__ = ["plan", "purge"]
 def plan(cli: CliContext, table: str, listed: int) -> None:
     """Show what the next trigger would do, without doing it."""
     name = offline_table(cli.client(), table)
-    params = load_params(cli.client(), name)
+    params = load_params_to_run(cli.client(), name)
     tools = run_tools(cli)
     sessions = SessionStore(tools.store, name)
     found = preview(tools, sessions, params, name)

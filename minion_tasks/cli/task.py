@@ -28,7 +28,12 @@ from controller_client.zookeeper import TableLock, process_name
 from minion_tasks.cli.plan import plan, purge
 from minion_tasks.cli.session import session
 from minion_tasks.cli.tools import column_fields, run_tools, servers_behind, show_progress
-from minion_tasks.file_ingestion.params.registration import load_params, offline_table, register_task
+from minion_tasks.file_ingestion.params.registration import (
+    check_table,
+    load_params,
+    offline_table,
+    register_task,
+)
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.run.trigger import RunReport, run_task
 from minion_tasks.file_ingestion.session.model import SessionState
@@ -75,6 +80,7 @@ def register(
     configs = _read_configs(file, settings)
     params = FileIngestionParams.from_configs(configs)
     name = offline_table(cli.client(), table)
+    check_table(cli.client(), cli.client().tables.get(name))
     if params.clear_state:
         cli.out.note(
             "clearConsistentPushState is true: until you remove it, every run discards what earlier runs"

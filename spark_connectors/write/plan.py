@@ -20,6 +20,7 @@ from controller_client.models import Schema, TableConfig
 from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.named_writes import names_prefix, was_committed, write_digest
 from controller_client.publishing.staged_segment import STAGING_FOLDER
+from controller_client.publishing.targets import check_target
 from spark_connectors.options import WriteOptions
 from spark_connectors.types import ColumnCast, plan_casts
 from spark_connectors.write.new_table import create_table
@@ -80,6 +81,7 @@ class WritePlan:
         _check_report_path(options)
         with options.client() as client:
             config, schema = _table(client, options, frame)
+            check_target(config, schema, client.cluster.capabilities)
             nonce = secrets.token_hex(4)
             staging = f"{_staging_root(options, client)}/{config.name_with_type}"
             plan = cls(

@@ -172,7 +172,7 @@ def test_what_pinotctl_shows_of_a_task_has_no_secret(tmp_path: Path) -> None:
     live = {"OFFLINE": {**TABLE_CONFIG["OFFLINE"], "task": task}}
     for output in ("json", "table"):
         for command in (("register", "t", "--file", str(written), "--dry-run"), ("show", "t")):
-            with ScriptedServer(*[answer(200, live)] * 4) as server:
+            with ScriptedServer(*[answer(200, live)] * 2, answer(200, {"schemaName": "t"})) as server:
                 arguments = ["-vv", "--controller", server.url, "task", *command, "--output", output]
                 done = CliRunner().invoke(cli, arguments)
             assert done.exit_code == 0, done.output

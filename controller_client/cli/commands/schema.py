@@ -82,6 +82,7 @@ def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None
     if dry_run:
         if there and not override:
             raise ConflictError(f"the schema {name} already exists", remedy="pass --override to replace it")
+        schemas.validate(wanted)
         cli.out.result(f"Would {'replace' if there else 'create'} {what}.", record)
         return
     schemas.create(wanted, override=override)

@@ -8,6 +8,8 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName, TableType
 from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError, RejectedError
+from controller_client.models import TableConfig
+from controller_client.publishing.targets import check_target
 from controller_client.rest.tables import TablesApi
 from minion_tasks.file_ingestion.params.table_params import (
     CRON_SCHEDULE,
@@ -49,10 +51,37 @@ def load_params(client: ControllerClient, table: TableName) -> FileIngestionPara
     Raises:
         ConfigError: The table has no such task, or its parameters are invalid.
     """
-    configs = client.tables.task_config(table, TASK_TYPE)
+    return _params_in(client.tables.get(table))
+
+
+def load_params_to_run(client: ControllerClient, table: TableName) -> FileIngestionParams:
+    """The same, for a run.
+
+    Raises:
+        ConfigError: Also if the task cannot fill the table, see :func:`check_table`.
+        UnsupportedError: Likewise.
+    """
+    config = client.tables.get(table)
+    params = _params_in(config)
+    check_table(client, config)
+    return params
+
+
+def check_table(client: ControllerClient, config: TableConfig) -> None:
+    """Refuse a table that the task cannot fill.
+
+    Raises:
+        ConfigError: The table uses Pinot's own upsert.
+        UnsupportedError: No segment can be built with one of its columns.
+    """
+    check_target(config, client.schemas.of_table(config), client.cluster.capabilities)
+
+
+def _params_in(config: TableConfig) -> FileIngestionParams:
+    configs = config.task_config(TASK_TYPE)
     if configs is None:
         raise ConfigError(
-            f"table {table} has no {TASK_TYPE}",
+            f"table {config.name_with_type} has no {TASK_TYPE}",
             expected=f"an entry in task.taskTypeConfigsMap.{TASK_TYPE} of its table config",
             remedy="add one with 'pinotctl task register'",
         )

@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 
 from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
+from controller_client.filestore import scheme_of
+from controller_client.filestore.local import path_in
+from controller_client.publishing.targets import FILE_INGESTION
 from jvm_bridge.input_rules import InputRules, csv_header
 from minion_tasks.file_ingestion.params.hidden import listed_forms
 from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES, RECORD_READER
@@ -19,7 +22,7 @@ from minion_tasks.file_ingestion.session import naming
 from minion_tasks.file_ingestion.session.model import IngestionMode
 from minion_tasks.file_ingestion.session.naming import SegmentNames
 
-TASK_TYPE = "FileIngestionTask"
+TASK_TYPE = FILE_INGESTION
 """Name of the task type in table configs and of its queue in Helix."""
 
 SCHEDULE, CRON_SCHEDULE = "schedule", "cronSchedule"

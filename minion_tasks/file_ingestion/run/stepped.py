@@ -22,7 +22,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.minion import MinionEngine, NoMinionError
-from minion_tasks.file_ingestion.params.registration import load_params, offline_table
+from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.write import SavedSession
 from minion_tasks.file_ingestion.run.publish import Publication
@@ -57,7 +57,7 @@ def begin_run(tools: RunTools, table_name: str, request: str, *, lock_wait_s: fl
         PinotPluginError: As for :func:`~minion_tasks.file_ingestion.run.run_task`.
     """
     table = offline_table(tools.client, table_name)
-    params = load_params(tools.client, table)
+    params = load_params_to_run(tools.client, table)
     with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
         sessions = SessionStore(tools.store, table)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError, UnreachableError
 from controller_client.zookeeper import TableLock
-from minion_tasks.file_ingestion.params.registration import load_params, offline_table
+from minion_tasks.file_ingestion.params.registration import load_params_to_run, offline_table
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, Guard
 from minion_tasks.file_ingestion.run.steps import LockedRun
@@ -38,7 +38,7 @@ def run_task(tools: RunTools, table_name: str, *, lock_wait_s: float = 0.0) -> R
         lock_wait_s: How long to wait for another run of the same table.
 
     Raises:
-        ConfigError: The task's parameters are invalid or do not fit the table.
+        ConfigError: The task's parameters are invalid or do not fit the table, or it cannot fill the table.
         SourceError: The source cannot be listed, or no file matches.
         FilesFailedError: Files could not be read or do not fit the schema; the table is unchanged.
         LockHeldError: Another run of this table did not end in time.
@@ -46,7 +46,7 @@ def run_task(tools: RunTools, table_name: str, *, lock_wait_s: float = 0.0) -> R
             it.
     """
     table = offline_table(tools.client, table_name)
-    params = load_params(tools.client, table)
+    params = load_params_to_run(tools.client, table)
     with tools.lock(table) as lock:
         lock.acquire(lock_wait_s)
         return _locked_run(tools, table, params, lock)
@@ -82,7 +82,7 @@ def run_scheduled(
         with _not_begun_if_cluster_is_down():
             if fired.was_made(table, scheduled_s):
                 return None
-            params = load_params(tools.client, table)
+            params = load_params_to_run(tools.client, table)
             lock.acquire(lock_wait_s)
             # Recorded only now, so that a scheduler killed while waiting does not lose the trigger.
             if not fired.claim(table, scheduled_s, guard=guard):

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StructField, StructType
 
+from controller_client.errors import ConfigError
 from controller_client.models.base import PinotModel
 from jvm_bridge.builder.model import check_segment_name
 from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.write.plan import WritePlan
+from tests.unit.controller_client.scripted_server import ScriptedServer, answer
 
 PLAN = WritePlan(
     options=parse_options(
@@ -47,6 +49,16 @@ def test_foreign_names_have_no_nonce() -> None:
 
 def test_the_staging_folder_of_another_attempt() -> None:
     assert PLAN.staging_uri_of("ffffffff") == "s3://bucket/staging/spark-writes/t_OFFLINE/ffffffff"
+
+
+def test_a_table_that_cannot_be_written_is_refused_first() -> None:
+    config = {**PLAN.config_document, "tableName": "t", "upsertConfig": {"mode": "FULL"}}
+    for overwrite in (False, True):
+        with ScriptedServer(answer(200, {"OFFLINE": config}), answer(200, PLAN.schema_document)) as server:
+            options = parse_options(WriteOptions, {"controller": server.url, "table": "t"})
+            with pytest.raises(ConfigError, match="t_OFFLINE uses Pinot's own upsert"):
+                WritePlan.make(options, PLAN.frame, overwrite=overwrite)
+            assert len(server.requests) == 2
 
 
 def test_documents_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
