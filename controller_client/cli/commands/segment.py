@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 import click
@@ -14,7 +13,9 @@ from controller_client.cli.lazy import LazyGroup
 from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
 from controller_client.common.counted_text import counted_text
-from controller_client.errors import ConfigError, DataError, NotFoundError
+from controller_client.errors import ConfigError, NotFoundError
+from controller_client.publishing.targets import check_upload
+from controller_client.segment_tar import describe_tar
 
 __all__ = ["segment"]
 
@@ -81,14 +82,19 @@ def upload(
     timeout_s: float,
     dry_run: bool,
 ) -> None:
-    """Upload segments (tar.gz) through the controller; each is visible as soon as it is loaded."""
+    """Upload segments (tar.gz) through the controller; each is visible as soon as it is loaded.
+
+    Each file is read first: it must be complete, and its folder must have the segment's own name.
+    """
     client = cli.client()
     name = table_with_type(client, table_name)
-    segments = {_segment_in(tar): tar for tar in tars}
+    described = [describe_tar(tar) for tar in tars]
+    segments = {each.name: tar for each, tar in zip(described, tars, strict=True)}
     if len(segments) != len(tars):
         raise ConfigError(
             "two of the files contain a segment of the same name", expected="one file per segment"
         )
+    check_upload(client.tables.get(name), described)
     record = {"table": name, "segments": list(segments), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         taken = segments.keys() & set(client.segments.list(name, exclude_replaced=False))
@@ -202,18 +208,3 @@ def wait(cli: CliContext, table_name: str, segment_names: tuple[str, ...], timeo
 
 
 segment.add_command(reset)
-
-
-def _segment_in(tar: Path) -> str:
-    """Return the segment's name: that of the one folder in its tar."""
-    try:
-        with tarfile.open(tar, "r:gz") as archive:
-            first = archive.next()
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"the file is not a tar.gz: {error}", where=str(tar)) from error
-    parts = Path(first.name).parts if first else ()
-    if not parts or parts[0] in ("..", "/"):
-        raise DataError(
-            "the tar.gz does not contain a segment", expected="one folder with the segment", where=str(tar)
-        )
-    return parts[0]

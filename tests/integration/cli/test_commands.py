@@ -138,7 +138,7 @@ def test_segments(run: Run, numbers: Numbers, tars: list[Path], tmp_path: Path) 
     wrong = tmp_path / "x.tar.gz"
     wrong.write_text("hello")
     refused = run.error(*upload, wrong)
-    assert "the file is not a tar.gz" in refused
+    assert "not a usable tar.gz of a segment" in refused
     assert str(wrong) in refused
 
     assert run(*upload, *tars, "--dry-run").stderr.count("Would add the segment") == 2

@@ -1,0 +1,95 @@
+"""What a segment's tar says about the segment: its name and its partitions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller_client.errors import DataError
+from controller_client.segment_tar.layout import PROPERTIES, Properties
+from controller_client.segment_tar.names import file_name_of
+from controller_client.segment_tar.reader import TarLimits, read_tar
+
+__all__ = ["DescribedSegment", "describe_tar"]
+
+_PATHS = (PROPERTIES, f"v3/{PROPERTIES}")
+_MAX_BYTES = 8 << 20
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+
+
+@dataclass(frozen=True)
+class DescribedSegment:
+    """A segment by its own metadata.properties.
+
+    Attributes:
+        name: Its name, under which Pinot adds it to a table.
+        partitions: Partition column -> the partitions that it has rows of, as written in the file.
+    """
+
+    name: str
+    partitions: tuple[tuple[str, str], ...]
+
+    @property
+    def is_of_one_partition(self) -> bool:
+        """Whether Pinot finds its one partition: in the name, or by the only partition column."""
+        # table__PARTITION__SEQUENCE__time or prefix__table__PARTITION__time__suffix
+        numbers = {4: (1, 2), 5: (2,)}.get(len(parts := self.name.split("__")), ())
+        in_name = bool(numbers) and all(parts[number].isdecimal() for number in numbers)
+        return in_name or [ids.isdecimal() for _, ids in self.partitions] == [True]
+
+
+def describe_tar(tar_path: Path, limits: TarLimits | None = None) -> DescribedSegment:
+    """Read all of a segment's tar.gz, and return what it says about the segment.
+
+    Args:
+        tar_path: The file.
+        limits: How much may be read.
+
+    Raises:
+        DataError: The file is not a complete tar.gz of one segment, or its folder has another name than the
+            segment.
+    """
+    folder = ""
+    found: dict[str, DescribedSegment] = {}
+    for entry in read_tar(tar_path, limits or TarLimits()):
+        folder = entry.top
+        if entry.path in _PATHS and not entry.is_folder and entry.size_bytes <= _MAX_BYTES:
+            segment = _described(Properties(b"".join(entry.pieces)))
+            found[segment.name] = segment
+    if len(found) != 1:
+        what = f"it contains the segments {', '.join(sorted(found))}" if found else f"it has no {PROPERTIES}"
+        raise DataError(
+            f"the tar.gz does not contain a segment: {what}",
+            expected="one folder with the files of one segment",
+            where=str(tar_path),
+        )
+    (segment,) = found.values()
+    try:
+        file_name_of(segment.name)  # servers keep the segment in a folder of this name
+    except DataError as error:
+        error.where = str(tar_path)
+        raise
+    if segment.name != folder:
+        raise DataError(
+            f"the folder in the tar.gz is named {folder}, but its {PROPERTIES} names the segment"
+            f" {segment.name}",
+            expected="one name: Pinot would add the segment under the second one, or replace the segment that"
+            " has it",
+            where=str(tar_path),
+            remedy=f"name the folder {segment.name}; to have another name, build the segment again",
+        )
+    return segment
+
+
+def _described(properties: Properties) -> DescribedSegment:
+    partitions = (
+        (column, properties.get(f"column.{column}.partitionValues")) for column in properties.columns()
+    )
+    return DescribedSegment(
+        _unescaped(properties.get("segment.name")), tuple((column, ids) for column, ids in partitions if ids)
+    )
+
+
+def _unescaped(value: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], value)
