@@ -52,20 +52,26 @@ _LONGEST_ANSWER = 100_000
 """Maximum number of characters to read of an error response."""
 _MAX_REDIRECTS = 5
 
-_NOT_IN_NAME = re.compile("[/\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_NOT_IN_NAME = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def fits_in_path(name: str) -> bool:
+    """Whether a controller can be asked for an object: its HTTP server refuses quoted slashes."""
+    return name not in (".", "..") and bool(name.strip()) and not _NOT_IN_NAME.search(name)
 
 
 def path_of(*parts: str) -> str:
     """Join names to a path, each quoted, so that a name with a space or a question mark stays one part.
 
     Raises:
-        ConfigError: A name is invalid: empty, ``.`` or ``..``, or with a slash or a control character.
+        ConfigError: A name cannot be part of a path, see :func:`fits_in_path`.
     """
     for part in parts:
-        if part in (".", "..") or not part.strip() or _NOT_IN_NAME.search(part):
+        if not fits_in_path(part):
             raise ConfigError(
                 f"{part[:_LONGEST_TEXT]!r} is not a valid name",
-                expected="the name of a table, segment, instance ... without slashes and control characters",
+                expected="the name of a table, segment, instance ... without slashes, backslashes and control"
+                " characters",
             )
     return "".join("/" + quote(part, safe="") for part in parts)
 

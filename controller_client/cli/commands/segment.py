@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,8 +15,10 @@ from controller_client.cli.lazy import LazyGroup
 from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
 from controller_client.common.counted_text import counted_text
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.publishing.targets import check_upload
+from controller_client.rest.transport import fits_in_path
 from controller_client.segment_tar import describe_tar
 
 __all__ = ["segment"]
@@ -53,7 +57,7 @@ def list_(cli: CliContext, table_name: str, include_hidden: bool) -> None:
 def show(cli: CliContext, table_name: str, segment_name: str) -> None:
     """Show a segment's metadata."""
     name = table_with_type(cli.client(), table_name)
-    cli.out.record(cli.client().segments.metadata(name, segment_name).to_json())
+    cli.out.record(_metadata(cli, name, segment_name))
 
 
 @segment.command()
@@ -208,3 +212,16 @@ def wait(cli: CliContext, table_name: str, segment_names: tuple[str, ...], timeo
 
 
 segment.add_command(reset)
+
+
+def _metadata(cli: CliContext, table: TableName, name: str) -> Mapping[str, Any]:
+    if fits_in_path(name):
+        return cli.client().segments.metadata(table, name).to_json()
+    # Pinot accepts a segment with such a name, although no server can load it; it must be seen to be deleted.
+    from controller_client.zookeeper import segment_path
+
+    is_path = name.isprintable() and {"", ".", ".."}.isdisjoint(name.split("/"))
+    found = cli.property_store().get(segment_path(table, name)) if is_path else None
+    if found is None:
+        raise NotFoundError(f"{table} has no segment {name}")
+    return found.record.simple_fields

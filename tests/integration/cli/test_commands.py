@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import subprocess
 import sys
@@ -156,6 +157,28 @@ def test_segments(run: Run, numbers: Numbers, tars: list[Path], tmp_path: Path) 
     assert [row["segment"] for row in state] == SEGMENTS
     assert {(row["ideal_state"], row["external_view"]) for row in state} == {("ONLINE", "ONLINE")}
     assert run.read("table", "state", numbers.name, "--differences") == []
+
+
+def test_a_segment_whose_name_no_address_can_contain(
+    run: Run, numbers: Numbers, tars: list[Path], tmp_path: Path, pinot: PinotCluster
+) -> None:
+    odd = tmp_path / "odd.tar.gz"
+    with tarfile.open(tars[0]) as source, tarfile.open(odd, "w:gz") as target:
+        for member in source:
+            raw = source.extractfile(member).read() if member.isfile() else b""  # type: ignore[union-attr]
+            if member.name.endswith("metadata.properties"):
+                raw = raw.replace(f"= {SEGMENTS[0]}\n".encode(), b"= a\\\\b\n")
+                member.size = len(raw)
+            target.addfile(member, io.BytesIO(raw))
+    assert "cannot be used as a file name" in run.error("segment", "upload", numbers.name, odd)
+    with pinot.client() as client:
+        client.segments.upload_tar(numbers.table, odd)
+    assert run.read("segment", "show", numbers.name, r"a\b")["segment.total.docs"] == "3"
+    for name in ("a/b", r"a\c", "..", "../x"):
+        for command in ("show", "delete"):
+            assert f"has no segment {name}" in run.error("segment", command, numbers.name, name)
+    run("segment", "delete", numbers.name, r"a\b", "--yes")
+    assert listed(run, "segment", "list", numbers.name) == SEGMENTS
 
 
 def test_the_download_of_a_segment(run: Run, numbers: Numbers, tmp_path: Path) -> None:
