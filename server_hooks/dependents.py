@@ -10,7 +10,7 @@ from controller_client.errors import NotFoundError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.helix.paused_tables import read_paused_tables
 from controller_client.helix.table_config import read_table_config
-from controller_client.upsert.creating import server_tags
+from controller_client.models import ServerTags
 from controller_client.upsert.settings import is_upsert
 from controller_client.upsert.tables import TABLES_PATH
 from controller_client.zookeeper import PropertyStore
@@ -53,7 +53,7 @@ def upsert_tables(store: PropertyStore, instance: str | None = None) -> tuple[st
         config = read_table_config(store, table)
         if config is None or not is_upsert(config):
             continue
-        if instance is None or tags & server_tags(config) or _serves(store, table, instance):
+        if instance is None or tags & ServerTags.of(config).all or _serves(store, table, instance):
             found.append(f"the upsert table {table.raw}")
     return tuple(found)
 

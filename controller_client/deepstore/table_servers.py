@@ -8,39 +8,10 @@ from dataclasses import dataclass
 
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import NotAppliedError
-from controller_client.models import TableConfig
+from controller_client.models import ServerTags, TableConfig
 from controller_client.rest.client import RestClient
 
-__all__ = ["ServerTags", "TableServers", "table_servers"]
-
-
-@dataclass(frozen=True)
-class ServerTags:
-    """The tags of a table's servers.
-
-    Attributes:
-        consuming: Tag of the servers that consume and commit.
-        others: Tags of the servers that committed segments move to, on completion and to tiers.
-    """
-
-    consuming: str
-    others: frozenset[str]
-
-    @classmethod
-    def of(cls, config: TableConfig) -> ServerTags:
-        """Read the tags, by Pinot's own rules."""
-        tenants = config.tenants
-        usual = f"{tenants.get('server') or 'DefaultTenant'}_REALTIME"
-        override = tenants.get("tagOverrideConfig") or {}
-        consuming = str(override.get("realtimeConsuming") or usual)
-        tiers = {
-            str(tier["serverTag"])
-            for tier in config.to_json().get("tierConfigs") or ()
-            if "serverTag" in tier
-        }
-        return cls(
-            consuming, frozenset({str(override.get("realtimeCompleted") or usual), *tiers} - {consuming})
-        )
+__all__ = ["TableServers", "table_servers"]
 
 
 @dataclass(frozen=True)

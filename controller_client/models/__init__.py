@@ -4,6 +4,7 @@ from controller_client.models.base import PinotModel
 from controller_client.models.epoch_format import EpochFormat
 from controller_client.models.schema import FieldRole, FieldSpec, Schema, SchemaField
 from controller_client.models.segment import SegmentMetadata
+from controller_client.models.server_tags import ServerTags
 from controller_client.models.table import SegmentsConfig, TableConfig, TableTaskConfig
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "SchemaField",
     "SegmentMetadata",
     "SegmentsConfig",
+    "ServerTags",
     "TableConfig",
     "TableTaskConfig",
 ]

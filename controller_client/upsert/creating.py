@@ -18,7 +18,7 @@ from controller_client.errors import (
     UnsupportedError,
 )
 from controller_client.helix.failed_hooks import read_failed_hooks
-from controller_client.models import Schema, TableConfig
+from controller_client.models import Schema, ServerTags, TableConfig
 from controller_client.rest.client import RestClient
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import StreamUnknownError, open_offsets
@@ -33,7 +33,6 @@ __all__ = [
     "check_hooks",
     "create_upsert_table",
     "plan_upsert_table",
-    "server_tags",
     "servers_without_hooks",
 ]
 
@@ -207,12 +206,12 @@ def _reporting_what_exists(schema: str, table: str) -> Iterator[None]:
 
 
 def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]:
-    """Return the live servers of a table's tenant that have never reported like hosted servers.
+    """Return the live servers that may get a table's segments and never reported like hosted servers.
 
     A row on a stock server never becomes visible. A past report under a server's name does not prove that the
     server is hosted now.
     """
-    tags = server_tags(table)
+    tags = ServerTags.of(table).all
     reported = set(store.connection.children(f"/{store.cluster_name}/PINOT_PLUGINS/servers") or ())
     found = []
     for name in store.live_instances():
@@ -225,32 +224,20 @@ def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]
 
 
 def check_hooks(store: PropertyStore, table: TableConfig) -> None:
-    """Check that no role of the table's tenants runs without the hook ``upsert`` because the hook failed.
+    """Check that no server or broker of the table runs without the hook ``upsert`` because it failed.
 
     Raises:
         UnsupportedError: A role does; the error contains the reason.
     """
-    broker = (table.to_json().get("tenants") or {}).get("broker") or "DefaultTenant"
-    tags = server_tags(table) | {f"{broker}_BROKER"}
+    tags = ServerTags.of(table).all | {f"{table.tenants.get('broker') or 'DefaultTenant'}_BROKER"}
     for instance, reasons in read_failed_hooks(store).items():
         if "upsert" in reasons and tags & set(store.instance_tags(instance)):
             raise UnsupportedError(
                 f"{table.name_with_type} cannot be an upsert table: {instance} runs without the hook upsert, "
                 f"which failed there: {reasons['upsert']}",
                 where=instance,
-                remedy="fix the reported problem and restart that role, or remove it from the table's tenant",
+                remedy="fix the reported problem and restart that role, or take the table's tags from it",
             )
-
-
-def server_tags(table: TableConfig) -> set[str]:
-    """Return the tags of the servers that may host a realtime table's segments."""
-    tenants = table.to_json().get("tenants") or {}
-    tenant = tenants.get("server") or "DefaultTenant"
-    override = tenants.get("tagOverrideConfig") or {}
-    return {
-        override.get("realtimeConsuming") or f"{tenant}_REALTIME",
-        override.get("realtimeCompleted") or f"{tenant}_REALTIME",
-    }
 
 
 def _with_columns(schema: Schema) -> Schema:

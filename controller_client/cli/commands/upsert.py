@@ -120,9 +120,9 @@ def create(
     stock = servers_without_hooks(cli.property_store(), planned.table)
     if stock:
         warnings.append(
-            f"these servers of the table's tenant never reported that they are hosted in Python: "
-            f"{', '.join(stock)}. Rows on them stay invisible. Run the servers of this tenant with: "
-            "pinotctl serve server"
+            "these servers, to which segments of the table may go, never reported that they are hosted in "
+            f"Python: {', '.join(stock)}. Rows on them stay invisible, and they hold back the table's mark. "
+            "Run them with: pinotctl serve server"
         )
     for warning in warnings:
         cli.out.note(f"Warning: {warning}")

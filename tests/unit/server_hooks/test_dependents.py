@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from controller_client.helix.failed_hooks import read_failed_hooks, write_failed
 from controller_client.helix.ideal_state import ideal_state_path, set_paused_partitions
 from controller_client.helix.table_config import table_config_path
 from controller_client.models import TableConfig
-from controller_client.upsert.creating import check_hooks
+from controller_client.upsert.creating import check_hooks, servers_without_hooks
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from server_hooks.dependents import paused_partitions, upsert_tables
 from tests.unit.memory_zookeeper import CLUSTER, MemoryZooKeeper, memory_store
@@ -25,15 +26,24 @@ def _put(zookeeper: MemoryZooKeeper, path: str, record: ZNRecord) -> None:
     zookeeper.create(path, record.to_bytes())
 
 
-def _config(raw: str, tenant: str, *, upsert: bool = True) -> TableConfig:
+_LATER_PLACES: list[dict[str, Any]] = [
+    {"tenants": {"tagOverrideConfig": {"realtimeCompleted": "later_OFFLINE"}}},
+    {"tierConfigs": [{"name": "cold", "storageType": "pinot_server", "serverTag": "later_OFFLINE"}]},
+    {"instanceAssignmentConfigMap": {"COMPLETED": {"tagPoolConfig": {"tag": "later_OFFLINE"}}}},
+]
+"""Parts of configs with which segments move to the servers of ``later_OFFLINE`` after their commit."""
+
+
+def _config(raw: str, tenant: str, *, upsert: bool = True, **more: Any) -> TableConfig:
     custom = {"updateSemantic": "upsert"} if upsert else {}
     document = {
         "tableName": f"{raw}_REALTIME",
         "tableType": "REALTIME",
         "segmentsConfig": {"replication": "1"},
-        "tenants": {"server": tenant, "broker": tenant},
         "tableIndexConfig": {},
         "metadata": {"customConfigs": custom},
+        **more,
+        "tenants": {"server": tenant, "broker": tenant, **more.get("tenants", {})},
     }
     return TableConfig.from_json(document)
 
@@ -110,6 +120,24 @@ def test_an_upsert_table_is_refused_if_a_role_of_its_tenant_runs_without_the_hoo
     check_hooks(store, _config("t", "other"))
     _live(zookeeper, instance, "s2")  # it was restarted
     assert read_failed_hooks(store) == {}
+    check_hooks(store, _config("t", "mine"))
+
+
+@pytest.mark.parametrize("more", _LATER_PLACES, ids=lambda more: next(iter(more)))
+def test_servers_that_segments_move_to_later_need_the_hook_too(more: dict[str, Any]) -> None:
+    store, zookeeper = memory_store()
+    config = _config("t", "mine", **more)
+    _tag(zookeeper, SERVER, "mine_REALTIME")
+    _tag(zookeeper, OTHER, "later_OFFLINE")
+    for server in (SERVER, OTHER):
+        _live(zookeeper, server, "s1")
+    assert servers_without_hooks(store, config) == [SERVER, OTHER]
+    assert servers_without_hooks(store, _config("t", "mine")) == [SERVER]
+    _add_table(store, zookeeper, config)
+    assert upsert_tables(store, OTHER) == ("the upsert table t",)
+    write_failed_hooks(store, OTHER, {"upsert": "no compiler"})
+    with pytest.raises(UnsupportedError, match=f"{OTHER} runs without the hook upsert.*: no compiler"):
+        check_hooks(store, config)
     check_hooks(store, _config("t", "mine"))
 
 

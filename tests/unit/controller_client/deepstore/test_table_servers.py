@@ -9,12 +9,18 @@ import pytest
 
 from controller_client.deepstore.enable import check_peers
 from controller_client.deepstore.policy import StorePolicy
-from controller_client.deepstore.table_servers import ServerTags, TableServers, table_servers
+from controller_client.deepstore.table_servers import TableServers, table_servers
 from controller_client.errors import UnreachableError
-from controller_client.models import TableConfig
+from controller_client.models import ServerTags, TableConfig
 
 TIERS = [{"name": "cold", "storageType": "pinot_server", "serverTag": "cold_OFFLINE"}]
 CONSUMING = {"tagOverrideConfig": {"realtimeConsuming": "in_REALTIME"}}
+ASSIGNED = {
+    "CONSUMING": {"tagPoolConfig": {"tag": "in_REALTIME"}},
+    "COMPLETED": {"tagPoolConfig": {"tag": "pool_OFFLINE"}},
+    "cold": {"tagPoolConfig": {"tag": "frozen_OFFLINE"}},
+    "hot": {},
+}
 COMPLETED = {"server": "a", "tagOverrideConfig": {"realtimeCompleted": "done_OFFLINE"}}
 
 
@@ -33,6 +39,12 @@ def config(**more: Any) -> TableConfig:
         ({"tenants": COMPLETED}, "a_REALTIME", {"done_OFFLINE"}),
         ({"tenants": CONSUMING}, "in_REALTIME", {"DefaultTenant_REALTIME"}),
         ({"tierConfigs": TIERS}, "DefaultTenant_REALTIME", {"cold_OFFLINE"}),
+        (
+            {"tenants": COMPLETED, "tierConfigs": TIERS, "instanceAssignmentConfigMap": ASSIGNED},
+            "in_REALTIME",
+            {"pool_OFFLINE", "frozen_OFFLINE"},
+        ),
+        ({"instanceAssignmentConfigMap": None, "tierConfigs": None}, "DefaultTenant_REALTIME", set()),
     ],
 )
 def test_tags_are_those_that_pinot_reads(document: dict[str, Any], consuming: str, others: set[str]) -> None:
