@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_client.as_code.objects import Document
-from controller_client.common.names import TableName, TableType
+from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError
+from controller_client.models.retention import UNITS_MS
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore, segment_path
 
-__all__ = ["DataSize", "expired_segments", "retention_ms", "size_of"]
-
-_UNITS_MS = {
-    "MILLISECONDS": 1,
-    "SECONDS": 1000,
-    "MINUTES": 60_000,
-    "HOURS": 3_600_000,
-    "DAYS": 86_400_000,
-}
+__all__ = ["DataSize", "expired_segments", "size_of"]
 
 
 @dataclass(frozen=True)
@@ -55,21 +47,6 @@ def size_of(client: RestClient, table: TableName) -> DataSize:
         return DataSize(segments, None)  # a server does not answer; that must not fail the plan
 
 
-def retention_ms(table: TableName, config: Document) -> int | None:
-    """Return how long Pinot keeps a table's segments, in milliseconds; None: forever.
-
-    It raises nothing: as in Pinot, a value that cannot be read deletes nothing.
-    """
-    segments = config.get("segmentsConfig") or {}
-    batch = (config.get("ingestionConfig") or {}).get("batchIngestionConfig") or {}
-    push = batch.get("segmentIngestionType") or segments.get("segmentPushType") or "APPEND"
-    if table.type is TableType.OFFLINE and str(push).upper() != "APPEND":
-        return None
-    unit = _UNITS_MS.get(str(segments.get("retentionTimeUnit") or "").upper())
-    value = str(segments.get("retentionTimeValue") or "")
-    return int(value) * unit if unit and value.isdecimal() else None
-
-
 def expired_segments(store: PropertyStore, table: TableName, keep_ms: int, now_ms: int) -> set[str]:
     """Return the segments that Pinot would delete now with a given retention.
 
@@ -90,6 +67,6 @@ def expired_segments(store: PropertyStore, table: TableName, keep_ms: int, now_m
 def _end_ms(fields: Mapping[str, str]) -> int | None:
     """Return when a segment's rows end, in epoch milliseconds; None if unknown: the segment is kept."""
     end, unit = fields.get("segment.end.time", ""), fields.get("segment.time.unit", "")
-    if fields.get("segment.realtime.status") == "IN_PROGRESS" or not end.isdecimal() or unit not in _UNITS_MS:
+    if fields.get("segment.realtime.status") == "IN_PROGRESS" or not end.isdecimal() or unit not in UNITS_MS:
         return None
-    return int(end) * _UNITS_MS[unit] if int(end) > 0 else None
+    return int(end) * UNITS_MS[unit] if int(end) > 0 else None

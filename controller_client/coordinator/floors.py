@@ -8,16 +8,16 @@ from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName
 from controller_client.errors import NotFoundError
 from controller_client.helix.ideal_state import read_ideal_state
-from controller_client.helix.stream_segments import read_segment
+from controller_client.helix.stream_segments import SegmentRecord, read_segment
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["Floors", "read_floors"]
+__all__ = ["Floors", "oldest_segments", "read_floors"]
 
 _EVERY_S = 60.0
 
 
-def read_floors(store: PropertyStore, table: TableName) -> Mapping[int, int]:
-    """Return, by partition, the first offset of its oldest segment; the table has no rows before it.
+def oldest_segments(store: PropertyStore, table: TableName) -> Mapping[int, SegmentRecord]:
+    """Return the record of the oldest segment of each partition.
 
     Empty if unknown: the table does not exist, or has segments that do not come from its stream.
 
@@ -36,12 +36,20 @@ def read_floors(store: PropertyStore, table: TableName) -> Mapping[int, int]:
         found = oldest.setdefault(segment.partition, segment)
         if segment.sequence < found.sequence:
             oldest[segment.partition] = segment
-    floors = {}
-    for partition, segment in oldest.items():
-        record = read_segment(store, table, segment)
-        if record is not None and record.start_offset is not None and record.start_offset.isdecimal():
-            floors[partition] = int(record.start_offset)
-    return floors
+    records = {partition: read_segment(store, table, segment) for partition, segment in oldest.items()}
+    return {partition: record for partition, record in records.items() if record is not None}
+
+
+def read_floors(store: PropertyStore, table: TableName) -> Mapping[int, int]:
+    """Return, by partition, the first offset of its oldest segment; the table has no rows before it.
+
+    Unknown as for :func:`oldest_segments`, which also has the errors.
+    """
+    return {
+        partition: int(record.start_offset)
+        for partition, record in oldest_segments(store, table).items()
+        if record.start_offset is not None and record.start_offset.isdecimal()
+    }
 
 
 class Floors:

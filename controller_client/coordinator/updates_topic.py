@@ -1,4 +1,4 @@
-"""Creates and writes the updates topic, for the key coordinator."""
+"""Writes the updates topic, for the key coordinator."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by its documents
-    AdminClient,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-)
 
-from controller_client.errors import ConfigError, ConflictError, OutcomeUnknownError, SourceError
+from controller_client.coordinator.topic_settings import TopicSettings, partition_count, topic_fault
+from controller_client.errors import ConflictError, OutcomeUnknownError, SourceError
 from controller_client.stream.config import StreamConfig
-from controller_client.stream.leaders import ask_leader
-from controller_client.stream.offsets import client_settings, topic_partitions
+from controller_client.stream.offsets import client_settings
 from controller_client.upsert.update_message import (
     Events,
     VersionEnd,
@@ -39,11 +33,12 @@ _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF00
 
 
 class UpdatesTopic:
-    """Creates, extends and writes the topic; not thread-safe.
+    """Writes the topic; not thread-safe.
 
     Args:
         stream: The table's stream config: the topic is in the same Kafka cluster.
         name: The topic's name.
+        settings: Creates and extends the topic.
         transactional_id: The name for transactional writes; a new writer with this name aborts the open
             transactions of older ones and fences them off. None: no transactions.
 
@@ -51,12 +46,14 @@ class UpdatesTopic:
         StreamUnknownError: The stream config uses security settings that only Kafka's Java client supports.
     """
 
-    def __init__(self, stream: StreamConfig, name: str, transactional_id: str | None = None) -> None:
+    def __init__(
+        self, stream: StreamConfig, name: str, settings: TopicSettings, transactional_id: str | None = None
+    ) -> None:
         self.name = name
+        self._topic = settings
         self._in_transactions = transactional_id is not None
         # librdkafka logs to stderr by default; whatever matters comes back as an error of the call.
         self._settings: dict[str, Any] = {**client_settings(stream.values), "log_level": 0}
-        self._admin = AdminClient(self._settings)
         self._producer = Producer(
             {
                 **self._settings,
@@ -85,38 +82,12 @@ class UpdatesTopic:
         self._producer.purge()
         self._producer.flush(0)
 
-    def ensure(self, partitions: int, *, retention_ms: int, replication: int) -> int:
-        """Create the topic, or add partitions to it.
-
-        Args:
-            partitions: Minimum number of partitions.
-            retention_ms: Retention time of a new topic.
-            replication: Replication factor of a new topic.
-
-        Returns:
-            The number of partitions.
-
-        Raises:
-            ConfigError: A topic of that name exists and is compacted.
-            SourceError: Kafka does not answer, or refuses the request.
-        """
-        if partitions <= self._partitions:
-            return self._partitions
-        there = self._count(self._admin)
-        try:
-            if there == 0:
-                config = {"cleanup.policy": "delete", "retention.ms": str(retention_ms)}
-                new = NewTopic(self.name, partitions, replication, config=config)
-                self._admin.create_topics([new])[self.name].result(_TIMEOUT_S)
-            else:
-                self._refuse_compaction()
-                if there < partitions:
-                    more = NewPartitions(self.name, partitions)
-                    self._admin.create_partitions([more])[self.name].result(_TIMEOUT_S)
-        except KafkaException as error:
-            raise self._fault("did not create or extend", error) from error
-        self._wait_visible(max(there, partitions))
-        self._partitions = max(there, partitions)
+    def ensure(self, partitions: int) -> int:
+        """Create the topic, or add partitions to it; see :meth:`TopicSettings.ensure`."""
+        if partitions > self._partitions:
+            there = self._topic.ensure(partitions)
+            self._wait_visible(there)
+            self._partitions = there
         return self._partitions
 
     def fence(self) -> None:
@@ -175,7 +146,7 @@ class UpdatesTopic:
                 if not fault.retriable() or attempt == _COMMIT_TRIES - 1:
                     raise OutcomeUnknownError(
                         f"version {version} may or may not be in {self.name}: {fault.str()}",
-                        where=str(self._settings["bootstrap.servers"]),
+                        where=self._brokers,
                     ) from error
 
     def _abort(self, error: KafkaException | SourceError) -> SourceError | ConflictError:
@@ -184,7 +155,7 @@ class UpdatesTopic:
         if fault is not None and fault.code() in _FENCED:
             return ConflictError(
                 f"another key coordinator now writes to {self.name}",
-                where=str(self._settings["bootstrap.servers"]),
+                where=self._brokers,
             )
         with suppress(KafkaException):  # the next writer's start aborts it, too
             self._producer.abort_transaction(_TIMEOUT_S)
@@ -232,42 +203,18 @@ class UpdatesTopic:
     def _wait_visible(self, partitions: int) -> None:
         """Wait until the producer knows the partitions: it refuses messages for unknown ones."""
         for _ in range(_CHECKS):
-            if self._count(self._producer) >= partitions:
+            if partition_count(self._producer, self.name, self._brokers) >= partitions:
                 return
             self._producer.poll(_CHECK_EVERY_S)
         raise SourceError(
             f"the topic {self.name} was created or extended, but Kafka does not list {partitions} partitions",
-            where=str(self._settings["bootstrap.servers"]),
+            where=self._brokers,
             remedy="check Kafka's log",
         )
 
-    def _count(self, client: AdminClient | Producer) -> int:
-        what = "did not return the partitions of"
-        return len(
-            ask_leader(
-                lambda: topic_partitions(client, self.name, _TIMEOUT_S),
-                lambda reason: self._failed(what, reason),
-                what=f"reading the partitions of {self.name}",
-            )
-        )
-
-    def _refuse_compaction(self) -> None:
-        resource = ConfigResource(ConfigResource.Type.TOPIC, self.name)
-        policy = self._admin.describe_configs([resource])[resource].result(_TIMEOUT_S)["cleanup.policy"].value
-        if "compact" in str(policy):
-            raise ConfigError(
-                f"the topic {self.name} has the cleanup.policy {policy}",
-                expected="delete, because its messages have no keys",
-                where=self.name,
-                remedy="change the policy, or choose another topic",
-            )
+    @property
+    def _brokers(self) -> str:
+        return str(self._settings["bootstrap.servers"])
 
     def _fault(self, what: str, error: KafkaException) -> SourceError:
-        return self._failed(what, error.args[0].str())
-
-    def _failed(self, what: str, reason: str) -> SourceError:
-        return SourceError(
-            f"Kafka {what} {self.name}: {reason}",
-            where=str(self._settings["bootstrap.servers"]),
-            remedy="check that Kafka is running and that this machine can reach it",
-        )
+        return topic_fault(self.name, self._brokers, what, error.args[0].str())

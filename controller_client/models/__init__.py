@@ -2,6 +2,7 @@
 
 from controller_client.models.base import PinotModel
 from controller_client.models.epoch_format import EpochFormat
+from controller_client.models.retention import retention_ms
 from controller_client.models.schema import FieldRole, FieldSpec, Schema, SchemaField
 from controller_client.models.segment import SegmentMetadata
 from controller_client.models.server_tags import ServerTags
@@ -19,4 +20,5 @@ __all__ = [
     "ServerTags",
     "TableConfig",
     "TableTaskConfig",
+    "retention_ms",
 ]

@@ -23,7 +23,7 @@ from controller_client.rest.client import RestClient
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import StreamUnknownError, open_offsets
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS
-from controller_client.upsert.requirements import check_requirements, retention_ms
+from controller_client.upsert.requirements import check_requirements, check_retention
 from controller_client.upsert.settings import UpsertSettings, is_upsert
 from controller_client.zookeeper import PropertyStore
 
@@ -78,9 +78,9 @@ def plan_upsert_table(
         primary_key=tuple(primary_key),
         timestamp_column=timestamp_column,
         updates_topic=updates_topic or f"{table.name_with_type}.updates",
-        retention_ms=retention_ms(table),
         order=order,
     )
+    check_retention(table)
     warnings = check_requirements(schema, table, settings)
     if settings.updates_topic == StreamConfig.of(table).topic:
         raise ConfigError(
@@ -166,7 +166,8 @@ def check_creatable(client: RestClient, planned: UpsertTable) -> tuple[bool, boo
     else:
         # Pinot returns the name with type, whatever was sent.
         wanted = {**table.to_json(), "tableName": table.name_with_type}
-        found = existing.to_json()
+        # With the settings in the format of this release, whichever has created the table.
+        found = UpsertSettings.of(existing).put_into(existing).to_json()
         # Pinot 1.x does not store the schema's name: it equals the table's.
         found["segmentsConfig"] = {"schemaName": raw, **found["segmentsConfig"]}
         _refuse_differences(table.name_with_type, wanted, found)

@@ -8,36 +8,34 @@ from typing import Any
 
 from controller_client.common.names import TableType
 from controller_client.errors import ConfigError
-from controller_client.models import Schema, TableConfig
+from controller_client.models import Schema, TableConfig, retention_ms
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.ingestion import check_ingestion
 from controller_client.upsert.settings import UpsertSettings
 
-__all__ = ["check_requirements", "retention_ms"]
+__all__ = ["check_requirements", "check_retention"]
 
 _KEY_TYPES = ("INT", "LONG", "STRING", "BOOLEAN", "TIMESTAMP")
 _TIME_TYPES = ("LONG", "TIMESTAMP")
 _MILLISECONDS = re.compile(r"1:MILLISECONDS:(EPOCH|TIMESTAMP)|EPOCH(\|MILLISECONDS(\|1)?)?|TIMESTAMP")
 _LOW_LEVEL = frozenset({"lowlevel", "simple"})
-_UNIT_MS = {"SECONDS": 1000, "MINUTES": 60_000, "HOURS": 3_600_000, "DAYS": 86_400_000}
 
 
-def retention_ms(table: TableConfig) -> int:
-    """Return a table's retention in milliseconds.
+def check_retention(table: TableConfig) -> None:
+    """Check that a new table has a retention: without one, keys would be kept forever.
 
     Raises:
-        ConfigError: It has none: keys would be kept forever.
+        ConfigError: It has none.
     """
-    config = table.segments_config
-    unit, value = str(config.retention_time_unit or "").upper(), str(config.retention_time_value or "")
-    if unit not in _UNIT_MS or not value.isdecimal() or int(value) == 0:
+    if not retention_ms(table.name_with_type, table.to_json()):
+        config = table.segments_config
+        unit, value = config.retention_time_unit or "(no unit)", config.retention_time_value or "(no value)"
         raise ConfigError(
-            f"the retention of {table.name_with_type} is {value or '(no value)'} {unit or '(no unit)'}",
+            f"the retention of {table.name_with_type} is {value} {unit}",
             expected="retentionTimeUnit (SECONDS, MINUTES, HOURS or DAYS) and retentionTimeValue in its "
             "segmentsConfig: a key is kept for that long after its last record",
             where=table.name_with_type,
         )
-    return int(value) * _UNIT_MS[unit]
 
 
 def check_requirements(schema: Schema, table: TableConfig, settings: UpsertSettings) -> tuple[str, ...]:

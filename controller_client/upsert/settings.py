@@ -7,9 +7,10 @@
         primaryKey               user,account        columns, comma-separated
         upsert.timestampColumn   updatedAt           LONG or TIMESTAMP, milliseconds
         upsert.updatesTopic      t_REALTIME.updates
-        upsert.retentionMs       1209600000          how long the updates topic keeps its messages
         upsert.order             package.module:function       only if it is not the timestamp
         upsert.format            2                   version of these settings; omitted if it is 1
+
+Version 1 also had ``upsert.retentionMs``, the retention that the table had when it was created.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from controller_client.models import TableConfig
 
 __all__ = ["SETTINGS_FORMAT", "UpsertSettings", "is_upsert"]
 
-SETTINGS_FORMAT = Format("the list of settings of an upsert table", field="upsert.format")
+SETTINGS_FORMAT = Format("the list of settings of an upsert table", version=2, field="upsert.format")
 
 _SEMANTIC, _UPSERT = "updateSemantic", "upsert"
 _PRIMARY_KEY = "primaryKey"
 _TIMESTAMP = "upsert.timestampColumn"
 _TOPIC = "upsert.updatesTopic"
-_RETENTION = "upsert.retentionMs"
 _ORDER = "upsert.order"
+_OF_VERSION_1 = "upsert.retentionMs"
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,12 @@ class UpsertSettings:
         timestamp_column: Of two records with the same key, the one with the greater time wins; then the
             greater offset, then the greater partition.
         updates_topic: Kafka topic of the segment update events, in the table's own Kafka cluster.
-        retention_ms: Retention of the updates topic in milliseconds; equals the table's retention.
         order: ``module:function`` that ranks records; None: the timestamp ranks them.
     """
 
     primary_key: tuple[str, ...]
     timestamp_column: str
     updates_topic: str
-    retention_ms: int
     order: str | None = None
 
     @classmethod
@@ -69,11 +68,10 @@ class UpsertSettings:
                 where=table.name_with_type,
                 remedy="create it with 'pinotctl upsert create'",
             )
-        missing = [key for key in (_PRIMARY_KEY, _TIMESTAMP, _TOPIC, _RETENTION) if not custom.get(key)]
-        if missing or not str(custom[_RETENTION]).isdecimal():
-            wrong = ", ".join(missing) or f"a number of milliseconds as {_RETENTION}"
+        missing = [key for key in (_PRIMARY_KEY, _TIMESTAMP, _TOPIC) if not custom.get(key)]
+        if missing:
             raise ConfigError(
-                f"the customConfigs of {table.name_with_type} lack {wrong}",
+                f"the customConfigs of {table.name_with_type} lack {', '.join(missing)}",
                 expected="all settings of an upsert table",
                 where=table.name_with_type,
             )
@@ -81,22 +79,22 @@ class UpsertSettings:
             tuple(part.strip() for part in custom[_PRIMARY_KEY].split(",")),
             custom[_TIMESTAMP],
             custom[_TOPIC],
-            int(custom[_RETENTION]),
             custom.get(_ORDER) or None,
         )
 
     def put_into(self, table: TableConfig) -> TableConfig:
         """Return a copy of a table's config with these settings."""
         document = table.to_json()
-        values = {
-            _SEMANTIC: _UPSERT,
-            _PRIMARY_KEY: ",".join(self.primary_key),
-            _TIMESTAMP: self.timestamp_column,
-            _TOPIC: self.updates_topic,
-            _RETENTION: str(self.retention_ms),
-            **({_ORDER: self.order} if self.order else {}),
-        }
-        kept = {key: value for key, value in _custom(document).items() if key != _ORDER}
+        values = SETTINGS_FORMAT.stamp(
+            {
+                _SEMANTIC: _UPSERT,
+                _PRIMARY_KEY: ",".join(self.primary_key),
+                _TIMESTAMP: self.timestamp_column,
+                _TOPIC: self.updates_topic,
+                **({_ORDER: self.order} if self.order else {}),
+            }
+        )
+        kept = {key: value for key, value in _custom(document).items() if key not in (_ORDER, _OF_VERSION_1)}
         document["metadata"] = {**(document.get("metadata") or {}), "customConfigs": {**kept, **values}}
         return TableConfig.from_json(document)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from controller_client.clock import Clock
@@ -36,7 +36,8 @@ class Follower:
             name; called in the thread, may raise :class:`~controller_client.errors.PinotPluginError`.
         publish: Writes the server's record if it has changed; called in the thread, may raise
             :class:`~controller_client.errors.PinotPluginError`.
-        retention_s: Log files that were last written this long ago are deleted, seconds.
+        floors: Returns the offset of the first row that the table can have, by partition; called in the
+            thread, may raise :class:`~controller_client.errors.PinotPluginError`.
         guard: Logs and counts unexpected errors; its argument describes what was being done.
         clock: The clock.
     """
@@ -48,8 +49,8 @@ class Follower:
         open_topic: Callable[[], UpdatesTopic],
         first_version: Callable[[], int],
         publish: Callable[[], None],
+        floors: Callable[[], Mapping[int, int]],
         *,
-        retention_s: float,
         guard: Callable[[str], AbstractContextManager[None]],
         clock: Clock,
     ) -> None:
@@ -59,7 +60,7 @@ class Follower:
         self._first_version = first_version
         self._since = 0
         self._publish = publish
-        self._retention_s = retention_s
+        self._floors = floors
         self._clock = clock
         self._kept: dict[int, list[Message]] = {}
         self._pause_s = _MIN_PAUSE_S
@@ -117,7 +118,7 @@ class Follower:
         if now >= self._flush_at + _FLUSH_S:
             self._flush_at = now
             self._flush()
-            self.state.drop_before(self._clock.now() - self._retention_s)
+            self.state.drop_rows_before(self._floors())
 
     def _update_partitions(self, topic: UpdatesTopic) -> None:
         self._since = self._first_version()

@@ -276,14 +276,17 @@ class TableState:
                 partition.forget_former()
         self._checkpoint.save({rows.name: (mine, following) for rows, mine, following in found})
 
-    def drop_before(self, time_s: float) -> None:
-        """Delete log files that were last written before a time, in seconds since the epoch.
+    def drop_rows_before(self, floors: Mapping[int, int]) -> None:
+        """Delete log files that only concern rows that the table no longer has.
+
+        Args:
+            floors: The offset of the first row that it can have, by partition.
 
         Raises:
             OSError: A file cannot be deleted.
         """
-        for log in list(self._logs.values()):
-            log.drop_before(time_s)
+        for number, log in list(self._logs.items()):
+            log.drop_rows_before(floors.get(number, 0))
 
     def _open(self, number: int) -> tuple[Partition, UpdatesLog]:
         if number not in self._partitions:

@@ -12,6 +12,7 @@ from typing import Any
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName
+from controller_client.coordinator.floors import read_floors
 from controller_client.coordinator.generation import read_generation
 from controller_client.errors import ConflictError
 from controller_client.helix.ideal_state import IdealState
@@ -95,7 +96,7 @@ class TableUpdater:
             lambda: UpdatesTopic(stream, settings.updates_topic),
             self._first_version,
             self._publish,
-            retention_s=settings.retention_ms / 1000,
+            partial(read_floors, store, self.table),
             guard=guard,
             clock=clock,
         )

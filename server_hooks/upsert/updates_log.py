@@ -214,19 +214,26 @@ class UpdatesLog:
         try:
             return _part_of(file.path, part)
         except FileNotFoundError:
-            # It has become full and was renamed, or it was deleted by the retention.
+            # It has become full and was renamed, or it was deleted, as its rows are.
             with self._lock:
                 return b"".join(_part_of(each.path, part) for each in self._full if each.first == file.first)
 
-    def drop_before(self, time_s: float) -> None:
-        """Delete full files that were last written before a time, in seconds since the epoch.
+    def drop_rows_before(self, row: int) -> None:
+        """Delete the first full files, up to one with an event about this row or a later one.
+
+        The last end of a version stays: it shows how far the topic was read, and which version is complete.
+
+        Args:
+            row: Offset in the input topic of the first row that the table can have.
 
         Raises:
             OSError: A file cannot be deleted.
         """
         with self._lock:
-            while self._full and self._full[0].path.stat().st_mtime < time_s:
-                self._full.pop(0).path.unlink(missing_ok=True)
+            ends = [file.summary.version != NIL for file in self._full] + [self._open.version != NIL]
+            while self._full and self._full[0].summary.greatest_row < row and any(ends[1:]):
+                self._full[0].path.unlink(missing_ok=True)
+                del self._full[0], ends[0]
 
     def _recover(self, first: int, path: Path) -> None:
         """Reopen the file that was growing when the process ended, up to its last complete record."""

@@ -30,6 +30,7 @@ from controller_client.coordinator.plan import TablePlan
 from controller_client.coordinator.report import VersionReport
 from controller_client.coordinator.retries import Retries
 from controller_client.coordinator.sent_versions import SentVersions
+from controller_client.coordinator.topic_settings import settings_of_topic
 from controller_client.coordinator.updates_topic import UpdatesTopic
 from controller_client.errors import ConflictError, SetupError, SourceError
 from controller_client.stream.offsets import open_offsets
@@ -158,22 +159,22 @@ class Coordinator:
             ) from error
 
     def _watch_query(self, stop: threading.Event) -> bool:
-        settings = self._plan.settings
-        with (
-            UpdatesTopic(self._plan.stream, settings.updates_topic) as topic,
-            SentVersions(self._plan.stream, settings.updates_topic) as sent,
-        ):
-            sink = _Sink(topic, settings.retention_ms, self._options.replication)
-            sink.ensure(len(open_offsets(self._plan.stream).read()))
+        stream, name = self._plan.stream, self._plan.settings.updates_topic
+        topic_settings = settings_of_topic(
+            self._store, self._plan, self._options.replication, self._clock, self._note
+        )
+        with UpdatesTopic(stream, name, topic_settings) as topic, SentVersions(stream, name) as sent:
+            topic.ensure(len(open_offsets(stream).read()))
             generation = self._generation(sent)
             began_s = self._clock.monotonic()
             self._lag: int | None = None
-            delivery = self._delivery(generation, sink)
+            delivery = self._delivery(generation, topic)
             query = self._start(generation, delivery)
             try:
                 while not stop.is_set():
                     self._on_check(self._lag)
                     self._refuse_without_lock()
+                    topic_settings.check()
                     if query.awaitTermination(_CHECK_EVERY_S):
                         return self._options.once
                     self._lag = _lag(query)
@@ -221,7 +222,7 @@ class Coordinator:
                 remedy="see Spark's output on stderr",
             ) from error
 
-    def _delivery(self, generation: Generation, sink: _Sink) -> Delivery:
+    def _delivery(self, generation: Generation, sink: UpdatesTopic) -> Delivery:
         table, store = self._plan.table, self._store
         none_yet = CoordinatorRecord(generation.number, generation.base)
 
@@ -307,18 +308,3 @@ def _lag(query: StreamingQuery) -> int | None:
     return sum(sum(each.values()) for each in latest.values()) - sum(
         sum(each.values()) for each in end.values()
     )
-
-
-class _Sink:
-    """The updates topic, with the settings for a new one."""
-
-    def __init__(self, topic: UpdatesTopic, retention_ms: int, replication: int) -> None:
-        self._topic = topic
-        self._retention_ms = retention_ms
-        self._replication = replication
-        self.send_events = topic.send_events
-        self.send_ends = topic.send_ends
-
-    def ensure(self, partitions: int) -> int:
-        """Ensure at least this many partitions; return the actual number."""
-        return self._topic.ensure(partitions, retention_ms=self._retention_ms, replication=self._replication)

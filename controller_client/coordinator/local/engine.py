@@ -34,6 +34,7 @@ from controller_client.coordinator.report import VersionReport
 from controller_client.coordinator.retries import Retries
 from controller_client.coordinator.sent_versions import SentVersions
 from controller_client.coordinator.state.store import Store, StoredUpTo
+from controller_client.coordinator.topic_settings import TopicSettings, settings_of_topic
 from controller_client.coordinator.updates_topic import UpdatesTopic
 from controller_client.errors import (
     AuthError,
@@ -173,12 +174,15 @@ class LocalCoordinator:
     def _lead(self, stop: threading.Event) -> bool:
         """Lead until a failure; returns whether all work is done."""
         self._refuse_without_lock()
-        settings = self._plan.settings
+        stream, name = self._plan.stream, self._plan.settings.updates_topic
+        topic_settings = settings_of_topic(
+            self._zookeeper, self._plan, self._options.replication, self._clock, self._note
+        )
         with ExitStack() as opened:
             topic = opened.enter_context(
-                UpdatesTopic(self._plan.stream, settings.updates_topic, f"pinot-plugins.{self._plan.table}")
+                UpdatesTopic(stream, name, topic_settings, f"pinot-plugins.{self._plan.table}")
             )
-            sent = opened.enter_context(SentVersions(self._plan.stream, settings.updates_topic))
+            sent = opened.enter_context(SentVersions(stream, name))
             source = opened.enter_context(self._source())
             reader = RecordReader(self._plan.recipe)
             # From here on, no other coordinator can send a version.
@@ -195,14 +199,12 @@ class LocalCoordinator:
                     *(generation, state, source, reader, topic),
                     floors=Floors(self._zookeeper, self._plan.table, self._clock),
                     clock=self._clock,
-                    retention_ms=settings.retention_ms,
-                    replication=self._options.replication,
                 ),
                 most_rows=self._options.most_rows,
                 interval_s=self._options.interval_s,
                 on_version=self._on_version,
             )
-            duties = _Duties(self._rebuild_of, lambda: self._check(source), self._clock)
+            duties = _Duties(self._rebuild_of, lambda: self._check(source, topic_settings), self._clock)
 
             def turn() -> Rebuild | None:
                 self._refuse_without_lock()
@@ -216,9 +218,10 @@ class LocalCoordinator:
                 self._take_over(duties.rebuild, state.up_to.version + 1)
             return done
 
-    def _check(self, source: InputTopic) -> int:
+    def _check(self, source: InputTopic, topic: TopicSettings) -> int:
         """Do the checks due once a second; returns the number of the newest requested generation."""
         self._on_check(source.lag())
+        topic.check()
         self._progress.flush()
         request = read_request(self._zookeeper, self._plan.table)
         return request.number if request else 0

@@ -39,8 +39,6 @@ class LeaderParts:
         topic: The updates topic, fenced.
         floors: The table's floors.
         clock: Time.
-        retention_ms: Retention time of a new updates topic.
-        replication: Replication factor of a new updates topic.
     """
 
     generation: Generation
@@ -50,8 +48,6 @@ class LeaderParts:
     topic: UpdatesTopic
     floors: Floors
     clock: Clock
-    retention_ms: int
-    replication: int
 
 
 class Leader:
@@ -151,9 +147,7 @@ class Leader:
         parts = self._parts
         begins = parts.store.up_to.ends if parts.store.up_to else {}
         ends = done.up_to.ends
-        partitions = parts.topic.ensure(
-            max(ends, default=0) + 1, retention_ms=parts.retention_ms, replication=parts.replication
-        )
+        partitions = parts.topic.ensure(max(ends, default=0) + 1)
         held_back = parts.generation.holds_back(ends)
         at_ms = int(parts.clock.now() * 1000)
         events = events_of([done.resolution, *self._to_send], version)

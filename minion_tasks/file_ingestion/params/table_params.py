@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 
 from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
-from controller_client.filestore import scheme_of
-from controller_client.filestore.local import path_in
 from controller_client.publishing.targets import FILE_INGESTION
 from jvm_bridge.input_rules import InputRules, csv_header
 from minion_tasks.file_ingestion.params.hidden import listed_forms

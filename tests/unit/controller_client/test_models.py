@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
-from controller_client.models import FieldRole, Schema, SegmentMetadata, TableConfig
+from controller_client.models import FieldRole, Schema, SegmentMetadata, TableConfig, retention_ms
 
 NAMES = st.text("abcxyzABC019_$.é", min_size=1, max_size=12)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES
@@ -180,3 +181,22 @@ def test_segment_metadata_as_returned_by_0_11() -> None:
     assert metadata.custom_map == {"input.data.file.uri": "s3://b/x"}
     assert metadata.refresh_time_ms is None
     assert metadata.to_json()["segment.of.a.newer.pinot"] == "x"
+
+
+_TWO_DAYS = {"retentionTimeUnit": "DAYS", "retentionTimeValue": "2"}
+
+
+@pytest.mark.parametrize(
+    ("table", "config", "expected"),
+    [
+        ("x_OFFLINE", _TWO_DAYS, 172_800_000),
+        ("x_OFFLINE", {"retentionTimeUnit": "days", "retentionTimeValue": 2}, 172_800_000),
+        ("x_OFFLINE", {**_TWO_DAYS, "segmentPushType": "REFRESH"}, None),
+        ("x_REALTIME", {**_TWO_DAYS, "segmentPushType": "REFRESH"}, 172_800_000),
+        ("x_OFFLINE", {"retentionTimeUnit": "DAYS"}, None),
+        ("x_OFFLINE", {"retentionTimeUnit": "EONS", "retentionTimeValue": "1"}, None),
+        ("x_OFFLINE", {"retentionTimeUnit": "DAYS", "retentionTimeValue": "-1"}, None),
+    ],
+)
+def test_retention_is_read_as_by_pinot(table: str, config: dict[str, str], expected: int | None) -> None:
+    assert retention_ms(TableName(table), {"segmentsConfig": config}) == expected

@@ -76,7 +76,7 @@ _PROVENANCE = Provenance("s1", (FileInfo("file:///in/a.csv", 10, 1, "etag"),))
 _CLUSTER = ClusterState(
     ClusterPorts.from_base(21000, servers=2), "0.11.0", {"broker": ProcessRecord("broker", 17, 1234.5)}
 )
-_UPSERT = UpsertSettings(("user", "account"), "at", "t_REALTIME.updates", 86_400_000)
+_UPSERT = UpsertSettings(("user", "account"), "at", "t_REALTIME.updates")
 STAGED = StagedByTask(
     3, (StagedSegment("t_spark_0", "file:///st/t_spark_0", 77, 5, 3, 9, 0.25, "arrow"),), 0.5, 0.25
 )

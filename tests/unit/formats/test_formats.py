@@ -29,6 +29,8 @@ from tests.unit.formats.znodes import ZNODES
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = [*ZNODES, *FILES]
+OLDER = {"upsert-settings-1.json": "upsert-settings.json"}
+"""Fixtures of previous versions that this release reads, each with that of the current version."""
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=[sample.file for sample in SAMPLES])
 
 
@@ -56,13 +58,21 @@ def test_a_record_of_the_next_version_is_refused_in_one_sentence(
         text = str(caught.value)
     assert text.startswith(sample.format.name)
     assert f"of format version {sample.next_version}, but this process (pinot-plugins {__version__})" in text
-    assert f"reads version {sample.format.version}: upgrade this process" in text
+    oldest, version = sample.format.oldest, sample.format.version
+    reads = f"version {version}" if oldest == version else f"{oldest} to {version}"
+    assert f"reads {reads}: upgrade this process" in text
     assert "\n" not in text
 
 
 def test_every_format_of_the_code_has_a_fixture_and_every_fixture_a_format() -> None:
     assert {sample.format for sample in SAMPLES} == set(_formats())
-    assert {sample.file for sample in SAMPLES} == {path.name for path in FIXTURES.iterdir()}
+    assert {sample.file for sample in SAMPLES} | OLDER.keys() == {path.name for path in FIXTURES.iterdir()}
+
+
+@pytest.mark.parametrize("older", OLDER)
+def test_a_record_of_a_previous_version_is_still_read(older: str, tmp_path: Path) -> None:
+    [sample] = [sample for sample in SAMPLES if sample.file == OLDER[older]]
+    assert sample.read((FIXTURES / older).read_bytes(), tmp_path) == sample.value
 
 
 def _formats() -> Iterator[Format]:

@@ -228,7 +228,7 @@ def test_the_updates_of_a_table_wait_for_a_generation_that_can_be_read(
     follower = Follower(
         *(REALTIME, state, lambda: topic, first_version),
         lambda: told.append(state.mark().version),
-        retention_s=1000.0,
+        dict,
         guard=lambda _what: nullcontext(),
         clock=SystemClock(),
     )

@@ -62,7 +62,7 @@ def test_create(pinotctl: Pinotctl, make_table: MakeTable, tmp_path: Path) -> No
     assert code == 0, text
     assert f"Registered schema {table.name} and table {table.full_name}." in text
     made = client.tables.get(table.full_name)
-    assert UpsertSettings.of(made) == UpsertSettings(("k",), "ts", table.updates_topic, 10_000 * 86_400_000)
+    assert UpsertSettings.of(made) == UpsertSettings(("k",), "ts", table.updates_topic)
     assert made.table_index_config["noDictionaryColumns"] == list(SYSTEM_COLUMNS)
 
     # Again: nothing to do. With another topic: an error, and nothing changed.

@@ -34,9 +34,8 @@ from controller_client.as_code.references import hide
 from controller_client.as_code.refusals import emptied_tenant
 from controller_client.as_code.schema_effects import columns_of, schema_effect
 from controller_client.as_code.steps import shown_values
-from controller_client.as_code.table_data import DataSize, retention_ms
+from controller_client.as_code.table_data import DataSize
 from controller_client.as_code.wanted import Target
-from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
 from controller_client.rest.capabilities import Capabilities, PinotVersion
 
@@ -95,25 +94,6 @@ def test_effects_are_listed_once_with_the_greatest_first() -> None:
 def test_sizes_add_up_unless_one_is_unknown() -> None:
     assert DataSize(1, 10) + DataSize(2, 5) == DataSize(3, 15)
     assert DataSize(1, None) + DataSize(2, 5) == DataSize(3, None)
-
-
-_TWO_DAYS = {"retentionTimeUnit": "DAYS", "retentionTimeValue": "2"}
-
-
-@pytest.mark.parametrize(
-    ("table", "config", "expected"),
-    [
-        ("x_OFFLINE", _TWO_DAYS, 172_800_000),
-        ("x_OFFLINE", {"retentionTimeUnit": "days", "retentionTimeValue": 2}, 172_800_000),
-        ("x_OFFLINE", {**_TWO_DAYS, "segmentPushType": "REFRESH"}, None),
-        ("x_REALTIME", {**_TWO_DAYS, "segmentPushType": "REFRESH"}, 172_800_000),
-        ("x_OFFLINE", {"retentionTimeUnit": "DAYS"}, None),
-        ("x_OFFLINE", {"retentionTimeUnit": "EONS", "retentionTimeValue": "1"}, None),
-        ("x_OFFLINE", {"retentionTimeUnit": "DAYS", "retentionTimeValue": "-1"}, None),
-    ],
-)
-def test_retention_is_read_as_by_pinot(table: str, config: dict[str, str], expected: int | None) -> None:
-    assert retention_ms(TableName(table), {"segmentsConfig": config}) == expected
 
 
 def _shown(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[Any, Any]]:

@@ -68,9 +68,7 @@ def test_columns_indexes_and_settings_are_added() -> None:
     assert [each["name"] for each in document["fieldConfigList"]] == ["ratio", *SYSTEM_COLUMNS]
     assert document["metadata"]["customConfigs"]["owner"] == "us"
     assert is_upsert(planned.table)
-    assert UpsertSettings.of(planned.table) == UpsertSettings(
-        ("user",), "at", "t_REALTIME.updates", 14 * 24 * 3_600_000
-    )
+    assert UpsertSettings.of(planned.table) == UpsertSettings(("user",), "at", "t_REALTIME.updates")
 
 
 def test_planning_is_idempotent() -> None:
@@ -89,6 +87,10 @@ def top(name: str, value: Any) -> Change:
 
 def stream(name: str, value: Any) -> Change:
     return lambda _schema, table: table["tableIndexConfig"]["streamConfigs"].update({name: value})
+
+
+def retention(days: str) -> Change:
+    return lambda _schema, table: table["segmentsConfig"].update(retentionTimeValue=days)
 
 
 # test_ingestion.py has the other changes of messages.
@@ -110,7 +112,9 @@ _DERIVED = {"transformConfigs": [{"columnName": "user", "transformFunction": "up
         (index("starTreeIndexConfigs", [{}]), "star-tree"),
         (index("aggregateMetrics", True), "several messages into one row"),
         (top("ingestionConfig", _DERIVED), "the key user comes from a transform"),
-        (top("segmentsConfig", {"schemaName": "t"}), "retention"),
+        (top("segmentsConfig", {"schemaName": "t"}), r"retention of t_REALTIME is \(no value\) \(no unit\)"),
+        (retention("0"), "is 0 DAYS"),
+        (retention("soon"), "is soon DAYS"),
     ],
 )
 def test_tables_that_cannot_be_upsert_tables(change: Change, text: str) -> None:

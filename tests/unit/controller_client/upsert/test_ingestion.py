@@ -46,7 +46,7 @@ def schema_of(
 
 
 def settings_of(key: str = "user") -> UpsertSettings:
-    return UpsertSettings((key,), "at", "t_REALTIME.updates", 86_400_000)
+    return UpsertSettings((key,), "at", "t_REALTIME.updates")
 
 
 def found(

@@ -79,7 +79,7 @@ class Following:
             self.follower = Follower(
                 *("t_REALTIME", state, lambda: cast("UpdatesTopic", self.topic), first_version),
                 lambda: self.reported.append(state.mark().version),
-                retention_s=1000.0,
+                dict,
                 guard=_no_guard,
                 clock=SystemClock(),
             )

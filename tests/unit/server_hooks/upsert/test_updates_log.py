@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -143,12 +142,36 @@ def test_a_corrupt_full_file_is_not_skipped(tmp_path: Path) -> None:
         _read(log)
 
 
-def test_files_older_than_the_retention_are_deleted(tmp_path: Path) -> None:
+@_FEWER
+@given(
+    count=st.integers(1, len(_MESSAGES)),
+    file_bytes=st.integers(1, 2000),
+    rows=st.lists(st.integers(0, 45), min_size=1, max_size=3),
+)
+def test_files_about_rows_that_are_gone_are_deleted(count: int, file_bytes: int, rows: list[int]) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        log = UpdatesLog(folder, file_bytes=file_bytes)
+        _write(log, _MESSAGES[:count], 1)
+        whole = log.summary()
+        for row in rows:
+            log.drop_rows_before(row)
+        for read in (log, UpdatesLog(folder)):
+            # How far the topic was read, and the version that is complete here, stay known.
+            assert (read.summary().next, read.summary().version) == (whole.next, whole.version)
+            left = _read(read)
+            assert left == [offset for offset, _, _ in _MESSAGES[:count]][-len(left) :]
+            gone = _MESSAGES[: count - len(left)]
+            assert all(
+                message.offsets.max() < max(rows) for _, _, message in gone if isinstance(message, Events)
+            )
+
+
+def test_the_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     log = UpdatesLog(tmp_path, file_bytes=1)
-    _write(log, _MESSAGES[:4], 1)
-    for age, file in enumerate(sorted(tmp_path.glob("*.log"))):
-        os.utime(file, (1000 + age, 1000 + age))
-    log.drop_before(1002)
-    assert _read(log) == [offset for offset, _, _ in _MESSAGES[2:4]]
-    assert _read(UpdatesLog(tmp_path)) == _read(log)
-    assert log.summary().next == _MESSAGES[3][0] + 1
+    _write(log, _MESSAGES[:9], 1)
+    log.drop_rows_before(7)
+    # The fifth message has the events of the rows 4 to 8.
+    assert _read(log) == [offset for offset, _, _ in _MESSAGES[4:9]]
+    log.drop_rows_before(1000)
+    assert _read(log) == [_MESSAGES[8][0]], "the last end of a version"

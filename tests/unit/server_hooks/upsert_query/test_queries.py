@@ -25,7 +25,6 @@ CUSTOM = {
     "primaryKey": "k",
     "upsert.timestampColumn": "ts",
     "upsert.updatesTopic": "updates",
-    "upsert.retentionMs": "1000",
 }
 STREAM = {"streamConfigs": {"streamType": "kafka", "stream.kafka.topic.name": "u"}}
 
