@@ -18,12 +18,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from controller_client.common.formats import Format, log_skipped, with_unknown
 from controller_client.common.names import TableName
 from controller_client.errors import FormatVersionError
 from controller_client.helix import read_record_at
+from controller_client.stream.offsets import OffsetRange
 from controller_client.upsert.record import coordinator_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
@@ -33,6 +34,7 @@ __all__ = [
     "Generation",
     "Incarnation",
     "RebuildRequest",
+    "beside",
     "following",
     "next_request",
     "read_generation",
@@ -49,6 +51,7 @@ GENERATION_FORMAT = Format("the generation of a key coordinator's state")
 REBUILD_FORMAT = Format("the request for a rebuild")
 
 _NUMBERS = ("number", "base", "engine", "partitions", "buckets", "folder", "since")
+_RESENT_FROM = "resent_from"
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,9 @@ class Generation:
             while no batch is running, because a repeated batch must give the same result.
         until: By input partition, the next offset when the generation began. Version ends are held back until
             all of these are passed: before that, the state sent is older than what queries see.
+        resent_from: The first version with its events: from there on, the updates topic has the events of all
+            rows from ``begins`` on; None if written by a release that did not record it.
+        begins: By input partition, the first offset that it has read.
     """
 
     number: int
@@ -95,6 +101,8 @@ class Generation:
     since: int = 0
     floors: tuple[int, ...] = ()
     until: Mapping[int, int] = field(default_factory=dict)
+    resent_from: int | None = None
+    begins: Mapping[int, int] = field(default_factory=dict)
 
     def has_sent(self, newest: int, batch: int | None) -> bool:
         """Whether the newest sent version can belong to this generation or an earlier one.
@@ -129,7 +137,7 @@ def following(
     now: Generation | None,
     request: RebuildRequest | None,
     newest: int,
-    offsets: Mapping[int, int],
+    offsets: Mapping[int, OffsetRange],
     *,
     engine: str,
     incarnation: Incarnation,
@@ -143,7 +151,7 @@ def following(
         now: The current generation, if any.
         request: The newest request; one that has been met is ignored.
         newest: The newest version sent by any generation; ``NIL`` for none.
-        offsets: The next offsets of the input, by partition.
+        offsets: The offsets of the input, by partition.
         engine: The engine of the new generation.
         incarnation: The table's.
         folder: The folder of its state.
@@ -165,8 +173,31 @@ def following(
         incarnation=incarnation,
         since=now.since if now and goes_on else newest + 1,
         # Before the first version, queries see nothing that would have to stay visible.
-        until=dict(offsets) if goes_on and newest >= 0 else {},
+        until={each: found.latest for each, found in offsets.items()} if goes_on and newest >= 0 else {},
+        resent_from=newest + 1,
+        begins=_begins(offsets),
     )
+
+
+def beside(
+    now: Generation, number: int, newest: int, offsets: Mapping[int, OffsetRange], folder: str
+) -> Generation:
+    """Return a generation that is built while the current one sends versions; its base is set in the end.
+
+    Args:
+        now: The current generation.
+        number: The requested number.
+        newest: The newest version that was sent.
+        offsets: The offsets of the input, by partition.
+        folder: The folder of its state.
+    """
+    return replace(
+        now, number=number, folder=folder, until={}, resent_from=newest + 1, begins=_begins(offsets)
+    )
+
+
+def _begins(offsets: Mapping[int, OffsetRange]) -> dict[int, int]:
+    return {partition: found.earliest for partition, found in offsets.items()}
 
 
 def why_new(
@@ -215,10 +246,14 @@ def read_generation(store: PropertyStore, table: TableName) -> Generation | None
         incarnation=Incarnation(int(found["table"]), found["topic"], found["rules"]) if found else None,
         since=int(simple.get("since", 0)),
         floors=tuple(json.loads(simple.get("floors", "[]"))),
-        until={
-            int(partition): int(offset) for partition, offset in record.map_fields.get("until", {}).items()
-        },
+        until=_offsets(record, "until"),
+        resent_from=int(simple[_RESENT_FROM]) if _RESENT_FROM in simple else None,
+        begins=_offsets(record, "begins"),
     )
+
+
+def _offsets(record: ZNRecord, name: str) -> dict[int, int]:
+    return {int(partition): int(offset) for partition, offset in record.map_fields.get(name, {}).items()}
 
 
 def write_generation(store: PropertyStore, table: TableName, generation: Generation) -> None:
@@ -230,10 +265,14 @@ def write_generation(store: PropertyStore, table: TableName, generation: Generat
             {
                 **{name: str(getattr(generation, name)) for name in _NUMBERS},
                 "floors": json.dumps(generation.floors),
+                **({} if generation.resent_from is None else {_RESENT_FROM: str(generation.resent_from)}),
             }
         ),
         map_fields={
-            "until": {str(each): str(offset) for each, offset in generation.until.items()},
+            **{
+                name: {str(each): str(offset) for each, offset in offsets.items()}
+                for name, offsets in (("until", generation.until), ("begins", generation.begins))
+            },
             **({"incarnation": {key: str(value) for key, value in asdict(of).items()}} if of else {}),
         },
     )
@@ -242,7 +281,7 @@ def write_generation(store: PropertyStore, table: TableName, generation: Generat
         _path(store, table, "generation"),
         record,
         GENERATION_FORMAT,
-        known=(*_NUMBERS, "floors", "until", "incarnation"),
+        known=(*_NUMBERS, "floors", _RESENT_FROM, "until", "begins", "incarnation"),
     )
 
 

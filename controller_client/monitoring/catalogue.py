@@ -272,6 +272,14 @@ UPSERT_MARK_AT = _gauge(
 UPSERT_PENDING = _gauge(
     "upsert_pending_events", "events", "Events that still wait for their rows.", (SERVER,), "table"
 )
+UPSERT_LOST = _gauge(
+    "upsert_lost_partitions",
+    "partitions",
+    "Partitions of the updates topic whose messages were deleted before this server read them, although rows"
+    " need them: its mark does not advance.",
+    (SERVER,),
+    "table",
+)
 QUERY_MARK = _gauge(
     "upsert_query_mark_version",
     "versions",

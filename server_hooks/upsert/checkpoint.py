@@ -4,7 +4,8 @@ Data in a mapped file survives the process, but not a crash of the machine. So t
 to time, and then the checkpoint records the offset. A signature file in a segment's folder shows whether the
 folder is still the same one: a copy of the segment, from a reload or from another server, has another inode.
 
-The file is JSON: ``format``, its version; ``segments``, by name ``signature`` and ``next``.
+The file is JSON: ``format``, its version; ``segments``, by name ``signature`` and ``next``; ``endsFrom``, by
+partition of the updates topic the first version whose end counts, after messages were deleted unread.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ class Checkpoint:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._segments: dict[str, dict[str, object]] = {}
+        self.ends_from: dict[int, int] = {}
         try:
             found = json.loads(file.read_text())
             CHECKPOINT_FORMAT.check(found, str(file))
             self._segments = dict(found["segments"])
+            self.ends_from = {int(number): int(since) for number, since in found.get("endsFrom", {}).items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
             self._segments = {}
 
@@ -61,9 +64,31 @@ class Checkpoint:
         self._segments = {
             name: {"signature": sign_of, "next": following} for name, (sign_of, following) in flushed.items()
         }
+        self._write()
+
+    def count_ends_from(self, number: int, version: int) -> None:
+        """Record the first version whose end counts in a partition of the updates topic.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        before = self.ends_from
+        if before.get(number, 0) != version:
+            self.ends_from = {**before, number: version}
+            try:
+                self._write()
+            except OSError:
+                self.ends_from = before
+                raise
+
+    def _write(self) -> None:
+        document = {
+            "segments": self._segments,
+            "endsFrom": {str(number): version for number, version in self.ends_from.items()},
+        }
         new = self._file.with_suffix(".new")
         with new.open("w") as stream:
-            json.dump(CHECKPOINT_FORMAT.stamp_json({"segments": self._segments}), stream)
+            json.dump(CHECKPOINT_FORMAT.stamp_json(document), stream)
             stream.flush()
             os.fsync(stream.fileno())
         new.replace(self._file)

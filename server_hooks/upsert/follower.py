@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from controller_client.clock import Clock
+from controller_client.coordinator.generation import Generation
 from controller_client.errors import PinotPluginError, SourceError
 from jvm_bridge.role_host import TickingThread
+from server_hooks.upsert.lost_messages import first_whole_version, lost
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_log import Message
 from server_hooks.upsert.updates_topic import UpdatesTopic
@@ -32,8 +34,9 @@ class Follower:
         table: Table name with type.
         state: The table's state on this server.
         open_topic: Connects to the updates topic.
-        first_version: Returns the first version of this table, as opposed to an earlier table with the same
-            name; called in the thread, may raise :class:`~controller_client.errors.PinotPluginError`.
+        generation: Returns the generation of the coordinator's state; called in the thread, may raise
+            :class:`~controller_client.errors.PinotPluginError`, as if it belongs to an earlier table with the
+            same name.
         publish: Writes the server's record if it has changed; called in the thread, may raise
             :class:`~controller_client.errors.PinotPluginError`.
         floors: Returns the offset of the first row that the table can have, by partition; called in the
@@ -47,7 +50,7 @@ class Follower:
         table: str,
         state: TableState,
         open_topic: Callable[[], UpdatesTopic],
-        first_version: Callable[[], int],
+        generation: Callable[[], Generation | None],
         publish: Callable[[], None],
         floors: Callable[[], Mapping[int, int]],
         *,
@@ -57,7 +60,7 @@ class Follower:
         self.state = state
         self._table = table
         self._open_topic = open_topic
-        self._first_version = first_version
+        self._generation = generation
         self._since = 0
         self._publish = publish
         self._floors = floors
@@ -101,7 +104,7 @@ class Follower:
 
     def _step(self, topic: UpdatesTopic) -> None:
         now = self._clock.monotonic()
-        if now >= self._partitions_at:
+        if now >= self._partitions_at or topic.holes.keys() - self.state.lost_partitions:
             self._update_partitions(topic)
             self._partitions_at = now + _PARTITIONS_S
         if not self._kept:
@@ -121,7 +124,8 @@ class Follower:
             self.state.drop_rows_before(self._floors())
 
     def _update_partitions(self, topic: UpdatesTopic) -> None:
-        self._since = self._first_version()
+        generation = self._generation()
+        self._since = generation.since if generation else 0
         found = topic.partitions()
         if not found:
             raise SourceError(
@@ -131,6 +135,22 @@ class Follower:
             )
         self.state.follow(found)
         topic.assign(self.state.next_offsets())
+        self._resume_after_holes(topic, generation)
+
+    def _resume_after_holes(self, topic: UpdatesTopic, generation: Generation | None) -> None:
+        """Continue to read partitions of which nothing was deleted that the table's rows need."""
+        floors = self._floors() if topic.holes else {}
+        refused = set()
+        for number, hole in list(topic.holes.items()):
+            version = first_whole_version(number, hole, floors, generation)
+            if version is None:
+                refused.add(number)
+                if number not in self.state.lost_partitions:
+                    logger.error("%s", lost(self._table, number, hole, floors))
+            else:
+                self.state.count_ends_from(number, version)
+                topic.resume(number)
+        self.state.lost_partitions = frozenset(refused)
 
     def _flush(self) -> None:
         try:

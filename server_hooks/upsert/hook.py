@@ -100,6 +100,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         metrics = role.starter.getServerInstance().getServerMetrics()
         gauge(metrics, f"pythonHook.{NAME}.tables", lambda: len(self._updaters()))
         gauge(metrics, f"pythonHook.{NAME}.pendingEvents", self._pending)
+        gauge(metrics, f"pythonHook.{NAME}.lostPartitions", self._lost)
         for name in COUNTERS:
             gauge(metrics, f"pythonHook.{NAME}.{name}", partial(count, name))
 
@@ -267,6 +268,9 @@ class UpsertHook(TickingHook[HostedServerView]):
 
     def _pending(self) -> int:
         return sum(updater.state.pending() for updater in self._updaters())
+
+    def _lost(self) -> int:
+        return sum(len(updater.state.lost_partitions) for updater in self._updaters())
 
     @property
     def _extension(self) -> ExtensionPoint:

@@ -23,6 +23,7 @@ class UpsertMetrics:
         self._mark = monitoring.gauge(catalogue.UPSERT_MARK)
         self._mark_at = monitoring.gauge(catalogue.UPSERT_MARK_AT)
         self._pending = monitoring.gauge(catalogue.UPSERT_PENDING)
+        self._lost = monitoring.gauge(catalogue.UPSERT_LOST)
 
     def update(self, states: Mapping[TableName, TableState]) -> None:
         """Publish the progress of the tables; values of all other tables are removed."""
@@ -33,3 +34,4 @@ class UpsertMetrics:
         }
         replace_values(self._mark_at, completed)
         replace_values(self._pending, {(table,): state.pending() for table, state in states.items()})
+        replace_values(self._lost, {(table,): len(state.lost_partitions) for table, state in states.items()})

@@ -51,6 +51,8 @@ class TableState:
         self._waiting = 0
         self.is_missing_segments = False
         """Whether Pinot has a segment of the table that is not attached: then the mark does not advance."""
+        self.lost_partitions: frozenset[int] = frozenset()
+        """Partitions that are not read further, as messages were deleted that rows of the table need."""
         folder.mkdir(parents=True, exist_ok=True)
         self._checkpoint = Checkpoint(folder / "checkpoint.json")
         for path in folder.iterdir():
@@ -76,10 +78,21 @@ class TableState:
             OSError: The log cannot be written; nothing was applied, try again.
         """
         with self._changed:
+            since = self._checkpoint.ends_from.get(number, 0)
+            counted = [each for each in messages if isinstance(each[2], Events) or each[2].version >= since]
             # With the lock, so that a reader of the whole log misses nothing that is applied.
-            self._logs[number].append(messages)
-            self._partitions[number].take([message for _, _, message in messages])
+            self._logs[number].append(counted)
+            self._partitions[number].take([message for _, _, message in counted])
             self._changed.notify_all()
+
+    def count_ends_from(self, number: int, version: int) -> None:
+        """Ignore the ends of versions before one: in this partition, they are not complete.
+
+        Raises:
+            OSError: That cannot be written to the disk; try again.
+        """
+        with self._changed:
+            self._checkpoint.count_ends_from(number, version)
 
     def sync(self) -> None:
         """Flush the logs to the disk; call it before a complete version is reported to anybody.

@@ -13,7 +13,7 @@ from typing import Any
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName
 from controller_client.coordinator.floors import read_floors
-from controller_client.coordinator.generation import read_generation
+from controller_client.coordinator.generation import Generation, read_generation
 from controller_client.errors import ConflictError
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition, read_segment
@@ -94,7 +94,7 @@ class TableUpdater:
             self.table,
             self.state,
             lambda: UpdatesTopic(stream, settings.updates_topic),
-            self._first_version,
+            self._generation,
             self._publish,
             partial(read_floors, store, self.table),
             guard=guard,
@@ -254,19 +254,17 @@ class TableUpdater:
             *(self.table, what, self._wait_s, target, self.state.mark().version),
         )
 
-    def _first_version(self) -> int:
-        """Return the first version of this table; raises if its coordinator has not started with it yet."""
+    def _generation(self) -> Generation | None:
+        """Return the coordinator's generation; raises if it has not started with this table yet."""
         generation = read_generation(self._store, self.table)
         of = generation.incarnation if generation else None
-        if generation is None or of is None:
-            return 0
-        if of.table != self._created:
+        if of is not None and of.table != self._created:
             raise ConflictError(
                 f"the versions of {self.table} belong to a deleted table with the same name",
                 where=self.table,
                 remedy="start the table's key coordinator: pinotctl upsert coordinate",
             )
-        return generation.since
+        return generation
 
     def _publish(self) -> None:
         """Write the record if it has changed; called in the table's thread, and when the table opens."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from controller_client.common.formats import log_skipped
 from controller_client.errors import FormatVersionError, SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings, topic_partitions
-from controller_client.upsert.update_message import Events, VersionEnd, decode_any
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.update_message import Events, VersionEnd, VersionRecord, decode_any
+from server_hooks.upsert.lost_messages import Hole
 from server_hooks.upsert.updates_log import Message
 
 __all__ = ["UpdatesTopic"]
@@ -53,6 +56,10 @@ class UpdatesTopic:
         self._assigned: dict[int, int] = {}
         self._gone: set[int] = set()
         """Partitions whose next message no longer exists."""
+        self._examined: dict[int, Hole] = {}
+        """Those of which the first messages are read, to learn what the deleted ones contained."""
+        self.holes: dict[int, Hole] = {}
+        """Partitions that are not read further until :meth:`resume`, as messages were deleted."""
         self._too_new: set[int] = set()
         """Partitions whose next message has a format of a later release."""
 
@@ -77,7 +84,11 @@ class UpdatesTopic:
         """Read these partitions from these offsets on; partitions that are already being read continue."""
         from confluent_kafka import TopicPartition
 
-        new = {number: offset for number, offset in offsets.items() if number not in self._assigned}
+        new = {
+            number: offset
+            for number, offset in offsets.items()
+            if number not in self._assigned and number not in self.holes
+        }
         if new:
             self._consumer.incremental_assign(
                 [TopicPartition(self._topic, number, offset) for number, offset in new.items()]
@@ -88,6 +99,8 @@ class UpdatesTopic:
         """Wait for messages and return them by partition, in their order; empty after the timeout.
 
         A message in an unknown format is logged and skipped; a message that is not for servers is skipped.
+        A partition whose next message was deleted is not read further: it is in :attr:`holes` as soon as the
+        first end of a version after that shows what is missing.
         At a message that a later release wrote, reading of its partition stops: the message must not be
         skipped, so later versions do not become complete here.
 
@@ -107,18 +120,16 @@ class UpdatesTopic:
             if (error := message.error()) is not None:
                 self._on_message_error(number, error)
             elif number is not None and offset is not None and self._is_next(number, offset):
-                try:
-                    decoded = decode_any(value, where=f"{self._topic}, partition {number}, offset {offset}")
-                except SourceError as invalid:
-                    logger.error("%s", invalid)
-                    continue
-                except FormatVersionError as newer:
-                    log_skipped(logger, newer)
-                    self._stop_at(number)
-                    continue
-                if isinstance(decoded, Events | VersionEnd):
+                decoded = self._decode(number, offset, value)
+                if number in self._examined and decoded is not None:
+                    self._examine(number, decoded)
+                elif isinstance(decoded, Events | VersionEnd):
                     found.setdefault(number, []).append((offset, value, decoded))
         return found
+
+    def resume(self, number: int) -> None:
+        """Continue to read a partition after a hole, with the first message that exists."""
+        self.assign({number: self.holes.pop(number).first})
 
     def close(self) -> None:
         """Close the connection."""
@@ -126,16 +137,37 @@ class UpdatesTopic:
 
     def _is_next(self, number: int, offset: int) -> bool:
         """Return whether a message is the next one of its partition, and advance the position."""
-        if offset < self._assigned[number] or number in self._too_new:
+        if number in self._too_new or number in self.holes or offset < self._assigned[number]:
             return False
         self._assigned[number] = offset + 1
         return True
 
-    def _stop_at(self, number: int) -> None:
-        """Stop reading a partition; this process cannot read it, and a retry would not help."""
+    def _decode(self, number: int, offset: int, value: bytes) -> Events | VersionEnd | VersionRecord | None:
+        try:
+            return decode_any(value, where=f"{self._topic}, partition {number}, offset {offset}")
+        except SourceError as invalid:
+            logger.error("%s", invalid)
+        except FormatVersionError as newer:
+            log_skipped(logger, newer)
+            # This process cannot read it, and a retry would not help.
+            self._too_new.add(number)
+            self._stop(number)
+        return None
+
+    def _examine(self, number: int, message: Events | VersionEnd | VersionRecord) -> None:
+        """Take note of a message after a hole; nothing more is needed after the first end of a version."""
+        hole = self._examined[number]
+        if hole.version == NIL:
+            hole = replace(hole, version=message.version)
+            self._examined[number] = hole
+        if isinstance(message, VersionEnd):
+            self.holes[number] = replace(hole, row=message.end)
+            del self._examined[number], self._assigned[number]
+            self._stop(number)
+
+    def _stop(self, number: int) -> None:
         from confluent_kafka import TopicPartition
 
-        self._too_new.add(number)
         self._consumer.incremental_unassign([TopicPartition(self._topic, number)])
 
     def _on_message_error(self, number: int | None, error: Any) -> None:
@@ -147,16 +179,14 @@ class UpdatesTopic:
         self._gone.add(number)
 
     def _go_to_first(self, number: int) -> None:
-        """Continue with the first message of a partition whose next message no longer exists."""
+        """Read the first messages of a partition whose next message no longer exists."""
         from confluent_kafka import KafkaException, TopicPartition
 
-        expected = self._assigned[number]
+        examined = self._examined.get(number)
+        expected = examined.expected if examined else self._assigned[number]
+        partition = TopicPartition(self._topic, number)
         try:
-            partition = TopicPartition(self._topic, number)
             first, _ = self._consumer.get_watermark_offsets(partition, timeout=_TIMEOUT_S)
-            # A partition that stopped with an error does not accept a seek.
-            self._consumer.incremental_unassign([partition])
-            self._consumer.incremental_assign([TopicPartition(self._topic, number, first)])
         except KafkaException as error:
             raise SourceError(
                 f"Kafka did not return the first offset of partition {number}: {error.args[0].str()}",
@@ -164,19 +194,17 @@ class UpdatesTopic:
                 remedy="check that Kafka is up, and that this server can reach it",
             ) from error
         self._gone.discard(number)
+        # A partition that stopped with an error does not accept a seek.
+        self._stop(number)
+        del self._assigned[number]
+        self._examined.pop(number, None)
+        hole = Hole(expected, first, NIL, NIL)
         if first < expected:
-            logger.error(
-                "%s, partition %d starts at offset %d, but this server has already read it up to %d: the "
-                "topic was probably deleted and created again. Its messages are not applied; delete the "
-                "table and create it again",
-                *(self._topic, number, first, expected),
-            )
-        elif expected > 0:
-            logger.error(
-                "%s, partition %d: messages %d to %d were deleted before this server read them, so their "
-                "rows may have wrong versions; rebuild the table's state",
-                *(self._topic, number, expected, first - 1),
-            )
+            self.holes[number] = hole
+            return
+        if first > expected:
+            self._examined[number] = hole
+        self.assign({number: first})
 
     def _on_error(self, error: Any) -> None:
         """Called in the polling thread; the client retries, and :meth:`partitions` raises errors."""

@@ -261,16 +261,17 @@ class Coordinator:
                 reason = f"the checkpoint {self._uri(now)} does not match version {newest}, which was sent"
             elif recorded > sent.newest():
                 reason = f"the updates topic has lost version {recorded}"
-            elif batch is None or checkpoint.is_committed(batch):
-                return self._with_floors(now)
-            else:
+            elif (
+                batch is None or not checkpoint.is_committed(batch) or now.holds_back(checkpoint.ends(batch))
+            ):
                 return now
-        offsets = open_offsets(plan.stream).read()
+            else:
+                return self._with_floors(now)
         new = following(
             now,
             request,
             newest,
-            {partition: found.latest for partition, found in offsets.items()},
+            open_offsets(plan.stream).read(),
             engine=ENGINE,
             incarnation=present,
             folder=f"generation-{uuid.uuid4().hex[:12]}",

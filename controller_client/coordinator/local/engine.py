@@ -16,6 +16,7 @@ from controller_client.coordinator.engines import CoordinatorRun
 from controller_client.coordinator.floors import Floors
 from controller_client.coordinator.generation import (
     Generation,
+    beside,
     following,
     read_generation,
     read_request,
@@ -228,7 +229,8 @@ class LocalCoordinator:
 
     def _rebuild_of(self, generation: Generation, number: int, opened: ExitStack) -> Rebuild:
         """Start building a new state beside the current one."""
-        new = replace(generation, number=number, folder=_new_folder(), until={})
+        newest = _version(self._open_state(generation))
+        new = beside(generation, number, newest, open_offsets(self._plan.stream).read(), _new_folder())
         self._note(
             f"generation {number} is being built beside generation {generation.number}: "
             "a rebuild was requested"
@@ -278,12 +280,11 @@ class LocalCoordinator:
                 reason = f"the updates topic has lost version {max(version, self._progress.newest_sent())}"
         if reason is None and now is not None:
             return now
-        offsets = open_offsets(plan.stream).read()
         new = following(
             now,
             read_request(self._zookeeper, plan.table),
             newest,
-            {partition: found.latest for partition, found in offsets.items()},
+            open_offsets(plan.stream).read(),
             engine=ENGINE,
             incarnation=present,
             folder=_new_folder(),

@@ -138,7 +138,9 @@ class Leader:
             messages = Messages(np.empty(0, np.int32), np.empty(0, np.int64), [])
         if not len(messages) and ends == now.ends and not self._to_send:
             return False
-        now = replace(now, floors=parts.floors.after(now.floors))
+        if not parts.generation.holds_back(ends):
+            # Before that, events are sent again: also those of a row that replaced another, and is gone.
+            now = replace(now, floors=parts.floors.after(now.floors))
         done = step(parts.store, parts.reader, now, messages, ends)
         self._send(done, max(now.version + 1, parts.generation.base))
         return True

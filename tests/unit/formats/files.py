@@ -76,7 +76,7 @@ _PROVENANCE = Provenance("s1", (FileInfo("file:///in/a.csv", 10, 1, "etag"),))
 _CLUSTER = ClusterState(
     ClusterPorts.from_base(21000, servers=2), "0.11.0", {"broker": ProcessRecord("broker", 17, 1234.5)}
 )
-_UPSERT = UpsertSettings(("user", "account"), "at", "t_REALTIME.updates")
+UPSERT = UpsertSettings(("user", "account"), "at", "t_REALTIME.updates")
 STAGED = StagedByTask(
     3, (StagedSegment("t_spark_0", "file:///st/t_spark_0", 77, 5, 3, 9, 0.25, "arrow"),), 0.5, 0.25
 )
@@ -105,6 +105,17 @@ def _read_log(folder: Path) -> list[Any]:
     return list(UpdatesLog(folder).read())
 
 
+def _write_checkpoint(folder: Path) -> None:
+    checkpoint = Checkpoint(folder / "checkpoint.json")
+    checkpoint.count_ends_from(1, 30)
+    checkpoint.save({"t__0__3": ("", 21)})
+
+
+def _read_checkpoint(checkpoint: Checkpoint, folder: Path) -> tuple[int, dict[int, int]]:
+    # The signature of a folder without one is empty.
+    return checkpoint.since("t__0__3", folder / "none"), checkpoint.ends_from
+
+
 def _settings_of(custom: dict[str, str]) -> UpsertSettings:
     return UpsertSettings.of(TableConfig.from_json(_table(custom)))
 
@@ -114,7 +125,7 @@ def _table(custom: dict[str, str]) -> dict[str, Any]:
 
 
 def _custom() -> dict[str, str]:
-    found = _UPSERT.put_into(TableConfig.from_json(_table({}))).to_json()
+    found = UPSERT.put_into(TableConfig.from_json(_table({}))).to_json()
     return dict(found["metadata"]["customConfigs"])
 
 
@@ -171,10 +182,9 @@ FILES = [
     file("state-manifest.json", STATE_FORMAT, _write_state, _read_state, UP_TO),
     file(
         *("server-checkpoint.json", CHECKPOINT_FORMAT),
-        lambda folder: Checkpoint(folder / "checkpoint.json").save({"t__0__3": ("", 21)}),
-        # The signature of a folder without one is empty.
-        lambda folder: Checkpoint(folder / "checkpoint.json").since("t__0__3", folder / "none"),
-        21,
+        _write_checkpoint,
+        lambda folder: _read_checkpoint(Checkpoint(folder / "checkpoint.json"), folder),
+        (21, {1: 30}),
     ),
     file("local-cluster.json", CLUSTER_FORMAT, lambda to: write_state(to, _CLUSTER), read_state, _CLUSTER),
     _log_of_later_release(),
@@ -197,7 +207,7 @@ FILES = [
         Condition.from_json,
         MarkReaches("t", version=3),
     ),
-    document("upsert-settings", SETTINGS_FORMAT, _custom, _settings_of, _UPSERT),
+    document("upsert-settings", SETTINGS_FORMAT, _custom, _settings_of, UPSERT),
     message(
         *("spark-commit.pickle", COMMIT_FORMAT),
         lambda: pickle.dumps(STAGED, protocol=4),

@@ -10,6 +10,7 @@ import importlib
 import logging
 import pkgutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,14 +24,21 @@ import spark_connectors
 from controller_client._version import __version__
 from controller_client.common.formats import Format, log_skipped, with_unknown
 from controller_client.errors import DataError, FormatVersionError, NotAppliedError
-from tests.unit.formats.files import FILES
+from tests.unit.formats.files import FILES, UPSERT
 from tests.unit.formats.sample import Sample
-from tests.unit.formats.znodes import ZNODES
+from tests.unit.formats.znodes import GENERATION, ZNODES
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = [*ZNODES, *FILES]
-OLDER = {"upsert-settings-1.json": "upsert-settings.json"}
-"""Fixtures of previous versions that this release reads, each with that of the current version."""
+OLDER: dict[str, tuple[str, object]] = {
+    "upsert-settings-1.json": ("upsert-settings.json", UPSERT),
+    "upsert-generation-0.1.json": (
+        "upsert-generation.json",
+        replace(GENERATION, resent_from=None, begins={}),
+    ),
+    "server-checkpoint-0.1.json": ("server-checkpoint.json", (21, {})),
+}
+"""Fixtures of previous versions, and of releases without a field: that of this release, and what is read."""
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=[sample.file for sample in SAMPLES])
 
 
@@ -70,9 +78,10 @@ def test_every_format_of_the_code_has_a_fixture_and_every_fixture_a_format() -> 
 
 
 @pytest.mark.parametrize("older", OLDER)
-def test_a_record_of_a_previous_version_is_still_read(older: str, tmp_path: Path) -> None:
-    [sample] = [sample for sample in SAMPLES if sample.file == OLDER[older]]
-    assert sample.read((FIXTURES / older).read_bytes(), tmp_path) == sample.value
+def test_a_record_of_a_previous_release_is_still_read(older: str, tmp_path: Path) -> None:
+    current, value = OLDER[older]
+    [sample] = [sample for sample in SAMPLES if sample.file == current]
+    assert sample.read((FIXTURES / older).read_bytes(), tmp_path) == value
 
 
 def _formats() -> Iterator[Format]:

@@ -25,7 +25,7 @@ from controller_client.consumption.partitions import resume_partitions
 from controller_client.consumption.pause_record import plugin_path
 from controller_client.consumption.recovering import recover
 from controller_client.consumption.resuming import resume
-from controller_client.coordinator.generation import read_generation, read_request
+from controller_client.coordinator.generation import Generation, read_generation, read_request
 from controller_client.coordinator.local.engine import LocalCoordinator
 from controller_client.errors import FormatVersionError
 from controller_client.helix.table_config import table_config_path
@@ -210,13 +210,11 @@ def test_the_updates_of_a_table_wait_for_a_generation_that_can_be_read(
     zookeeper.create(path, newer(FIXTURES / "upsert-generation.json"))
     looks: list[int] = []
 
-    def first_version() -> int:
+    def generation() -> Generation | None:
         looks.append(1)
         if len(looks) == 2:
             zookeeper.znodes[path] = ((FIXTURES / "upsert-generation.json").read_bytes(), 1)
-        generation = read_generation(store, REALTIME)
-        assert generation is not None
-        return generation.since
+        return read_generation(store, REALTIME)
 
     value = encode_end(VersionEnd(12, 0, 0, 1))
     state = TableState(tmp_path, SystemClock())
@@ -224,9 +222,9 @@ def test_the_updates_of_a_table_wait_for_a_generation_that_can_be_read(
     message = {0: [(0, value, decode(value, where="here"))]}
     # A topic with one partition, which is then at its end.
     polled = itertools.chain([message], itertools.repeat({}))
-    topic = mock.Mock(**{"partitions.return_value": {0}, "poll.side_effect": polled})
+    topic = mock.Mock(**{"partitions.return_value": {0}, "poll.side_effect": polled, "holes": {}})
     follower = Follower(
-        *(REALTIME, state, lambda: topic, first_version),
+        *(REALTIME, state, lambda: topic, generation),
         lambda: told.append(state.mark().version),
         dict,
         guard=lambda _what: nullcontext(),

@@ -87,6 +87,8 @@ COORDINATOR = CoordinatorRecord(2, 30, 41, 1234, 1000, {"engine": "local", "sent
 GENERATION = Generation(
     *(2, 30, "local", 4, 64, "generation-0f", Incarnation(77, "topic-id", "rules"), 12, (5, 0)),
     until={0: 90, 1: 80},
+    resent_from=27,
+    begins={0: 5, 1: 0},
 )
 _TABLE = TableConfig.from_json({"tableName": "t", "tableType": "REALTIME"})
 SESSION_ID = "s1"

@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.update_message import Events, VersionEnd, encode_end, encode_events
+from server_hooks.upsert.lost_messages import Hole
 from server_hooks.upsert.updates_topic import UpdatesTopic
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
@@ -101,29 +102,66 @@ def test_transactions_are_read_when_they_are_committed(
     assert not _errors(caplog)
 
 
-def test_deleted_messages_are_reported(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def _hole(reader: UpdatesTopic) -> Hole:
+    def has_hole() -> bool:
+        assert reader.poll(1.0) == {}, "it read on"
+        return bool(reader.holes)
+
+    wait_for(has_hole, "the hole", _TIMEOUT_S)
+    return reader.holes[0]
+
+
+def test_nothing_is_read_after_deleted_messages_before_that_is_allowed(place: Place) -> None:
     for version in range(4):
         place.send(version)
+    # The first version that is left has lost its events; those of row 3 and later rows are all there.
+    place.topic.drop_before({0: 7})
+    for since in (0, 4):
+        reader = place.reader(since)
+        assert _hole(reader) == Hole(since, 7, version=2, row=3)
+        reader.assign({0: since})  # as from time to time
+        assert reader.poll(2.0) == {}
+        reader.resume(0)
+        assert _offsets(reader, 3) == [7, 9, 10]
+        assert not reader.holes
+        reader.close()
+
+
+def test_more_messages_are_deleted_while_a_reader_waits(place: Place) -> None:
+    for version in range(4):
+        place.send(version)
+    place.topic.drop_before({0: 3})
+    reader = place.reader(0)
+    assert _hole(reader) == Hole(0, 3, version=1, row=2)
     place.topic.drop_before({0: 6})
-    fresh = place.reader(0)
-    assert _offsets(fresh, 4) == [6, 7, 9, 10]
-    fresh.close()
-    assert not _errors(caplog)
-    behind = place.reader(3)
-    assert _offsets(behind, 4) == [6, 7, 9, 10]
-    behind.close()
-    (told,) = _errors(caplog)
-    assert (
-        f"{place.topic.name}, partition 0: messages 3 to 5 were deleted before this server read them" in told
-    )
+    reader.resume(0)
+    assert _hole(reader) == Hole(3, 6, version=2, row=3)
+    reader.resume(0)
+    assert _offsets(reader, 4) == [6, 7, 9, 10]
+    # What is deleted once it was read does not matter.
+    place.topic.drop_before({0: 12})
+    place.send(4)
+    assert _offsets(reader, 2) == [12, 13]
+    assert not reader.holes
+    reader.close()
 
 
-def test_a_recreated_topic_is_reported(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_topic_without_messages_has_no_hole_yet(place: Place) -> None:
+    place.send(0)
+    place.topic.drop_before({0: 3})
+    reader = place.reader(0)
+    assert reader.poll(2.0) == {}
+    assert not reader.holes
+    place.send(1)
+    assert _hole(reader) == Hole(0, 3, version=1, row=2)
+    reader.close()
+
+
+def test_a_recreated_topic_is_not_read(place: Place) -> None:
     place.send(0)
     ahead = place.reader(1_000)
-    wait_for(lambda: not ahead.poll(1.0) and bool(_errors(caplog)), "the reader to complain", _TIMEOUT_S)
+    hole = _hole(ahead)
+    assert (hole.expected, hole.first) == (1_000, 0)
     place.send(1)
     assert ahead.poll(2.0) == {}
     ahead.close()
-    (told,) = _errors(caplog)
-    assert "partition 0 starts at offset 0, but this server has already read it up to 1000" in told

@@ -9,6 +9,7 @@ from controller_client.coordinator.generation import (
     Generation,
     Incarnation,
     RebuildRequest,
+    beside,
     following,
     next_request,
     read_generation,
@@ -17,6 +18,7 @@ from controller_client.coordinator.generation import (
     why_new,
     write_generation,
 )
+from controller_client.stream.offsets import OffsetRange
 from controller_client.upsert.columns import NIL
 from tests.unit.memory_zookeeper import memory_store
 
@@ -32,7 +34,7 @@ def test_a_request_contains_the_number_of_the_generation() -> None:
     assert next_request(store, _TABLE, partitions=2) == RebuildRequest(1, 2, None)
     assert read_request(store, _TABLE) is None, "next_request must not write a request"
     assert request_rebuild(store, _TABLE).number == 1
-    generation = Generation(3, 17, "spark", 2, 64, "folder", _TABLE_1, 3, (4, 0), {0: 5, 11: 0})
+    generation = Generation(3, 17, "spark", 2, 64, "folder", _TABLE_1, 3, (4, 0), {0: 5, 11: 0}, 17, {0: 2})
     write_generation(store, _TABLE, generation)
     assert read_generation(store, _TABLE) == generation
     # Two requests before it begins: one generation, with the settings of the last request.
@@ -52,26 +54,40 @@ def test_ends_are_held_back_until_all_partitions_are_read() -> None:
 
 def test_a_generation_begins_after_all_versions_and_keeps_its_size_by_default() -> None:
     on_spark = partial(following, engine="spark", incarnation=_TABLE_1, partitions=2, buckets=64)
-    offsets = {0: 7, 1: 0}
+    offsets = {0: OffsetRange(3, 7), 1: OffsetRange(0, 0)}
+    begins = {0: 3, 1: 0}
     first = on_spark(None, None, NIL, offsets, folder="a")
-    assert first == Generation(1, 0, "spark", 2, 64, "a", _TABLE_1)
+    assert first == Generation(1, 0, "spark", 2, 64, "a", _TABLE_1, resent_from=0, begins=begins)
     asked = on_spark(None, RebuildRequest(1, partitions=5), NIL, offsets, folder="a")
-    assert asked == Generation(1, 0, "spark", 5, 64, "a", _TABLE_1)
+    assert asked == Generation(1, 0, "spark", 5, 64, "a", _TABLE_1, resent_from=0, begins=begins)
     now = Generation(3, 17, "spark", 4, 32, "a", _TABLE_1, since=9)
+    # What all that follow the third have in common.
+    begun = partial(Generation, resent_from=21, begins=begins, until={0: 7, 1: 0})
     # The request for the current generation is met; its checkpoint was lost.
     again = on_spark(now, RebuildRequest(3, 9, 9), 20, offsets, folder="b")
-    assert again == Generation(4, 21, "spark", 4, 32, "b", _TABLE_1, 9, until=offsets)
+    assert again == begun(4, 21, "spark", 4, 32, "b", _TABLE_1, 9)
     rebuilt = on_spark(now, RebuildRequest(4, None, 128), 20, offsets, folder="b")
-    assert rebuilt == Generation(4, 21, "spark", 4, 128, "b", _TABLE_1, 9, until=offsets)
+    assert rebuilt == begun(4, 21, "spark", 4, 128, "b", _TABLE_1, 9)
     moved = following(now, None, 20, offsets, engine="local", incarnation=_TABLE_1, folder="b")
-    assert moved == Generation(4, 21, "local", 0, 0, "b", _TABLE_1, 9, until=offsets)
+    assert moved == begun(4, 21, "local", 0, 0, "b", _TABLE_1, 9)
 
 
 def test_a_new_table_of_the_same_name_begins_after_the_versions_of_the_old_one() -> None:
     now = Generation(3, 17, "local", 0, 0, "a", _TABLE_1, since=9)
-    new = following(now, None, 20, {0: 7}, engine="local", incarnation=_TABLE_2, folder="b")
+    offsets = {0: OffsetRange(0, 7)}
+    new = following(now, None, 20, offsets, engine="local", incarnation=_TABLE_2, folder="b")
     # Queries see no rows of the new table yet, so its first version becomes visible at once.
-    assert new == Generation(4, 21, "local", 0, 0, "b", _TABLE_2, since=21, until={})
+    assert new == Generation(
+        *(4, 21, "local", 0, 0, "b", _TABLE_2), since=21, until={}, resent_from=21, begins={0: 0}
+    )
+
+
+def test_one_that_is_built_beside_sends_its_events_before_it_takes_over() -> None:
+    now = Generation(3, 17, "local", 0, 0, "a", _TABLE_1, since=9, until={0: 4}, resent_from=17)
+    new = beside(now, 4, 30, {0: OffsetRange(2, 7)}, "b")
+    assert new == Generation(
+        *(4, 17, "local", 0, 0, "b", _TABLE_1), since=9, until={}, resent_from=31, begins={0: 2}
+    )
 
 
 def test_why_a_generation_begins() -> None:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from controller_client.clock import SystemClock
+from controller_client.coordinator.generation import Generation
 from controller_client.errors import ConflictError, SourceError
 from controller_client.upsert.update_message import VersionEnd, decode, encode_end
 from server_hooks.upsert.follower import Follower
+from server_hooks.upsert.lost_messages import Hole
 from server_hooks.upsert.table_state import TableState
 from server_hooks.upsert.updates_log import Message
 from server_hooks.upsert.updates_topic import UpdatesTopic
 from tests.support.wait import wait_for
 
 _LONG_S = 60.0
+_GENERATION = Generation(1, 0, "local", 0, 0, "a", resent_from=0)
 
 
 class ListTopic:
@@ -29,6 +33,7 @@ class ListTopic:
         self.messages = messages
         self.requests = 0
         self.next = 0
+        self.holes: dict[int, Hole] = {}
 
     def partitions(self) -> set[int]:
         self.requests += 1
@@ -39,7 +44,13 @@ class ListTopic:
     def assign(self, offsets: Mapping[int, int]) -> None:
         """Do nothing: the topic is read from the beginning."""
 
+    def resume(self, number: int) -> None:
+        """Continue after the hole."""
+        self.next = self.holes.pop(number).first
+
     def poll(self, _timeout_s: float) -> dict[int, list[Message]]:
+        if self.holes:
+            return {}
         found = self.messages[self.next : self.next + 1]
         self.next += len(found)
         return {0: found} if found else {}
@@ -71,15 +82,16 @@ def _end(version: int) -> Message:
 class Following:
     """A follower of a topic with four versions, and the marks that it has reported."""
 
-    def __init__(self, state: TableState, first_version: Callable[[], int]) -> None:
+    def __init__(self, state: TableState, generation: Callable[[], Generation | None]) -> None:
         self.topic = ListTopic([_end(version) for version in range(4)])
         self.reported: list[int] = []
+        self.floors: dict[int, int] = {}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("server_hooks.upsert.follower._RETRY_S", 0.01)
             self.follower = Follower(
-                *("t_REALTIME", state, lambda: cast("UpdatesTopic", self.topic), first_version),
+                *("t_REALTIME", state, lambda: cast("UpdatesTopic", self.topic), generation),
                 lambda: self.reported.append(state.mark().version),
-                dict,
+                lambda: self.floors,
                 guard=_no_guard,
                 clock=SystemClock(),
             )
@@ -94,7 +106,7 @@ def test_a_failed_write_is_retried_and_logged_once(tmp_path: Path, caplog: pytes
     state = CountedState(tmp_path, SystemClock())
     full = tmp_path / "0" / f"{0:020d}.open"
     full.parent.mkdir()
-    following = Following(state, lambda: 0)
+    following = Following(state, lambda: None)
     # The log opens existing files, so the disk becomes full only after the start.
     state.follow([0])
     full.symlink_to("/dev/full")
@@ -115,18 +127,79 @@ def test_a_failed_write_is_retried_and_logged_once(tmp_path: Path, caplog: pytes
 def test_versions_of_a_dropped_table_with_the_same_name_are_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    answers: list[int | Exception] = [ConflictError("the coordinator has not begun with this table"), 2]
+    answers: list[Generation | Exception] = [
+        ConflictError("the coordinator has not begun with this table"),
+        replace(_GENERATION, since=2),
+    ]
 
-    def first_version() -> int:
+    def generation() -> Generation:
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    following = Following(TableState(tmp_path, SystemClock()), first_version)
+    following = Following(TableState(tmp_path, SystemClock()), generation)
     with caplog.at_level(logging.ERROR):
         following.follower.start()
         following.wait_and_stop()
     assert "has not begun with this table" in caplog.records[0].getMessage()
     assert set(following.reported) <= {-1, 2, 3}
     assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}
+
+
+@pytest.fixture
+def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server_hooks.upsert.follower._PARTITIONS_S", 0.0)
+
+
+@pytest.mark.usefixtures("frequent_looks")
+def test_no_version_is_complete_while_rows_lack_events_that_were_deleted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = TableState(tmp_path, SystemClock())
+    looks = 0
+
+    def generation() -> Generation:
+        nonlocal looks
+        looks += 1
+        return _GENERATION
+
+    following = Following(state, generation)
+    following.topic.requests = 1
+    following.topic.holes = {0: Hole(0, 2, version=2, row=20)}
+    following.floors = {0: 19}
+    with caplog.at_level(logging.ERROR):
+        following.follower.start()
+        wait_for(lambda: looks > 3, "the follower to look again", _LONG_S, interval_s=0.005)
+        assert state.lost_partitions == {0}
+        assert set(following.reported) == {-1}
+        following.floors = {0: 20}  # Pinot has deleted the segment
+        following.wait_and_stop()
+    assert state.lost_partitions == frozenset()
+    (complaint,) = [record.getMessage() for record in caplog.records]
+    assert "messages 0 to 1 were deleted before this server read them" in complaint
+    assert set(following.reported) <= {-1, 2, 3}
+
+
+@pytest.mark.usefixtures("frequent_looks")
+def test_after_a_rebuild_earlier_versions_are_not_complete_even_after_a_restart(tmp_path: Path) -> None:
+    answers = [_GENERATION]
+    state = TableState(tmp_path, SystemClock())
+    following = Following(state, lambda: answers[-1])
+    following.topic.requests = 1
+    following.topic.holes = {0: Hole(0, 1, version=0, row=20)}
+    following.follower.start()
+    wait_for(lambda: state.lost_partitions == {0}, "the hole", _LONG_S, interval_s=0.005)
+    answers.append(replace(_GENERATION, number=2, base=3, resent_from=1, begins={0: 0}))
+    following.wait_and_stop()
+    assert set(following.reported) == {-1, 3}
+
+    # One that was killed after it has decided to continue.
+    other = TableState(tmp_path / "other", SystemClock())
+    other.count_ends_from(0, 3)
+    restarted = TableState(tmp_path / "other", SystemClock())
+    restarted.follow([0])
+    restarted.take(0, [_end(version) for version in (1, 2)])
+    assert restarted.mark().version == -1
+    restarted.take(0, [_end(3)])
+    assert restarted.mark().version == 3
