@@ -31,7 +31,7 @@ class CoordinatorRun:
             reach.
         interval_s: Shortest time between the starts of two versions; None: the engine's default.
         most_rows: Maximum number of rows per version; None: the engine's default.
-        replication: Replication factor of a new updates topic.
+        replication: Replication factor of a new updates topic; None: that of the input topic.
         once: Stop once all present input is processed.
         allow_data_loss: Whether to continue if Kafka has deleted rows before they were read.
         standby: Whether to follow another coordinator until the lock is free.
@@ -51,7 +51,7 @@ class CoordinatorRun:
     checkpoint: str
     interval_s: float | None
     most_rows: int | None
-    replication: int
+    replication: int | None
     on_version: Callable[[VersionReport], None]
     note: Callable[[str], None]
     ready: Callable[[], threading.Event]

@@ -23,11 +23,12 @@ from controller_client.stream.leaders import ask_leader
 from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["TopicSettings", "partition_count", "settings_of_topic", "topic_fault"]
+__all__ = ["TopicSettings", "least_in_sync", "partition_count", "settings_of_topic", "topic_fault"]
 
 _TIMEOUT_S = 30.0
 _EVERY_S = 60.0
 _POLICY, _RETENTION, _SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
+_IN_SYNC = "min.insync.replicas"
 _NO_LIMIT = "-1"
 
 
@@ -38,7 +39,7 @@ class TopicSettings:
         stream: The table's stream config: the topic is in the same Kafka cluster.
         name: The topic's name.
         needed_ms: Returns for how long rows stay in the table, see :func:`.retention.needed_ms`.
-        replication: Replication factor of a new topic.
+        replication: Replication factor of a new topic; None: that of the input topic.
         clock: Time.
         note: Called with log lines.
 
@@ -52,17 +53,20 @@ class TopicSettings:
         name: str,
         *,
         needed_ms: Callable[[], int],
-        replication: int,
+        replication: int | None,
         clock: Clock,
         note: Callable[[str], None],
     ) -> None:
         self._name = name
+        self._stream = stream
         self._needed_ms = needed_ms
         self._replication = replication
         self._clock = clock
         self._note = note
         self._checked_s: float | None = None
         self._failure = ""
+        # Another number than that of the input topic was asked for.
+        self._is_replication_checked = replication is not None
         # librdkafka logs to stderr by default; whatever matters comes back as an error of the call.
         self._admin = AdminClient({**client_settings(stream.values), "log_level": 0})
         self._brokers = stream.values.get("stream.kafka.broker.list", "")
@@ -84,8 +88,14 @@ class TopicSettings:
         there = self._count()
         try:
             if there == 0:
-                kept = {_RETENTION: str(longer_retention_ms(0, self._needed_ms())), _SIZE: _NO_LIMIT}
-                new = NewTopic(self._name, partitions, self._replication, config={_POLICY: "delete", **kept})
+                replicas = self._replication or self._replicas(self._stream.topic)
+                config = {
+                    _POLICY: "delete",
+                    _RETENTION: str(longer_retention_ms(0, self._needed_ms())),
+                    _SIZE: _NO_LIMIT,
+                    _IN_SYNC: str(least_in_sync(replicas)),
+                }
+                new = NewTopic(self._name, partitions, replicas, config=config)
                 self._admin.create_topics([new])[self._name].result(_TIMEOUT_S)
             else:
                 self._refuse_compaction()
@@ -108,6 +118,7 @@ class TopicSettings:
         try:
             if self._count():
                 self._keep_messages()
+                self._compare_replication()
             self._failure = ""
         except PinotPluginError as error:
             if error.message != self._failure:
@@ -137,6 +148,33 @@ class TopicSettings:
         changed = ", ".join(f"{key} from {present[key]} to {value}" for key, value in changes.items())
         rows = "forever" if kept_ms == FOREVER_MS else f"for {kept_ms} ms"
         self._note(f"changed {changed} of the topic {self._name}: the table keeps rows {rows}")
+
+    def _compare_replication(self) -> None:
+        """Note once if the topic has fewer replicas than the input topic."""
+        if self._is_replication_checked:
+            return
+        present, usual = self._replicas(self._name), self._replicas(self._stream.topic)
+        if present < usual:
+            self._note(
+                f"the topic {self._name} has the replication factor {present}, {self._stream.topic} has "
+                f"{usual}: if its brokers lose their disks, the versions of the table are lost; add replicas "
+                f"with kafka-reassign-partitions.sh, and set {_IN_SYNC}={least_in_sync(usual)}"
+            )
+        self._is_replication_checked = True
+
+    def _replicas(self, topic: str) -> int:
+        """Return the number of replicas of a topic; the least, while partitions are being moved."""
+        try:
+            found = self._admin.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
+        except KafkaException as error:
+            raise self._fault("did not return the replication of", error) from error
+        if found is None or not found.partitions:
+            raise SourceError(
+                f"the topic {topic} does not exist",
+                where=self._brokers,
+                remedy="check the topic's name and the list of brokers",
+            )
+        return min(len(partition.replicas) for partition in found.partitions.values())
 
     def _refuse_compaction(self) -> None:
         policy = self._read()[_POLICY]
@@ -187,15 +225,23 @@ def topic_fault(topic: str, brokers: str, what: str, reason: str) -> SourceError
     )
 
 
+def least_in_sync(replicas: int) -> int:
+    """Return how many replicas must have a message before Kafka accepts it: 1 of 1 or 2, 2 of 3, 3 of 5.
+
+    With more, versions would stop when a single broker is down.
+    """
+    return (replicas + 1) // 2
+
+
 def settings_of_topic(
-    store: PropertyStore, plan: TablePlan, replication: int, clock: Clock, note: Callable[[str], None]
+    store: PropertyStore, plan: TablePlan, replication: int | None, clock: Clock, note: Callable[[str], None]
 ) -> TopicSettings:
     """Return the settings of a table's updates topic; errors as of :class:`TopicSettings`.
 
     Args:
         store: The cluster's ZooKeeper.
         plan: The table.
-        replication: Replication factor of a new topic.
+        replication: Replication factor of a new topic; None: that of the input topic.
         clock: Time.
         note: Called with log lines.
     """

@@ -74,7 +74,7 @@ class CoordinatorOptions:
         buckets: Number of key buckets in a new generation.
         trigger_interval_s: Minimum time from the start of one version to the start of the next.
         most_rows: Maximum number of rows in a version.
-        replication: Replication of a new updates topic.
+        replication: Replication factor of a new updates topic; None: that of the input topic.
         once: End once all available rows are processed.
         fail_on_data_loss: Whether it is an error if Kafka has deleted rows that were not read yet.
     """
@@ -84,7 +84,7 @@ class CoordinatorOptions:
     buckets: int
     trigger_interval_s: float
     most_rows: int
-    replication: int
+    replication: int | None
     once: bool = False
     fail_on_data_loss: bool = True
 

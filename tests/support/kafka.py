@@ -77,13 +77,26 @@ def kafka_bootstrap(slot: Slot) -> str:
 
 def kafka_service(slot: Slot) -> Service:
     """Return the node to start: broker and controller in one."""
-    controller = f"{ADDRESS}:{slot.port(Port.KAFKA_CONTROLLER)}"
+    return kafka_node("kafka", 1, kafka_bootstrap(slot), f"{ADDRESS}:{slot.port(Port.KAFKA_CONTROLLER)}")
+
+
+def kafka_node(name: str, node: int, address: str, controller: str) -> Service:
+    """Return one node of a cluster; the first one is also its controller.
+
+    Args:
+        name: Name of the service.
+        node: Its number, from 1.
+        address: ``host:port`` for clients.
+        controller: Address of the cluster's controller.
+    """
+    host, _, port = address.rpartition(":")
+    listeners = f"PLAINTEXT://{address}"
     properties = {
-        "process.roles": "broker,controller",
-        "node.id": "1",
+        "process.roles": "broker,controller" if node == 1 else "broker",
+        "node.id": str(node),
         "controller.quorum.voters": f"1@{controller}",
-        "listeners": f"PLAINTEXT://{kafka_bootstrap(slot)},CONTROLLER://{controller}",
-        "advertised.listeners": f"PLAINTEXT://{kafka_bootstrap(slot)}",
+        "listeners": f"{listeners},CONTROLLER://{controller}" if node == 1 else listeners,
+        "advertised.listeners": listeners,
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
@@ -97,10 +110,10 @@ def kafka_service(slot: Slot) -> Service:
         "group.initial.rebalance.delay.ms": "0",
     }
     return Service(
-        name="kafka",
+        name=name,
         program=Program.KAFKA,
         arguments=("start", f"{HOME}/kafka.properties"),
-        is_ready=lambda: listens(ADDRESS, slot.port(Port.KAFKA)),
+        is_ready=lambda: listens(host, int(port)),
         environment={"JAVA_OPTS": f"-Xmx256m {QUICK_START} -DpinotPlugins.log.level=warn"},
         files={"kafka.properties": "".join(f"{name}={value}\n" for name, value in properties.items())},
     )

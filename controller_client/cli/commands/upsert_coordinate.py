@@ -64,8 +64,7 @@ _DEFAULT_ENGINE = "local"
 @click.option(
     "--replication",
     type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
+    show_default="that of the input topic",
     help="Replication factor of the updates topic, if it is created.",
 )
 @click.option(
@@ -110,7 +109,7 @@ def coordinate(
     standby: bool,
     interval_s: float | None,
     most_rows: int | None,
-    replication: int,
+    replication: int | None,
     avro_schema: TextIO | None,
     once: bool,
     allow_data_loss: bool,

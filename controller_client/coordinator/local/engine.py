@@ -66,7 +66,7 @@ class LocalOptions:
         folder: Where the states of its generations are stored.
         interval_s: Shortest time between the starts of two versions.
         most_rows: Maximum number of rows per version.
-        replication: Replication factor of a new updates topic.
+        replication: Replication factor of a new updates topic; None: that of the input topic.
         once: Stop once all present input is processed.
         allow_data_loss: Whether to continue if Kafka has deleted rows before they were read.
     """
@@ -74,7 +74,7 @@ class LocalOptions:
     folder: Path
     interval_s: float
     most_rows: int
-    replication: int
+    replication: int | None
     once: bool = False
     allow_data_loss: bool = False
 

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by its documents
     AdminClient,
     ConfigResource,
@@ -26,6 +27,7 @@ from controller_client.upsert.update_message import Events, VersionEnd, VersionR
 from controller_client.upsert.version_ends import VersionEnds
 from tests.integration.upsert.coordinator.topics import read_topic
 from tests.support.kafka import Kafka
+from tests.support.wait import wait_for
 from tests.unit.fake_clock import FakeClock
 
 pytestmark = [pytest.mark.kafka]
@@ -53,6 +55,14 @@ def _read(admin: AdminClient, name: str, setting: str) -> str:
     return str(admin.describe_configs([asked])[asked].result(_TIMEOUT_S)[setting].value)
 
 
+def _is_known(admin: AdminClient, name: str) -> bool:
+    """Whether the broker answers for a topic, which it does a moment after it was created."""
+    try:
+        return bool(_read(admin, name, "retention.ms"))
+    except KafkaException:
+        return False
+
+
 def test_it_is_created_extended_and_read_back(kafka: Kafka) -> None:
     name = f"updates_{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
@@ -69,6 +79,7 @@ def test_it_is_created_extended_and_read_back(kafka: Kafka) -> None:
             topic.send_ends({each: VersionEnd(version, 0, 5, 9) for each in range(partitions)})
         assert topic.ensure(1) == 7
         assert _read(admin, name, "retention.ms") == str(_RETENTION_MS + _DAY_MS)
+        assert _read(admin, name, "min.insync.replicas") == "1"
         found = [decode(message.value or b"", where=name) for message in read_topic(kafka.bootstrap, name)]
         assert sum(len(each.offsets) for each in found if isinstance(each, Events)) == 12 * len(many)
         assert sum(isinstance(each, VersionEnd) for each in found) == 12
@@ -86,6 +97,7 @@ def test_its_retention_follows_the_table_and_is_never_shortened(kafka: Kafka) ->
     # As a release before this one created it, on brokers that limit the size of topics.
     config = {"retention.ms": str(_RETENTION_MS), "retention.bytes": "1000000"}
     admin.create_topics([NewTopic(name, 1, 1, config=config)])[name].result(_TIMEOUT_S)
+    wait_for(lambda: _is_known(admin, name), "the topic", _TIMEOUT_S)
     settings.check()
     assert not notes, "it looked again within a minute"
     clock.sleep(61)
