@@ -82,6 +82,7 @@ _RESULT: dict[str, Any] = {
         "dataSchema": {"columnNames": ["id", "text"], "columnDataTypes": ["LONG", "STRING"]},
         "rows": [[1, "a,b"], [2, None]],
     },
+    "exceptions": [],
     **dict.fromkeys(("numServersQueried", "numServersResponded"), 1),
 }
 
