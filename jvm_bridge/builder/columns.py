@@ -10,7 +10,7 @@ from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.planning import plan_csv
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
 from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, near_miss
 
 __all__ = ["SourceColumns", "check_columns", "derived_columns", "mismatch_of"]
@@ -117,7 +117,7 @@ def check_columns(
 
 
 def _refused(file: SourceFile, what: str, expected: str | None, remedy: str | None) -> DataError:
-    return UnreadableFileError(f"{file.name} {what}", expected=expected, where=file.where, remedy=remedy)
+    return UnreadableFileError(f"{file.named_by} {what}", expected=expected, where=file.where, remedy=remedy)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -126,11 +126,15 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _hint(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str | None:
+    is_given = file.named_by != file.name
     for name in sorted(columns.expected.difference(names)):
         near = near_miss(name, names)
         if near is not None:
-            return f"{near!r} is not {name!r}: change the name in the file or in the schema"
-    if file.file_format is not FileFormat.CSV or (file.reader_config or {}).get("header"):
+            place = HEADER_PROPERTY if is_given else "the file"
+            return f"{near!r} is not {name!r}: change the name in {place} or in the schema"
+    if is_given:
+        return f"set {HEADER_PROPERTY} to the names of the file's columns, in order"
+    if file.file_format is not FileFormat.CSV:
         return None
     delimiter = plan_csv(file.reader_config).delimiter
     header = delimiter.join(names)
@@ -139,6 +143,6 @@ def _hint(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str
         if other != delimiter and len(parts & columns.read) > len(columns.read.intersection(names)):
             return f"its columns seem to be separated by {written!r}: set recordReader.prop.delimiter to it"
     return (
-        "if its first line is data, set recordReader.prop.header to the names of its columns,"
+        f"if its first line is data, set {HEADER_PROPERTY} to the names of its columns,"
         f" in order, separated by {delimiter!r}"
     )

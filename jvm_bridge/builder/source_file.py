@@ -10,7 +10,9 @@ from controller_client.common.visible_text import visible
 from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.time_conversion import TimeConversion
 
-__all__ = ["SourceFile"]
+__all__ = ["HEADER_PROPERTY", "SourceFile"]
+
+HEADER_PROPERTY = "recordReader.prop.header"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,12 @@ class SourceFile:
     def name(self) -> str:
         """Name of the file for messages."""
         return visible((self.original or self.path).name)
+
+    @property
+    def named_by(self) -> str:
+        """What names its columns, for messages: the file itself, or for CSV a property of the reader."""
+        given = self.file_format is FileFormat.CSV and (self.reader_config or {}).get("header")
+        return f"{self.name}: {HEADER_PROPERTY}" if given else self.name
 
     @property
     def where(self) -> str:

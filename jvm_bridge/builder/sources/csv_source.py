@@ -20,7 +20,7 @@ import pyarrow.csv as pacsv
 from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
 from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, plan_column, plan_csv
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
 from jvm_bridge.builder.sources.csv_header import read_header
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
@@ -164,8 +164,9 @@ def check_widths(file: SourceFile) -> None:
     if wide:
         (row,) = wide
         number = row.number - (plan.header is None)
+        header = "the header" if plan.header is None else HEADER_PROPERTY
         raise DataError(
-            f"{file.name}, row {number}: {row.actual_columns} values, but the header has"
+            f"{file.name}, row {number}: {row.actual_columns} values, but {header} has"
             f" {row.expected_columns} names: {visible(row.text)[:_SHOWN_CHARACTERS]!r}",
             expected="no more values than names",
             where=f"{file.where}, row {number}",

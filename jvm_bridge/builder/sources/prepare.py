@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,8 +17,8 @@ import pyarrow as pa
 from jvm_bridge.builder.columns import check_columns, mismatch_of
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.planning import Unsuitable, plan_csv
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.planning import CsvPlan, Unsuitable, plan_csv
+from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.json_array import check_array
@@ -145,6 +146,8 @@ def _prepared_csv(table: PinotTable, file: SourceFile, rules: InputRules, folder
         header = None if plan.header is not None else read_header(file.path, plan.delimiter)
     except (Unsuitable, OSError):
         return Prepared(file, ColumnMismatch())  # Pinot's reader has to report the error
+    if plan.header is not None:
+        _refuse_second_header(file, plan)
     names = list(plan.header or ()) if header is None else list(header.names)
     if plan.no_edge_spaces:
         names = [name.strip() for name in names]
@@ -154,7 +157,7 @@ def _prepared_csv(table: PinotTable, file: SourceFile, rules: InputRules, folder
     if twice is not None:
         # Since 1.1 Pinot's reader would use one of the two.
         raise UnreadableFileError(
-            f"{file.name} cannot be read as CSV: its header has the name {twice!r} twice",
+            f"{file.named_by} has the name {twice!r} twice" + ("" if header is None else " in its header"),
             expected="each column once",
             where=file.where,
         )
@@ -170,6 +173,17 @@ def _prepared_csv(table: PinotTable, file: SourceFile, rules: InputRules, folder
     except CORRUPT_GZIP:
         return Prepared(file, mismatch)  # the reader reports the row
     return Prepared(replace(file, path=copy, original=file.original or file.path), mismatch)
+
+
+def _refuse_second_header(file: SourceFile, plan: CsvPlan) -> None:
+    with suppress(Unsuitable, OSError):
+        if read_header(file.path, plan.delimiter).names == tuple(plan.header or ()):
+            raise UnreadableFileError(
+                f"{file.name} has the names of {HEADER_PROPERTY} in its first line, which would become a row",
+                expected=f"a file without a header, because {HEADER_PROPERTY} is set",
+                where=file.where,
+                remedy=f"remove {HEADER_PROPERTY}: the file has a header itself",
+            )
 
 
 def _checked(table: PinotTable, file: SourceFile, names: Sequence[str], rules: InputRules) -> ColumnMismatch:

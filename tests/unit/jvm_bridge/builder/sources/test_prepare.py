@@ -208,6 +208,38 @@ def test_a_file_without_a_header_is_recognized(tmp_path: Path) -> None:
     made_ready(csv(tmp_path, "1,a,2,3"), config={"header": "id,word,amount,day"})
 
 
+def test_a_header_from_the_properties_is_not_called_the_files(tmp_path: Path) -> None:
+    header = "recordReader.prop.header"
+    path = csv(tmp_path, "1,a,2,3")
+    for names, words, remedy in (
+        ("a,b,c,e", "has none of the table's columns; it has a, b, c, e", "names of the file's columns"),
+        ("id,b,c,e", "lacks 3 of the table's 4 columns: amount, day, word", "names of the file's columns"),
+        ("id,Word,c,e", "lacks 3 of the table's 4 columns", f"change the name in {header} or in the schema"),
+        ("id,word,day,id", "has the name 'id' twice", ""),
+    ):
+        message = refusal(path, config={"header": names})
+        assert f"a.csv: {header} {words}" in message
+        assert remedy in message
+    strict = InputRules(refuse_unknown=True)
+    message = refusal(path, rules=strict, config={"header": "id,word,day,amount,x"})
+    assert f"a.csv: {header} has columns that the table does not read: x" in message
+    # Other formats have no such property.
+    keys = tmp_path / "a.json"
+    keys.write_text('{"x": 1}')
+    assert "a.json has none" in refusal(keys, config={"header": "id"})
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_a_header_in_the_file_and_in_the_properties(tmp_path: Path, delimiter: str) -> None:
+    names = delimiter.join(("id", "word", "amount", "day"))
+    config = {"header": names, "delimiter": delimiter}
+    message = refusal(csv(tmp_path, names, delimiter.join("1a23")), config=config)
+    assert "a.csv has the names of recordReader.prop.header in its first line" in message
+    assert "remove recordReader.prop.header" in message
+    made_ready(csv(tmp_path, delimiter.join("1a23")), config=config)
+    assert made_ready(csv(tmp_path, ""), config={"header": "id,word,day"}).mismatch.missing == ("amount",)
+
+
 def test_spaces_around_names_are_refused_or_trimmed_with_any_reader_property(tmp_path: Path) -> None:
     path = csv(tmp_path, "id, word, amount,day", "1, a, 2,3")
     message = refusal(path)
@@ -226,7 +258,7 @@ def test_inconclusive_headers_are_left_to_the_reader(tmp_path: Path, content: st
 def test_a_duplicate_column_name_of_the_table_is_refused(tmp_path: Path) -> None:
     # Pinot's reader refuses it in 0.11.0; later versions use one of the two.
     twice = csv(tmp_path, "id,word,amount,day,id", "1,a,2,3,4")
-    assert "its header has the name 'id' twice" in refusal(twice)
+    assert "a.csv has the name 'id' twice in its header" in refusal(twice)
     spaced = csv(tmp_path, "id,word,amount,day, id", "1,a,2,3,4")
     with pytest.raises(UnreadableFileError, match="'id' twice"):
         made_ready(spaced, config={"delimiter": ","})
