@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -95,7 +95,7 @@ class SentVersions:
                 back *= 8
         return newest
 
-    def records_after(self, offset: int) -> Iterator[SentRecord]:
+    def records_after(self, offset: int) -> Generator[SentRecord]:
         """Yield the version records now in partition 0, from an offset on.
 
         Raises:

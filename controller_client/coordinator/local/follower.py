@@ -54,6 +54,7 @@ def replay(
     sent: SentVersions,
     *,
     since: int | None = None,
+    expire: bool = True,
     most_rows: int = _ROWS,
 ) -> Iterator[Step]:
     """Bring a state to the newest version, and yield the effects of each part of the input.
@@ -63,8 +64,9 @@ def replay(
         source: Likewise.
         reader: Likewise.
         sent: Likewise.
-        since: Follow the versions of all generations from this version on, for a new state: no key expires,
-            as the events of all rows are sent again. None: only the versions of the state's own generation.
+        since: Follow the versions of all generations from this version on; None: only those of the state's
+            own.
+        expire: Whether keys expire as when the versions were made.
         most_rows: Maximum number of rows per part.
 
     Raises:
@@ -81,7 +83,7 @@ def replay(
             continue
         if record.version < since if since is not None else record.generation != now.generation:
             continue
-        if since is None and floors_of(record) != now.floors:
+        if expire and floors_of(record) != now.floors:
             if newest is not None:  # the previous floors apply up to here
                 yield from _read_up_to(newest, offset, now, store, source, reader, most_rows)
             now = replace(store.up_to or now, floors=floors_of(record))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -49,6 +50,7 @@ class Rebuild:
         self._source = source
         self._reader = reader
         self._sent = sent
+        self._has_all_records: bool | None = None
         self._parts: Iterator[Step] = iter(())
         store.begin(StoredUpTo(generation.number, generation.since - 1))
 
@@ -73,10 +75,25 @@ class Rebuild:
             self._parts = replay(
                 *(self._store, self._source, self._reader, self._sent),
                 since=self.generation.since,
+                expire=self._keys_expire(),
                 most_rows=_ROWS,
             )
             part = next(self._parts, None)
         return part
+
+    def _keys_expire(self) -> bool:
+        """Whether keys expire at the versions at which they did.
+
+        If the records of the first versions were deleted, these are not known. No key expires then, so that
+        the events delete every row that another one has ever replaced.
+        """
+        if self._has_all_records is None:
+            since = self.generation.since
+            # Closed at once, as the records are read again from the start.
+            with closing(self._sent.records_after(0)) as found:
+                versions = (each.record.version for each in found)
+                self._has_all_records = since == next((each for each in versions if each >= since), None)
+        return self._has_all_records
 
     def takes_over(self, present: StoredUpTo) -> bool:
         """Write the state to disk as that of the current version, if it has caught up with it.

@@ -39,6 +39,7 @@ class CheckedTable(CoordinatedTable):
         partitions: The number of partitions of its topic.
         stream: Further settings of the stream.
         order: The function that ranks records.
+        rows_per_segment: The number of rows at which a segment is sealed.
     """
 
     def __init__(
@@ -50,11 +51,13 @@ class CheckedTable(CoordinatedTable):
         partitions: int,
         stream: Mapping[str, str] | None = None,
         order: str | None = None,
+        rows_per_segment: int = 100_000,
     ) -> None:
         super().__init__(clients, "coordinated", partitions, folder)
         config = realtime_table(
             self.name,
             self.kafka,
+            rows_per_segment=rows_per_segment,
             keeps_all=True,
             stream={"stream.kafka.isolation.level": "read_committed", **(stream or {})},
         )
