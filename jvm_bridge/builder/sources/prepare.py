@@ -157,7 +157,7 @@ def _prepared_csv(table: PinotTable, file: SourceFile, rules: InputRules, folder
     if twice is not None:
         # Since 1.1 Pinot's reader would use one of the two.
         raise UnreadableFileError(
-            f"{file.named_by} has the name {twice!r} twice" + ("" if header is None else " in its header"),
+            f"{file.name} has the name {twice!r} twice in its header",
             expected="each column once",
             where=file.where,
         )

@@ -215,7 +215,6 @@ def test_a_header_from_the_properties_is_not_called_the_files(tmp_path: Path) ->
         ("a,b,c,e", "has none of the table's columns; it has a, b, c, e", "names of the file's columns"),
         ("id,b,c,e", "lacks 3 of the table's 4 columns: amount, day, word", "names of the file's columns"),
         ("id,Word,c,e", "lacks 3 of the table's 4 columns", f"change the name in {header} or in the schema"),
-        ("id,word,day,id", "has the name 'id' twice", ""),
     ):
         message = refusal(path, config={"header": names})
         assert f"a.csv: {header} {words}" in message
