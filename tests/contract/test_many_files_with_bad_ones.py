@@ -87,7 +87,7 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
     "no Avro": ("avro", _another_format, "UnreadableFileError", "does not start like an Avro file"),
     "no Parquet": ("parquet", _another_format, "UnreadableFileError", "{name} cannot be read as PARQUET"),
     "another table's": ("csv", _foreign, "UnreadableFileError", "none of the table's columns"),
-    "a name twice": ("csv", _name_twice, "UnreadableFileError", "{name} cannot be read as CSV"),
+    "a name twice": ("csv", _name_twice, "UnreadableFileError", "{name} has the name"),
     "no file": ("csv", lambda path: None, "UnreadableFileError", "no such file"),
     "a time": ("csv", _time_out_of_range, "DataError", "Invalid segment start/end time"),
 }
