@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from controller_client.models import Schema, SegmentMetadata, TableConfig
     from controller_client.publishing.replacement import LineageTimeouts, SegmentReplacement
     from controller_client.rest.capabilities import Capability, PinotVersion
+    from controller_client.rest.delete_risks import DeleteRisk
 
 __all__ = [
     "AsyncBrokerClient",
@@ -28,6 +29,7 @@ __all__ = [
     "Capability",
     "ControllerClient",
     "ControllerConfig",
+    "DeleteRisk",
     "LineageTimeouts",
     "PinotVersion",
     "QueryResult",
@@ -51,6 +53,7 @@ _HOME = {
     "Capability": "rest.capabilities",
     "ControllerClient": "client",
     "ControllerConfig": "config",
+    "DeleteRisk": "rest.delete_risks",
     "LineageTimeouts": "publishing.replacement",
     "PinotVersion": "rest.capabilities",
     "QueryResult": "broker.client",

@@ -18,6 +18,8 @@
     │   │   ├── LockHeldError     another process holds the lock
     │   │   └── LeaseLostError    this process no longer holds the lease that makes it the active one
     │   ├── RejectedError         the cluster read the call and refused it
+    │   │   └── LostEndError      a partition would be resumed where its rows are read twice
+    │   ├── UnsafeDeleteError     deleting segments would break more than their rows: accept it, or do not
     │   ├── UnsupportedError      the cluster's version lacks it (the message names the first that has it)
     │   └── FormatVersionError    another release of this project wrote a record: upgrade
     ├── OutcomeUnknownError       a timeout or a lost reply: read the state back before doing anything else
@@ -46,6 +48,7 @@ __all__ = [
     "InputError",
     "LeaseLostError",
     "LockHeldError",
+    "LostEndError",
     "NotAppliedError",
     "NotFoundError",
     "OutcomeUnknownError",
@@ -56,6 +59,7 @@ __all__ = [
     "SetupError",
     "SourceError",
     "UnreachableError",
+    "UnsafeDeleteError",
     "UnsupportedError",
     "WaitTimeoutError",
 ]
@@ -172,6 +176,14 @@ class LeaseLostError(ConflictError):
 
 class RejectedError(NotAppliedError):
     """The cluster read the call and refused it."""
+
+
+class LostEndError(RejectedError):
+    """A resume would read rows again, because a partition's newest segments are gone; nothing was changed."""
+
+
+class UnsafeDeleteError(NotAppliedError):
+    """Deleting these segments would break more than their rows; the message lists what. See ``accept``."""
 
 
 class UnsupportedError(NotAppliedError):

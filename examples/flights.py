@@ -21,6 +21,7 @@ from controller_client.clock import SystemClock
 from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import PinotPluginError, QueryError
 from controller_client.models import Schema, TableConfig
+from controller_client.rest.delete_risks import DeleteRisk
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.local_cluster import ClusterPorts, LocalCluster
 from minion_tasks.file_ingestion.engine import MinionEngine
@@ -130,7 +131,7 @@ def make_table(client: ControllerClient) -> None:
     name = f"{TABLE}_OFFLINE"
     if client.tables.exists(name):
         segments = client.segments.list(name, exclude_replaced=False)
-        client.segments.delete(name, segments)
+        client.segments.delete(name, segments, accept=set(DeleteRisk))
         client.segments.wait_gone(name, segments, timeout_s=120)
         client.tables.delete(name)
     if TABLE in client.schemas.list():

@@ -35,6 +35,7 @@ from controller_client.errors import (
 from controller_client.helix.stream_segments import read_partitions
 from controller_client.models import TableConfig
 from controller_client.rest.consumption import ConsumeFrom
+from controller_client.rest.delete_risks import DeleteRisk
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import StreamUnknownError, open_offsets
 
@@ -191,7 +192,7 @@ def _stop_new(control: TableControl, timeout_s: float, report: Callable[[str], N
     if failed:
         # They have no rows, cannot be committed, and start at offsets of the new stream.
         report(f"delete the segments that do not consume: {', '.join(failed)}")
-        control.client.segments.delete(control.table, failed)
+        control.client.segments.delete(control.table, failed, accept=set(DeleteRisk))
         control.client.segments.wait_gone(control.table, failed, timeout_s)
     wait_paused(control, timeout_s=timeout_s)
     report(f"wait {_LATE_ATTEMPTS_S:g} s for the controller's last attempts to read the new stream")

@@ -20,10 +20,10 @@ from controller_client.helix.ideal_state import add_offline_segments
 from controller_client.helix.stream_segments import (
     PLACEHOLDER,
     PartitionSegments,
-    SegmentRecord,
     read_partitions,
 )
 from controller_client.rest.consumption import ConsumeFrom
+from controller_client.rest.delete_risks import DeleteRisk
 from controller_client.stream.offsets import OffsetRange
 from controller_client.zookeeper import ZNRecord, segment_path
 
@@ -83,13 +83,14 @@ def place_offsets(control: TableControl, offsets: Mapping[int, int]) -> None:
     """
     drop_placeholders(control)
     partitions = read_partitions(control.store, control.table)
-    unknown = sorted(offsets.keys() - partitions.keys())
+    stream, _problem = control.stream_or_problem()
+    known = partitions.keys() | stream.keys()  # all segments of a partition may be gone
+    unknown = sorted(offsets.keys() - known)
     if unknown:
         raise RejectedError(
             f"{control.table} has no partition {', '.join(map(str, unknown))}",
-            expected=f"one of the partitions {', '.join(map(str, partitions))}",
+            expected=f"one of the partitions {', '.join(map(str, sorted(known)))}",
         )
-    stream, _problem = control.stream_or_problem()
     for number, offset in offsets.items():
         present = stream.get(number)
         if present and not present.earliest <= offset <= present.latest:
@@ -100,11 +101,15 @@ def place_offsets(control: TableControl, offsets: Mapping[int, int]) -> None:
     segments = control.ideal().segments
     added = {}
     for number, offset in offsets.items():
-        newest = partitions[number].newest
-        record = _placeholder(control, newest, offset)
+        own = partitions.get(number)
+        model = own or next(iter(partitions.values()), None)
+        sequence = own.newest.segment.sequence + 1 if own else 0
+        record = _placeholder(control, number, sequence, model.newest.record if model else None, offset)
         control.store.create(segment_path(control.table, record.id), record)
         # Which servers these are does not matter, since none of them loads it; but the entry must name some.
-        added[record.id] = tuple(segments.get(newest.segment.name) or next(iter(segments.values())))
+        of_newest = segments.get(own.newest.segment.name) if own else None
+        servers = of_newest or next(iter(segments.values()), None) or _live_servers(control)
+        added[record.id] = tuple(servers)
     add_offline_segments(control.store, control.table, added)
 
 
@@ -122,16 +127,22 @@ def drop_placeholders(control: TableControl) -> None:
         if versioned and versioned.record.simple_fields.get(PLACEHOLDER) == "true"
     ]
     if found:
-        control.client.segments.delete(control.table, found)
+        control.client.segments.delete(control.table, found, accept=[DeleteRisk.START_OFFSET])
         control.client.segments.wait_gone(control.table, found, _GONE_TIMEOUT_S)
 
 
-def _placeholder(control: TableControl, newest: SegmentRecord, offset: int) -> ZNRecord:
+def _live_servers(control: TableControl) -> list[str]:
+    return [name for name in control.store.live_instances() if name.startswith("Server_")]
+
+
+def _placeholder(
+    control: TableControl, partition: int, sequence: int, model: ZNRecord | None, offset: int
+) -> ZNRecord:
     now_ms = control.now_ms()
     # Pinot's own names end with minutes: the seconds tell the two apart without reading all records.
     made = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now_ms / 1000))
-    name = f"{control.table.raw}__{newest.segment.partition}__{newest.segment.sequence + 1}__{made}"
-    inherited = newest.record.simple_fields
+    name = f"{control.table.raw}__{partition}__{sequence}__{made}"
+    inherited = model.simple_fields if model else {}
     return ZNRecord(
         name,
         {

@@ -7,6 +7,8 @@
                    others, and its segments are hidden
     NOT_LOADED     IN_PROGRESS, but servers do not load segments of   reset them, wake Helix; push those not
                    segmentsTo, so it cannot be completed              in the ideal state again
+    LOST_SOURCES   IN_PROGRESS, but segments of segmentsFrom were     manually: let its writer finish, after
+                   deleted                                            which it can never be reverted
     LEFTOVERS      REVERTED, but segments of segmentsTo exist         delete them
     OVERLAP        two live entries contain the same segment, which   revert the younger one if it is in
                    the protocol forbids (two writers at once)         progress and shares no new segment
@@ -33,6 +35,7 @@ class Finding(StrEnum):
 
     STUCK = "STUCK"
     NOT_LOADED = "NOT_LOADED"
+    LOST_SOURCES = "LOST_SOURCES"
     LEFTOVERS = "LEFTOVERS"
     OVERLAP = "OVERLAP"
     BEHIND = "BEHIND"
@@ -103,6 +106,7 @@ def diagnose(
         age_s = max(0.0, (now_ms - entry.timestamp_ms) / 1000)
         found += [
             _stuck(entry, table, age_s, older_than_s) or _not_loaded(entry, table, age_s, reasons or {}),
+            _lost_sources(entry, table, age_s),
             _leftovers(entry, table, age_s),
             _overlap(entry, table, age_s),
             _lost(entry, table, age_s),
@@ -208,6 +212,22 @@ def _not_loaded(
         f"{count} of {len(entry.segments_to)} new segments do not load: {_texts(faults, reasons)}",
         advice,
         Repair(load=load) if load else None,
+    )
+
+
+def _lost_sources(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
+    lost = sorted(name for name in entry.segments_from if name not in table.present)
+    if entry.state is not LineageState.IN_PROGRESS or not lost:
+        return None
+    return Diagnosis(
+        Finding.LOST_SOURCES,
+        entry,
+        age_s,
+        f"in progress, but {len(lost)} of {len(entry.segments_from)} segments to be replaced were deleted:"
+        f" {first_few(lost)}",
+        "let its writer finish, after which it can never be reverted; if reverted before that, the rows of"
+        " these segments are missing",
+        None,
     )
 
 

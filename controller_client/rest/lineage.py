@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence, Set
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.rest.capabilities import Capabilities, Capability
-from controller_client.rest.lineage_entry import LineageEntry, LineageState, parse_lineage
+from controller_client.rest.lineage_entry import LineageEntry, LineageState, read_lineage
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segments import SegmentsApi
 from controller_client.rest.transport import Transport, path_of
@@ -127,9 +127,7 @@ class LineageApi:
             NotFoundError: There is no such table.
         """
         self._capabilities().require(Capability.LIST_LINEAGE)
-        table_type = TableName(table).type
-        path, params = self._path(table, "lineage"), {"type": table_type}
-        return parse_lineage(self._transport.find_json(path, dict, params=params))
+        return read_lineage(self._transport, table)
 
     def _change(self, table: str, call: str, entry_id: str, params: dict[str, str | None]) -> None:
         self._transport.request(

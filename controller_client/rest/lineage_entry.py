@@ -1,4 +1,4 @@
-"""One entry of a table's segment lineage."""
+"""The entries of a table's segment lineage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["LineageEntry", "LineageState", "parse_lineage"]
+from controller_client.common.names import TableName
+from controller_client.rest.transport import Transport, path_of
+
+__all__ = ["LineageEntry", "LineageState", "parse_lineage", "read_lineage"]
 
 
 class LineageState(StrEnum):
@@ -40,6 +43,13 @@ class LineageEntry:
     def live(self) -> bool:
         """Whether Pinot still considers the entry: it ignores reverted ones."""
         return self.state is not LineageState.REVERTED
+
+
+def read_lineage(transport: Transport, table: str) -> list[LineageEntry]:
+    """Return a table's entries, oldest first; empty if it never had one. Errors as for any request."""
+    name = TableName(table)
+    path = path_of("segments", name.raw, "lineage")
+    return parse_lineage(transport.find_json(path, dict, params={"type": name.type}))
 
 
 def parse_lineage(document: Mapping[str, Any] | None) -> list[LineageEntry]:

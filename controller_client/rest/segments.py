@@ -9,9 +9,11 @@ from typing import Any
 
 from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
-from controller_client.errors import ConfigError, WaitTimeoutError
+from controller_client.errors import ConfigError, UnsafeDeleteError, WaitTimeoutError
 from controller_client.models import SegmentMetadata
 from controller_client.rest.capabilities import Capability
+from controller_client.rest.delete_risks import DeleteConsequence, DeleteRisk, consequences_of_delete
+from controller_client.rest.lineage_entry import read_lineage
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_reloads import SegmentReloads
 from controller_client.rest.segment_states import LoadState, Unloaded, first_few
@@ -20,6 +22,7 @@ from controller_client.rest.transport import path_of
 __all__ = ["SegmentsApi"]
 
 _LONGEST_REASON = 300
+_END_OFFSET = "segment.realtime.endOffset"
 _ERROR_GRACE_S = 10.0
 _PUSH_TIMEOUT_S = 600.0
 
@@ -56,21 +59,73 @@ class SegmentsApi(SegmentReloads):
         path = path_of("segments", table, segment, "metadata")
         return SegmentMetadata.from_json(self._transport.get_json(path, dict))
 
-    def delete(self, table: str, names: Collection[str], *, retention: str | None = None) -> None:
+    def delete(
+        self,
+        table: str,
+        names: Collection[str],
+        *,
+        retention: str | None = None,
+        accept: Collection[DeleteRisk] = (),
+    ) -> None:
         """Request the deletion of segments; servers drop them afterwards (see :meth:`wait_gone`).
 
         Args:
             table: Table.
             names: Segments; unknown ones are ignored.
             retention: How long to keep the deleted tars, e.g. ``"0d"``; default: the cluster's setting.
+            accept: What may follow beyond the loss of the segments' rows; ``set(DeleteRisk)``: anything.
+
+        Raises:
+            UnsafeDeleteError: Something else would follow; nothing was deleted. Pinot itself deletes whatever
+                it is told to (before version 1.6).
         """
         if not names:
             return
+        self.check_delete(table, names, accept=accept)
         self._transport.request(
             "POST",
             path_of("segments", table, "delete"),
             params={"retention": retention},
             json=sorted(names),
+        )
+
+    def check_delete(
+        self, table: str, names: Collection[str], *, accept: Collection[DeleteRisk] = ()
+    ) -> None:
+        """Check what :meth:`delete` checks, without deleting anything; same arguments and errors."""
+        if not names or set(DeleteRisk).issubset(accept):
+            return
+        refused = [each for each in self.consequences_of_delete(table, names) if each.risk not in accept]
+        if refused:
+            risks = ", ".join(sorted({f"DeleteRisk.{each.risk}" for each in refused}))
+            raise UnsafeDeleteError(
+                f"nothing was deleted, because more than rows would be lost: {first_few(refused)}",
+                where=table,
+                remedy=f"if you want that, pass accept=[{risks}]; `pinotctl segment delete` asks",
+            )
+
+    def consequences_of_delete(self, table: str, names: Collection[str]) -> Sequence[DeleteConsequence]:
+        """Return what would follow if segments were deleted now, beyond the loss of their rows.
+
+        Args:
+            table: Table.
+            names: Segments; unknown ones are ignored.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+
+        def end_offset(segment: str) -> str | None:
+            found = (self.metadata(table, segment).model_extra or {}).get(_END_OFFSET)
+            return str(found) if found else None
+
+        has_lineage = self._capabilities().has(Capability.LIST_LINEAGE)
+        return consequences_of_delete(
+            TableName(table),
+            names,
+            read_lineage(self._transport, table) if has_lineage else [],
+            self._tables.ideal_state(table),
+            end_offset,
         )
 
     def upload_tar(self, table: str, tar_path: Path, *, allow_refresh: bool = True) -> None:

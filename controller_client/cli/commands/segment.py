@@ -176,19 +176,34 @@ def delete(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Delete segments, and wait until the servers have dropped them."""
+    """Delete segments, and wait until the servers have dropped them.
+
+    If more than their rows would be lost, because a replacement needs them or a partition continues after
+    them, the command says what follows before it asks.
+    """
     client = cli.client()
     name = table_with_type(client, table_name)
     missing = set(segment_names) - set(client.segments.list(name, exclude_replaced=False))
     if missing:
         raise NotFoundError(f"{name} has no segment {', '.join(sorted(missing))}")
     what = f"{counted_text(len(segment_names), 'segment')} of {name}"
-    record = {"table": name, "segments": list(segment_names), "changed": not dry_run, "dry_run": dry_run}
+    consequences = client.segments.consequences_of_delete(name, segment_names)
+    for each in consequences:
+        cli.out.note(f"{each.risk}: {each}.")
+    record = {
+        "table": name,
+        "segments": list(segment_names),
+        "consequences": [each.to_json() for each in consequences],
+        "changed": not dry_run,
+        "dry_run": dry_run,
+    }
     if dry_run:
         cli.out.result(f"Would delete {what}: {', '.join(segment_names)}.", record)
         return
-    confirm(f"Delete {what} at {client.config.url}?", yes=yes)
-    client.segments.delete(name, segment_names, retention=retention)
+    nevertheless = " nevertheless" if consequences else ""
+    confirm(f"Delete {what} at {client.config.url}{nevertheless}?", yes=yes)
+    accepted = {each.risk for each in consequences}
+    client.segments.delete(name, segment_names, retention=retention, accept=accepted)
     client.segments.wait_gone(name, segment_names, timeout_s)
     cli.out.result(f"Deleted {what}.", record)
 

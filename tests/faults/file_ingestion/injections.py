@@ -6,6 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import pytest
+
+from controller_client.errors import UnsafeDeleteError
+from controller_client.publishing.doctor import Finding
+from controller_client.publishing.examine_lineage import examine_lineage
+from controller_client.rest.delete_risks import DeleteRisk
+from minion_tasks.file_ingestion.run.publish import Publication
 from tests.faults.file_ingestion.expiry import expire_children, expire_owner
 from tests.faults.file_ingestion.place import Place
 from tests.faults.file_ingestion.runs import Halt, Ran, Runners
@@ -13,6 +20,7 @@ from tests.integration.file_ingestion.ingestion import Reader
 from tests.support.faulty_http import FaultyHttp, Rule
 
 SWITCH = Halt("after", "session SWITCH")
+_GONE_S = 120.0
 
 
 class Injection(Protocol):
@@ -224,3 +232,40 @@ class Late:
             return runner.ended()
         finally:
             place.controller.lift_all()
+
+
+@dataclass(frozen=True)
+class SegmentDeleted:
+    """A segment of the switch is deleted by hand while the run is paused at a step.
+
+    Attributes:
+        is_new: Whether it is one of the new segments, or one of those to be replaced.
+        risk: What the delete without a decision is refused for; None: whether it is depends on earlier
+            replacements.
+        finding: What the doctor finds afterwards; None: that depends on earlier replacements, too.
+    """
+
+    halt: Halt
+    is_new: bool
+    risk: DeleteRisk | None
+    finding: Finding | None
+
+    def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
+        client = place.table.client
+        runner = runners.lasting()
+        runner.start(place.name, self.halt)
+        runner.wait_paused()
+        session = place.sessions.latest()
+        assert session
+        replaced = place.sessions.read_from(session)
+        name = Publication.of(place.sessions, session).names[0] if self.is_new else replaced[0]
+        place.between.append(place.served_without(name))
+        if self.risk is not None:
+            with pytest.raises(UnsafeDeleteError, match=rf"DeleteRisk\.{self.risk}\]"):
+                client.segments.delete(place.name, [name])
+        client.segments.delete(place.name, [name], accept=set(DeleteRisk))
+        client.segments.wait_gone(place.name, [name], _GONE_S)
+        if self.finding is not None:
+            assert self.finding in {each.finding for each in examine_lineage(client, place.name, 0)}
+        runner.resume()
+        return runner.ended()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from controller_client.publishing.doctor import Finding
+from controller_client.rest.delete_risks import DeleteRisk
 from tests.faults.file_ingestion.injections import (
     SWITCH,
     ControllerKilledAtCall,
@@ -16,6 +18,7 @@ from tests.faults.file_ingestion.injections import (
     KilledRole,
     Late,
     MinionInSubtask,
+    SegmentDeleted,
     SessionExpired,
 )
 from tests.faults.file_ingestion.runs import Halt
@@ -100,7 +103,10 @@ _KILLS_BY_DEFAULT = {("append", 2, "after group 0"), ("append", 2, "after task n
 
 def rows() -> list[Row]:
     """All rows."""
-    return [*_kills(), *_kills_of_retries(), *_kills_at_calls(), *_calls(), *_roles(), *_s3()]
+    return [
+        *(*_kills(), *_kills_of_retries(), *_kills_at_calls(), *_calls(), *_roles(), *_s3()),
+        *_deleted_segments(),
+    ]
 
 
 def _kills() -> Iterator[Row]:
@@ -367,3 +373,39 @@ def _with_s3(point: str, fault: str, times: int | None) -> dict[str, Any]:
         "same_session": again,
         "retry_count": 1 if again else 0,
     }
+
+
+def _deleted_segments() -> Iterator[Row]:
+    """A segment of the switch is deleted by hand: the four orders of apache/pinot#18518.
+
+    Pinot refuses none of these deletes before version 1.6.
+    """
+    start, end = "POST startReplaceSegments", "POST endReplaceSegments"
+    for mode in ("sync", "swap"):
+        for point, halt, risk, finding in (
+            ("before the switch begins", Halt("before", start), None, None),
+            ("in the switch", Halt("after", start), DeleteRisk.OPEN_REPLACEMENT, Finding.LOST_SOURCES),
+            ("after the switch", Halt("after", end), DeleteRisk.REVERT, None),
+        ):
+            yield Row(
+                f"a segment to be replaced is deleted {point}",
+                mode,
+                0,
+                SegmentDeleted(halt, is_new=False, risk=risk, finding=finding),
+                run=(WELL,) if risk else ("ConflictError",),
+                then=(NOTHING_NEW,) if risk else (FINISHED,),
+                same_session=True,
+                by_default=(mode, halt.when, halt.step) == ("sync", "after", start),
+            )
+    for mode in ("append", "sync"):
+        for step, nth in (("POST push", 2), (end, 1)):
+            halt = Halt("before" if step == end else "after", step, nth)
+            yield Row(
+                f"a new segment is deleted in the switch {halt}",
+                mode,
+                0,
+                SegmentDeleted(halt, is_new=True, risk=DeleteRisk.OPEN_REPLACEMENT, finding=Finding.STUCK),
+                run=(WELL,),
+                then=(NOTHING_NEW,),
+                by_default=(mode, step) == ("append", end),
+            )

@@ -17,6 +17,7 @@ import pytest
 
 from controller_client.consumption import TableState, pause, resume
 from controller_client.consumption.plan import read_plan
+from controller_client.rest.delete_risks import DeleteRisk
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, StreamTable, secret_value
 from tests.support.kafka_topics import Topic
@@ -96,7 +97,7 @@ def _scene(make: MakeTable, recipe: str) -> Scene:
         pause(table.control())
         resume(table.control())
         gone = min(table.control().ideal().consuming)
-        table.client.segments.delete(table.table, [gone])
+        table.client.segments.delete(table.table, [gone], accept=[DeleteRisk.CONSUMING])
         table.client.segments.wait_gone(table.table, [gone], 60)
     return scene
 

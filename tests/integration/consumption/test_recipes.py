@@ -22,6 +22,7 @@ from controller_client.errors import (
     WaitTimeoutError,
 )
 from controller_client.models import Schema
+from controller_client.rest.delete_risks import DeleteRisk
 from controller_client.stream.config import StreamConfig, with_stream
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, quietly, secret_value
@@ -157,7 +158,7 @@ def test_deleted_consuming_segments_are_recreated(make_stream_table: MakeTable) 
     table.wait_rows()
     # One that followed a committed one. Its 20 rows are read again from the stream.
     gone = min(control.ideal().consuming)
-    table.client.segments.delete(table.table, [gone])
+    table.client.segments.delete(table.table, [gone], accept=[DeleteRisk.CONSUMING])
     table.client.segments.wait_gone(table.table, [gone], 60)
     states = [each.state for each in control.status().partitions]
     assert states == [PartitionState.STOPPED, PartitionState.CONSUMING]

@@ -15,6 +15,7 @@ from controller_client.consumption.partitions import pause_partitions, resume_pa
 from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
 from controller_client.helix.paused_tables import read_paused_tables
+from controller_client.rest.delete_risks import DeleteRisk
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.needs import Need, inside
 from tests.support.tiers import FULL
@@ -296,6 +297,6 @@ def test_a_segment_is_deleted_while_its_partition_is_paused(make_topic_table: Ma
     table.wait_seen(table.produced)
     _paused(table, 0)
     name = table.consuming()[0]
-    table.client.segments.delete(table.full_name, [name])
+    table.client.segments.delete(table.full_name, [name], accept=[DeleteRisk.CONSUMING])
     view = table.client.tables.external_view
     wait_for(lambda: name not in view(table.full_name), "the servers to drop the segment", _TIMEOUT_S)

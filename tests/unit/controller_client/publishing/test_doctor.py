@@ -50,6 +50,14 @@ def test_a_stuck_entry_whose_new_segments_another_one_replaces_needs_a_decision(
     assert find(entries, "a b c") == [(Finding.STUCK, "1", None)]
 
 
+def test_an_entry_in_progress_whose_old_segments_were_deleted() -> None:
+    entries = [entry("1", "IN_PROGRESS", "a b", "c", age_s=10)]
+    assert find(entries, "b c") == [(Finding.LOST_SOURCES, "1", None)]
+    assert find(entries, "b") == [(Finding.LOST_SOURCES, "1", None)]
+    # Of a completed entry, they are deleted as a matter of course.
+    assert find([entry("1", "COMPLETED", "a b", "c")], "b c") == []
+
+
 def test_leftovers_of_a_reverted_entry() -> None:
     assert find([entry("1", "REVERTED", "a", "b c")], "a c") == [
         (Finding.LEFTOVERS, "1", Repair(revert=False, delete=("c",)))

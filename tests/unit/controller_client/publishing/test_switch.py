@@ -8,11 +8,11 @@ import pytest
 
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
-from controller_client.errors import WaitTimeoutError
+from controller_client.errors import UnsafeDeleteError, WaitTimeoutError
 from controller_client.filestore.local import LocalStore
 from controller_client.publishing import switch as module
 from controller_client.publishing.staged_segment import StagedSegment
-from controller_client.publishing.switch import switch
+from controller_client.publishing.switch import push_one_by_one, switch
 from tests.unit.controller_client.publishing.lineage_server import TABLE, LineageServer
 from tests.unit.controller_client.scripted_server import ScriptedServer
 from tests.unit.fake_clock import FakeClock
@@ -46,3 +46,25 @@ def test_brokers_are_waited_for(
     # A segment without rows is never queried.
     assert waits == [(["new_1"], ("old",))]
     assert ("the broker is behind" in caplog.text) == is_late
+
+
+def test_without_consistent_push_segments_of_another_replacement_are_not_deleted() -> None:
+    with ScriptedServer() as server:
+        lineage = LineageServer(server)
+        lineage.segments = {"old": "ONLINE", "other": "ONLINE"}
+        lineage.add_entry("IN_PROGRESS", ["old"], ["other"])
+        with ControllerClient(ControllerConfig(server.url), clock=FakeClock()) as client:
+            with pytest.raises(UnsafeDeleteError, match=r"(?s)replaces old: .*DeleteRisk\.OPEN_REPLACEMENT"):
+                push_one_by_one(
+                    client, memory_store()[0], TABLE, STAGED, ["old"], LocalStore(), push_mode="TAR"
+                )
+            assert lineage.calls == [], "nothing was pushed"
+            # What an earlier replacement of its own has hidden or added goes without a question.
+            lineage.segments["older"] = "ONLINE"
+            lineage.entries.clear()
+            lineage.add_entry("COMPLETED", ["older"], ["old"])
+            done = push_one_by_one(
+                client, memory_store()[0], TABLE, [], ["old"], LocalStore(), push_mode="TAR"
+            )
+    assert (done.replaced, lineage.calls) == (1, ["delete"])
+    assert lineage.segments.keys() == {"other", "older"}
