@@ -42,6 +42,12 @@ def _faults(status: TableStatus) -> Iterator[Step]:
                 f"pinotctl consumption resume {quoted} --consume-from smallest",
             ),
         )
+    if gone := [each for each in status.partitions if each.lost_end]:
+        yield Step(
+            f"{table}: the newest segments of {_numbers(gone)} are gone, so rows would be read again. Decide "
+            "where to resume.",
+            (f"pinotctl consumption resume {quoted} --dry-run",),
+        )
     failed = status.in_state(PartitionState.FAILED)
     unbuilt = tuple(each for each in status.partitions if each.building)
     if failed or unbuilt:

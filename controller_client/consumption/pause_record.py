@@ -7,10 +7,12 @@
         mapFields.<holder>      by, since (epoch milliseconds), reason, comment
         simpleFields.foreign    "true": the table was already paused when the first holder paused it
         simpleFields.sequences  newest segment of each partition during the pause, JSON
+        simpleFields.ends       offset after the last row of each partition when the pause was finished, JSON
 
 The flag in the ideal state is authoritative; this record only explains it. While a table is paused, no
-segment is added to its ideal state. So a record whose sequence numbers differ from those of the ideal state
-belongs to an older pause and is ignored, as is the record of a dropped table of the same name.
+segment is added to its ideal state. So if the ideal state has later segments than the record, the record
+belongs to an older pause and is ignored, as is the record of a dropped table of the same name. If the record
+has later segments, they were deleted since.
 """
 
 from __future__ import annotations
@@ -80,17 +82,22 @@ class PauseRecord:
         holders: Holders by name; the table stays paused until the last one is gone.
         foreign: Whether somebody else had already paused the table before the first holder.
         sequences: Newest sequence number by partition; None until the pause was observed.
+        ends: Offset after the last row by partition; None until the pause was finished.
     """
 
     holders: Mapping[str, Holder] = field(default_factory=dict)
     foreign: bool = False
     sequences: Mapping[int, int] | None = None
+    ends: Mapping[int, str] | None = None
 
     def explains(self, ideal: IdealState) -> bool:
         """Return whether this record belongs to the pause that the ideal state shows."""
         if not ideal.flags.table_paused:
             return False
-        return self.sequences is None or self.sequences == sequences_of(ideal)
+        noted = self.sequences
+        return noted is None or all(
+            sequence <= noted.get(partition, -1) for partition, sequence in sequences_of(ideal).items()
+        )
 
 
 def plugin_path(table: TableName, name: str) -> str:
@@ -166,20 +173,22 @@ def _of_this_table(store: PropertyStore, table: TableName, record: ZNRecord | No
 def _to_record(record: PauseRecord, present: ZNRecord | None) -> ZNRecord:
     old = present or ZNRecord("pause")
     simple = PAUSE_FORMAT.stamp({"foreign": str(record.foreign).lower()})
-    if record.sequences is not None:
-        simple["sequences"] = json.dumps({str(key): value for key, value in record.sequences.items()})
+    for name, values in (("sequences", record.sequences), ("ends", record.ends)):
+        if values is not None:
+            simple[name] = json.dumps({str(key): value for key, value in values.items()})
     holders = {name: holder.to_fields(old.map_fields.get(name)) for name, holder in record.holders.items()}
-    known = (PAUSE_FORMAT.field, "foreign", "sequences")
+    known = (PAUSE_FORMAT.field, "foreign", "sequences", "ends")
     return ZNRecord("pause", with_unknown(simple, old.simple_fields, known), old.list_fields, holders)
 
 
 def _from_record(record: ZNRecord, where: str) -> PauseRecord:
     PAUSE_FORMAT.check(record.simple_fields, where)
-    sequences = record.simple_fields.get("sequences")
+    sequences, ends = (record.simple_fields.get(name) for name in ("sequences", "ends"))
     return PauseRecord(
         holders={name: Holder.from_fields(fields) for name, fields in record.map_fields.items()},
         foreign=record.simple_fields.get("foreign") == "true",
         sequences={int(key): int(value) for key, value in json.loads(sequences).items()}
         if sequences
         else None,
+        ends={int(key): str(value) for key, value in json.loads(ends).items()} if ends else None,
     )

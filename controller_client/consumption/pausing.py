@@ -28,7 +28,7 @@ from controller_client.errors import (
     WaitTimeoutError,
 )
 from controller_client.helix.ideal_state import IdealState, finish_commits, read_flags
-from controller_client.helix.stream_segments import read_segment
+from controller_client.helix.stream_segments import read_partitions, read_segment
 
 __all__ = ["pause", "wait_paused"]
 
@@ -241,13 +241,22 @@ def _is_set(control: TableControl, error: OutcomeUnknownError) -> bool:
 
 
 def _remember(control: TableControl) -> None:
-    """Record which segments the pause found, to distinguish it from an older pause."""
+    """Record which segments the pause found, and where their rows end once nothing consumes any more."""
     ideal = control.ideal()
     if not ideal.flags.table_paused:
         return
-    sequences = sequences_of(ideal)
+    sequences, ends = sequences_of(ideal), None
+    if not ideal.consuming:
+        partitions = read_partitions(control.store, control.table)
+        ends = {number: each.next_offset for number, each in partitions.items() if each.next_offset}
 
     def noted(present: PauseRecord | None) -> PauseRecord | None:
-        return replace(present, sequences=sequences) if present and present.sequences is None else present
+        if present is None or not present.explains(ideal):
+            return present
+        return replace(
+            present,
+            sequences=sequences if present.sequences is None else present.sequences,
+            ends=ends if present.ends is None else present.ends,
+        )
 
     change_record(control.store, control.table, noted)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
+from controller_client.consumption.lost_ends import LostEnd, find_lost_ends, read_lineage_of
 from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
 from controller_client.consumption.offsets import drop_placeholders, past_end, place_offsets
 from controller_client.consumption.orphans import delete_orphans, find_orphans
@@ -17,6 +18,7 @@ from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import (
     ConflictError,
+    LostEndError,
     NotAppliedError,
     NotFoundError,
     OutcomeUnknownError,
@@ -66,6 +68,7 @@ def resume(
     wait: bool = True,
     timeout_s: float = 300.0,
     comment: str | None = None,
+    read_again: bool = False,
 ) -> ResumeResult:
     """Resume a table; if it is not paused, start the partitions that do not consume.
 
@@ -78,9 +81,12 @@ def resume(
         wait: Wait until every partition consumes on a server.
         timeout_s: Seconds until the last check.
         comment: Free text, which Pinot 1.3 and later store.
+        read_again: Also resume partitions whose newest segments are gone where Pinot continues them: after an
+            earlier segment, or at the stream's first row.
 
     Raises:
         NotFoundError: There is no such table.
+        LostEndError: The newest segments of a partition are gone, so Pinot would read rows again.
         RejectedError: The stream ends before the offset where the table would resume, so the next rows would
             be dropped silently; there is no partition with a given number, or its topic is paused separately;
             or Pinot itself has paused the table.
@@ -93,7 +99,8 @@ def resume(
     refuse_pinots_pause(control.table, ideal)
     record = read_record(control.store, control.table)
     stream, _problem = control.stream_or_problem()
-    before = _resumable(ideal, read_partitions(control.store, control.table), stream)
+    partitions = read_partitions(control.store, control.table)
+    before = _resumable(ideal, partitions, stream)
     paused = ideal.flags.table_paused
     by_offset = not isinstance(consume_from, ConsumeFrom)
     if by_offset or (consume_from is not ConsumeFrom.LAST_CONSUMED and paused):
@@ -104,6 +111,9 @@ def resume(
             # Somebody else may have started a resume, and servers may not have got there yet or may fail.
             _wait_consuming(control, before, ConsumeFrom.LAST_CONSUMED, timeout_s)
         return ResumeResult(changed=False)
+    lineage = read_lineage_of(control.client, control.table, ideal)
+    lost = find_lost_ends(control.table, ideal, partitions, stream, record, lineage)
+    _require_ends(control, lost, consume_from, read_again=read_again)
     if consume_from is ConsumeFrom.LAST_CONSUMED:
         _require_readable(control, before, stream)
     if paused:
@@ -120,7 +130,9 @@ def resume(
     drop_record(control.store, control.table)
     if not wait:
         return ResumeResult(changed=True)
-    _wait_consuming(control, before, start, timeout_s)
+    given = set() if isinstance(consume_from, ConsumeFrom) else consume_from.keys()
+    without_segments = (lost.keys() | given) - partitions.keys()
+    _wait_consuming(control, before, start, timeout_s, without_segments)
     drop_placeholders(control)
     return ResumeResult(True, find_jumps(control, before))
 
@@ -157,6 +169,28 @@ def _resumable(
         for number, each in partitions.items()
         if (not stream or number in stream) and not is_topic_paused(ideal, number)
     }
+
+
+def _require_ends(
+    control: TableControl,
+    lost: Mapping[int, LostEnd],
+    consume_from: ConsumeFrom | Mapping[int, int],
+    *,
+    read_again: bool,
+) -> None:
+    if read_again or consume_from in (ConsumeFrom.SMALLEST, ConsumeFrom.LARGEST):
+        return
+    given = {} if isinstance(consume_from, ConsumeFrom) else consume_from
+    left = [each for number, each in lost.items() if number not in given]
+    if left:
+        offsets = ",".join(f"{each.partition}={each.end or 'OFFSET'}" for each in left)
+        raise LostEndError(
+            f"{control.table} was not resumed: {'; '.join(map(str, left))}",
+            expected="each partition's newest segment, after which it continues",
+            where=control.table,
+            remedy=f"name the offsets to continue at: --consume-from {offsets}; or have the rows read again:"
+            " `pinotctl consumption resume` asks, in Python read_again=True",
+        )
 
 
 def _require_readable(
@@ -219,7 +253,11 @@ def _wait_cleared(control: TableControl, settle_s: float) -> None:
 
 
 def _wait_consuming(
-    control: TableControl, before: Mapping[int, PartitionSegments], start: ConsumeFrom, timeout_s: float
+    control: TableControl,
+    before: Mapping[int, PartitionSegments],
+    start: ConsumeFrom,
+    timeout_s: float,
+    without_segments: Set[int] = frozenset(),
 ) -> None:
     """Wait until all partitions consume; request the resume again for those that Pinot forgets.
 
@@ -253,6 +291,7 @@ def _wait_consuming(
         stopped = _missing_partitions(
             ideal, {number: now.get(number, each) for number, each in before.items()}
         )
+        stopped += sorted(without_segments - newest_by_partition(ideal.consuming).keys())
         orphans = find_orphans(control, ideal) if stopped else []
         delete_orphans(control, orphans)
         problem = ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from controller_client.common.names import SegmentName, TableName
+from controller_client.consumption.lost_ends import LostEnd
 from controller_client.consumption.pause_record import Holder, PauseRecord
 from controller_client.consumption.pinots_pauses import is_topic_paused
 from controller_client.helix.ideal_state import IdealState, PinotPause
@@ -72,6 +73,7 @@ class Observation:
         partition_holders: Who paused single partitions.
         streams: The stream configs of a table with several topics or a paused one; empty for other tables.
         committing: Segments of pauseless tables that have ended and are not yet built.
+        lost_ends: Partitions whose newest segments are gone.
     """
 
     ideal: IdealState
@@ -85,6 +87,7 @@ class Observation:
     partition_holders: Mapping[int, Holder] = field(default_factory=dict)
     committing: Sequence[SegmentRecord] = ()
     streams: Sequence[StreamConfig] = ()
+    lost_ends: Mapping[int, LostEnd] = field(default_factory=dict)
 
     @functools.cached_property
     def consuming(self) -> Mapping[int, SegmentName]:
@@ -124,6 +127,8 @@ class PartitionStatus:
         segment_created_ms: When the controller created the segment, i.e. when the previous one was committed.
         paused_by: Who paused only this partition; None if nobody did, or nobody recorded it.
         topic_partition: Its topic and partition in the stream, for a table with several topics.
+        lost_end: Where it would be resumed although its newest segments are gone, in words; None if they are
+            there.
     """
 
     partition: int
@@ -140,6 +145,7 @@ class PartitionStatus:
     segment_created_ms: int | None = None
     paused_by: Holder | None = None
     topic_partition: TopicPartition | None = None
+    lost_end: str | None = None
 
     @property
     def ahead(self) -> bool:
@@ -180,7 +186,7 @@ class TableStatus:
 def assess(table: TableName, seen: Observation) -> TableStatus:
     """Derive a table's status from an observation."""
     in_ideal = newest_by_partition(seen.ideal.segments)
-    numbers = sorted(in_ideal.keys() | seen.partitions.keys() | seen.stream.keys())
+    numbers = sorted({*in_ideal, *seen.partitions, *seen.stream, *seen.lost_ends})
     partitions = tuple(_partition(number, seen) for number in numbers)
     record = seen.record if seen.record and seen.record.explains(seen.ideal) else None
     return TableStatus(
@@ -241,6 +247,7 @@ def _partition(number: int, seen: Observation) -> PartitionStatus:
         newest.created_ms if newest else None,
         seen.partition_holders.get(number) if number in seen.ideal.flags.paused_partitions else None,
         topic_partition(seen.streams, number) if len(seen.streams) > 1 else None,
+        str(seen.lost_ends[number]) if number in seen.lost_ends else None,
     )
 
 

@@ -16,6 +16,8 @@ def note(each: PartitionStatus) -> str:
 
 
 def _finding(each: PartitionStatus) -> str:
+    if each.lost_end:
+        return each.lost_end
     if each.lost:
         first, end = each.lost
         lost = counted_text(end - first, "unread offset")

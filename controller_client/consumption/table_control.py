@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName, TableType
+from controller_client.consumption.lost_ends import find_lost_ends, read_lineage_of
 from controller_client.consumption.own_upsert import upsert_warnings
 from controller_client.consumption.partition_record import read_partition_holders
 from controller_client.consumption.pause_record import read_record
@@ -151,6 +152,8 @@ class TableControl:
             progress = self.client.consumption.progress(self.table)
         stream, problem = self.stream_or_problem()
         partitions = read_partitions(self.store, self.table)
+        record = read_record(self.store, self.table)
+        lineage = read_lineage_of(self.client, self.table, ideal)
         by_topic = bool(ideal.paused_topics) or may_have_topics({*partitions, *stream})
         seen = Observation(
             ideal=ideal,
@@ -159,10 +162,11 @@ class TableControl:
             progress=progress,
             stream=stream,
             stream_problem=problem,
-            record=read_record(self.store, self.table),
+            record=record,
             still_consuming=read_partition_pauses(self.store, self.table, ideal).consuming_on,
             partition_holders=read_partition_holders(self.store, self.table),
             committing=read_committing(self.store, self.table, partitions),
             streams=self.streams() if by_topic else (),
+            lost_ends=find_lost_ends(self.table, ideal, partitions, stream, record, lineage),
         )
         return assess(self.table, seen)

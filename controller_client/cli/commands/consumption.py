@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,18 @@ from controller_client.cli.commands.consumption_recipes import note_jumps, note_
 from controller_client.cli.commands.each_table import each_table
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import table_argument
-from controller_client.cli.options import dry_run_option, html_option, output_option, timeout_option
+from controller_client.cli.options import (
+    confirm,
+    dry_run_option,
+    html_option,
+    output_option,
+    timeout_option,
+    yes_option,
+)
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
 from controller_client.common.nearest import did_you_mean
-from controller_client.errors import NotFoundError
+from controller_client.errors import LostEndError, NotFoundError
 
 if TYPE_CHECKING:
     from controller_client.cli.pages.consumption import ConsumptionPage
@@ -145,6 +153,7 @@ def pause(
 @_TIMEOUT
 @_NO_STREAM
 @dry_run_option
+@yes_option
 @output_option()
 @pass_cli
 def resume(
@@ -157,10 +166,12 @@ def resume(
     timeout_s: float,
     no_stream: bool,
     dry_run: bool,
+    yes: bool,
 ) -> None:
     """Resume tables and wait until every partition consumes.
 
-    If the stream dropped rows during the pause, their offsets are reported.
+    If the stream dropped rows during the pause, their offsets are reported. If the newest segments of a
+    partition were deleted or merged meanwhile, so that Pinot would read rows again, the command asks first.
     """
     from controller_client.cli.commands.consumption_view import as_json, resume_notes
     from controller_client.consumption.offsets import parse_consume_from
@@ -183,9 +194,20 @@ def resume(
         return {"changed": False, "dry_run": True, "status": as_json(seen)}
 
     def go(control: TableControl) -> dict[str, Any]:
-        result = resume_table(
-            control, consume_from=start, wait=not no_wait, timeout_s=timeout_s, comment=comment
+        resume_it = partial(
+            resume_table,
+            control,
+            consume_from=start,
+            wait=not no_wait,
+            timeout_s=timeout_s,
+            comment=comment,
         )
+        try:
+            result = resume_it()
+        except LostEndError as error:
+            cli.out.note(str(error))
+            confirm(f"Resume {control.table} and have these rows read again?", yes=yes)
+            result = resume_it(read_again=True)
         if result.changed:
             cli.out.note(f"{control.table} is {'resuming' if no_wait else 'consuming'}.")
             note_jumps(cli, result.jumps)

@@ -95,6 +95,8 @@ def resume_notes(seen: TableStatus, consume_from: str) -> Iterator[str]:
     for index, topic in seen.paused_topics.items():
         yield f"  topic {topic} (index {index}) is paused separately and stays paused"
     for each in seen.partitions:
+        if each.lost_end:
+            yield f"  {each.lost_end}; the resume asks first"
         if each.lost:
             yield (
                 f"  partition {each.partition}: the stream has dropped offsets {each.lost[0]} to "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from controller_client.as_code.inventory import INVENTORY_FORMAT, Inventory, InventoryEntry
 from controller_client.as_code.objects import ObjectRef
 from controller_client.client import ControllerClient
@@ -75,6 +77,7 @@ NOW_S = 1_700_000_000.0
 
 _HOLDER = Holder("me@host:1", 5, "maintenance", "until noon")
 PAUSE = PauseRecord({"explicit": _HOLDER, "airflow": Holder("you", 6)}, foreign=True, sequences={0: 3, 11: 0})
+FINISHED_PAUSE = replace(PAUSE, ends={0: "120", 11: "7"})
 _REPORT = PartitionReport(INSTANCE, SESSION, {"t_REALTIME": {0: "t__0__3__20260101T0000Z"}})
 _PLAN = Plan("drain", "begun", "me", int(NOW_S * 1000), {"topic": "in", "offsets": {"0": 7}}, 0)
 _REF = ObjectRef.from_key("schemas/t")
@@ -162,6 +165,12 @@ ZNODES = [
         lambda store: change_record(store, REALTIME, lambda _present: PAUSE),
         lambda store: read_record(store, REALTIME),
         PAUSE,
+    ),
+    znode(
+        *("pause-finished", PAUSE_FORMAT, PROPERTIES + plugin_path(REALTIME, "pause")),
+        lambda store: change_record(store, REALTIME, lambda _present: FINISHED_PAUSE),
+        lambda store: read_record(store, REALTIME),
+        FINISHED_PAUSE,
     ),
     znode(
         *("paused-partitions", PARTITIONS_FORMAT, PROPERTIES + plugin_path(REALTIME, "partitions")),

@@ -10,6 +10,8 @@ from controller_client.config import ControllerConfig
 from controller_client.consumption import TableControl
 from controller_client.helix.ideal_state import ConsumptionFlags, IdealState
 from controller_client.models import TableConfig
+from controller_client.rest.capabilities import Capabilities, PinotVersion
+from controller_client.rest.lineage_entry import LineageEntry
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryZooKeeper, memory_store
@@ -34,6 +36,10 @@ class World:
         self.store, self.zookeeper = memory_store()
         self.store.create(f"/CONFIGS/TABLE/{TABLE}", ZNRecord(TABLE))
         self.client = ControllerClient(ControllerConfig("http://127.0.0.1:1"), clock=self.clock)
+        self.lineage: list[LineageEntry] = []
+        self.client.lineage.list = lambda table: self.lineage  # type: ignore[method-assign]
+        capabilities = Capabilities(PinotVersion.parse("0.11.0"))
+        self.client.cluster.capabilities = lambda: capabilities  # type: ignore[method-assign]
         self.control = TableControl(self.client, self.store, TABLE, by="me", watch_stream=False)
 
     def ideal(self, states: Mapping[str, str], *, paused: bool = False) -> IdealState:
