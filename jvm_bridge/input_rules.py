@@ -6,10 +6,19 @@ import codecs
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from controller_client.errors import ConfigError
 
-__all__ = ["ColumnMismatch", "InputRules", "MissingLimit", "csv_header", "near_miss", "text_encoding"]
+__all__ = [
+    "ColumnMismatch",
+    "InputRules",
+    "MissingLimit",
+    "csv_header",
+    "derived_columns",
+    "near_miss",
+    "text_encoding",
+]
 
 # Python codecs that are not encodings of files.
 _NO_ENCODINGS = frozenset(["idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"])
@@ -72,6 +81,23 @@ class ColumnMismatch:
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra)
+
+
+def derived_columns(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the columns that transforms fill, so that their source does not need them."""
+    ingestion = table_config.get("ingestionConfig") or {}
+    configs = [*(ingestion.get("transformConfigs") or ()), *(ingestion.get("aggregationConfigs") or ())]
+    names = {str(config.get("columnName")) for config in configs}
+    kinds = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
+    for spec in (spec for kind in kinds for spec in schema.get(kind) or ()):
+        name = str(spec.get("name"))
+        if spec.get("transformFunction") or name.endswith(("__KEYS", "__VALUES")):
+            names.add(name)
+    time_spec = schema.get("timeFieldSpec") or {}
+    outgoing, incoming = time_spec.get("outgoingGranularitySpec"), time_spec.get("incomingGranularitySpec")
+    if outgoing and outgoing.get("name") != (incoming or {}).get("name"):
+        names.add(str(outgoing.get("name")))
+    return frozenset(names)
 
 
 def near_miss(name: str, others: Iterable[str]) -> str | None:

@@ -122,7 +122,7 @@ def plan_casts(
             )
         else:
             casts.append(ColumnCast(each.name, convert))
-    if required is not None and required not in names and not free_columns:
+    if required is not None and required not in names:
         refused.append(f"{required}: the table's time column is missing in the DataFrame")
     if refused:
         raise ConfigError(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
@@ -13,7 +12,7 @@ from jvm_bridge.builder.planning import plan_csv
 from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
 from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, near_miss
 
-__all__ = ["SourceColumns", "check_columns", "derived_columns", "mismatch_of"]
+__all__ = ["SourceColumns", "check_columns", "mismatch_of"]
 
 _HALF = MissingLimit(50, is_percent=True)
 _SHOWN_CHARACTERS = 200
@@ -31,23 +30,6 @@ class SourceColumns:
 
     read: frozenset[str]
     expected: frozenset[str]
-
-
-def derived_columns(table_config: Mapping[str, Any], schema: Mapping[str, Any]) -> frozenset[str]:
-    """Return the columns that transforms fill, so that files do not need them."""
-    ingestion = table_config.get("ingestionConfig") or {}
-    configs = [*(ingestion.get("transformConfigs") or ()), *(ingestion.get("aggregationConfigs") or ())]
-    names = {str(config.get("columnName")) for config in configs}
-    kinds = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
-    for spec in (spec for kind in kinds for spec in schema.get(kind) or ()):
-        name = str(spec.get("name"))
-        if spec.get("transformFunction") or name.endswith(("__KEYS", "__VALUES")):
-            names.add(name)
-    time_spec = schema.get("timeFieldSpec") or {}
-    outgoing, incoming = time_spec.get("outgoingGranularitySpec"), time_spec.get("incomingGranularitySpec")
-    if outgoing and outgoing.get("name") != (incoming or {}).get("name"):
-        names.add(str(outgoing.get("name")))
-    return frozenset(names)
 
 
 def mismatch_of(columns: SourceColumns, names: Sequence[str]) -> ColumnMismatch:

@@ -14,8 +14,9 @@ import jpype
 
 from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
-from jvm_bridge.builder.columns import SourceColumns, derived_columns
+from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.input_rules import derived_columns
 
 __all__ = [
     "fill_registries",

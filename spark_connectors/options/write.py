@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from controller_client.common.parsing import boolean, count, count_or_all, one_of, period_s, size_bytes, text
 from controller_client.errors import ConfigError
+from jvm_bridge.input_rules import MissingLimit
 from spark_connectors.options.connection import ConnectionOptions
 from spark_connectors.options.declared import option
 
@@ -77,6 +78,14 @@ class WriteOptions(ConnectionOptions):
         "`partitions`: partition ids according to `segmentPartitionConfig`.",
         default=(),
         shown_default="",
+    )
+    max_missing: MissingLimit = option(
+        "maxMissingColumns",
+        MissingLimit.parse,
+        "How many of the table's columns the DataFrame may lack: a number or a percentage, e.g. 50%. They are"
+        " null in all of its rows.",
+        default=MissingLimit(0, is_percent=False),
+        shown_default="0",
     )
     segment_rows: int = option(
         "maxNumRecordsPerSegment", count, "Maximum number of rows in a segment.", default=5_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 from collections.abc import Mapping
@@ -23,12 +24,15 @@ from controller_client.publishing.staged_segment import STAGING_FOLDER
 from controller_client.publishing.targets import check_target
 from spark_connectors.options import WriteOptions
 from spark_connectors.types import ColumnCast, plan_casts
+from spark_connectors.write.missing import check_missing, expected_columns
 from spark_connectors.write.new_table import create_table
 from spark_connectors.write.partitioning import Partitioning
 from spark_connectors.write.scope import Scope, scope_of, segments_to_replace
 from spark_connectors.zookeeper import open_zookeeper
 
 __all__ = ["WRITE_ID_KEY", "WritePlan"]
+
+logger = logging.getLogger(__name__)
 
 WRITE_ID_KEY = "pinotPlugins.writeId"
 """Key in a segment's custom metadata: a digest of the id of the write that created it."""
@@ -95,6 +99,9 @@ class WritePlan:
                 staging_uri=f"{staging}/{staging_key or nonce}",
             )
             plan.casts()
+            missing = plan.missing_columns()
+            if missing:
+                logger.warning("%s: the DataFrame lacks %s: null in its rows", plan.table, ", ".join(missing))
             plan.staging_store  # noqa: B018 - reports a store that cannot be opened now
             if options.write_id is not None and was_committed(client, plan.table, plan.names_prefix):
                 return replace(plan, committed_before=True)
@@ -160,13 +167,26 @@ class WritePlan:
 
     def casts(self) -> tuple[ColumnCast, ...]:
         """Return the conversions of the columns."""
+        time_column = self.table_config.time_column
         ingestion = self.config_document.get("ingestionConfig") or {}
         return plan_casts(
             self.frame,
             self.schema,
-            required=self.table_config.time_column,
+            required=time_column if time_column in self._expected_columns else None,
             free_columns=bool(ingestion.get("transformConfigs") or ingestion.get("filterConfig")),
         )
+
+    def missing_columns(self) -> tuple[str, ...]:
+        """Return the columns that are null in all rows of the DataFrame.
+
+        Raises:
+            ConfigError: There are more than ``maxMissingColumns`` allows.
+        """
+        return check_missing(self._expected_columns, self.frame.fieldNames(), self.options.max_missing)
+
+    @cached_property
+    def _expected_columns(self) -> frozenset[str]:
+        return expected_columns(self.config_document, self.schema)
 
     def scope(self) -> Scope | None:
         """Return the scope of the overwrite; None for the whole table, and for an append."""

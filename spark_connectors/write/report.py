@@ -92,6 +92,7 @@ def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) ->
         "bytes": sum(task["bytes"] for task in lines),
         "segments": sum(len(task["segments"]) for task in lines),
         "replaced_segments": outcome.switched.replaced,
+        "missing_columns": list(plan.missing_columns()),
         "servers_behind": dict(outcome.switched.behind),
         "build_s": round(sum(task.build_s for task in tasks), 3),
         "upload_s": round(sum(task.upload_s for task in tasks), 3),

@@ -19,7 +19,14 @@ from pinot_airflow.conditions.writes import WriteIsPublished
 from spark_connectors import prepare_for_pinot
 from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.write.plan import WritePlan
-from tests.integration.spark_connectors.conftest import ID_COLUMN, Connector, MakeTable, SparkTable, with_ids
+from tests.integration.spark_connectors.conftest import (
+    ID_COLUMN,
+    IDS_ALONE,
+    Connector,
+    MakeTable,
+    SparkTable,
+    with_ids,
+)
 from tests.support.cluster import PinotCluster
 from tests.support.tiers import FULL
 
@@ -65,7 +72,7 @@ def test_append_then_overwrite(spark: SparkSession, make_table: MakeTable, tmp_p
 def test_without_rows_there_is_no_segment_unless_something_is_replaced(
     connector: Connector, make_table: MakeTable
 ) -> None:
-    table = make_table(SCHEMA)
+    table = make_table(IDS_ALONE)
     connector.write(table.options, "append", ID_COLUMN, [])
     assert table.segments() == []
     connector.write(table.options, "append", ID_COLUMN, with_ids([1]))
@@ -74,7 +81,7 @@ def test_without_rows_there_is_no_segment_unless_something_is_replaced(
 
 
 def test_writes_with_the_same_id_are_applied_once(connector: Connector, make_table: MakeTable) -> None:
-    table = make_table(SCHEMA)
+    table = make_table(IDS_ALONE)
 
     def write(mode: str, rows: int, write_id: str) -> None:
         connector.write(table.options, mode, ID_COLUMN, with_ids(range(rows)), writeId=write_id)
@@ -150,16 +157,16 @@ def test_a_table_is_created_from_the_dataframe_once(
 
 
 def test_errors_before_the_job_starts(spark: SparkSession, make_table: MakeTable, tmp_path: Path) -> None:
-    table = make_table(SCHEMA)
+    ids_alone, table = make_table(IDS_ALONE), make_table(SCHEMA)
     for options, message in (
-        ({"table": f"{table.name}_REALTIME"}, "is a REALTIME table"),
+        ({"table": f"{ids_alone.name}_REALTIME"}, "is a REALTIME table"),
         ({"segmentRows": "3"}, "unknown option 'segmentRows'"),
         ({"reportPath": str(tmp_path / "none" / "report.json")}, "the folder of 'reportPath' does not exist"),
         ({"overwriteScope": "timeRange", "overwriteFrom": "1", "overwriteTo": "2"}, "no time column"),
     ):
         with pytest.raises(PinotPluginError, match=message):
             WritePlan.make(
-                parse_options(WriteOptions, {**table.options, **options}), ID_COLUMN, overwrite=True
+                parse_options(WriteOptions, {**ids_alone.options, **options}), ID_COLUMN, overwrite=True
             )
     wrong = spark.range(3).selectExpr("id", "id Name", "current_date() x")
     message = (
@@ -167,12 +174,16 @@ def test_errors_before_the_job_starts(spark: SparkSession, make_table: MakeTable
     )
     with pytest.raises(PySparkException, match=message):
         table.write(wrong, "append")
+    with pytest.raises(PySparkException, match=r"lacks 3 of the table's 4 columns, .*: name, tags, x"):
+        table.write(spark.range(3), "append")
     # Including Spark's default mode.
     ids = spark.range(3)
     for refused in (ids.write, ids.write.mode("ignore"), ids.write.mode("append").partitionBy("id")):
         with pytest.raises(PySparkException, match=r"UNSUPPORTED_DATA_SOURCE_SAVE_MODE|[Pp]artition"):
             refused.format("pinot").options(**table.options).save()
     assert table.segments() == []
+    table.write(spark.range(3), "append", maxMissingColumns="75%")
+    assert table.query("count(*)", "where x is null") == [(3,)]
 
 
 @FULL

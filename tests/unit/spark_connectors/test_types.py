@@ -232,6 +232,6 @@ def test_all_faults_are_reported_at_once() -> None:
 
 
 def test_columns_for_transforms_are_passed_unchanged() -> None:
-    casts = plan_casts(frame(("other", spark.DoubleType())), table("INT"), required="ts", free_columns=True)
+    casts = plan_casts(frame(("other", spark.DoubleType())), table("INT"), free_columns=True)
     batch = pa.RecordBatch.from_pydict({"other": [1.5]})
     assert cast_batch(batch, casts) == batch
