@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import jpype
@@ -11,9 +10,10 @@ import jpype
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import UnreadableFileError
-from jvm_bridge.builder.pinot_classes import has_method, java_class, root_causes
+from jvm_bridge.builder.pinot_classes import java_class, root_causes
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.transformers import ROWS_PACKAGE, processor, row_pipeline
 
 __all__ = ["find_bad_row", "shortened"]
 
@@ -24,7 +24,9 @@ _OTHER_DATES = (
     "dates in another format need a transform in the table config, such as"
     " fromDateTime({}_text, 'dd.MM.yyyy'), and a column with that name in the file"
 )
-_PIPELINE = "org.apache.pinot.segment.local.segment.creator.TransformPipeline"
+_OTHER_UNIT = (
+    "if the numbers of the file have another unit than the column's format, change the format or the type"
+)
 _ROW_CLASSES = ("RecordReader", "RecordReaderFactory", "RecordExtractor", "TransformPipeline", "Transformer")
 
 
@@ -62,15 +64,15 @@ def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None 
 def _is_of_a_row(error: Any) -> bool:
     """Return whether Java was reading or transforming rows; if not, a scan of all rows finds nothing."""
     while error is not None:
-        names = (str(element.getClassName()) for element in error.getStackTrace())
-        if any(name.endswith(_ROW_CLASSES) for name in names):
+        names = [str(element.getClassName()) for element in error.getStackTrace()]
+        if any(name.endswith(_ROW_CLASSES) or name.startswith(ROWS_PACKAGE) for name in names):
             return True
         error = error.getCause()
     return False
 
 
 def _scan(file: SourceFile, config: Any, reader: Any, clock: Clock) -> DataError | None:
-    transform = _transform(config)
+    transform = processor(row_pipeline(config.getTableConfig(), config.getSchema()))
     record = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
     deadline = clock.monotonic() + _SCAN_LIMIT_S
     row = 0
@@ -87,40 +89,43 @@ def _scan(file: SourceFile, config: Any, reader: Any, clock: Clock) -> DataError
                 expected=f"a complete file in format {file.file_format}",
                 where=f"{file.where}, row {row}",
             )
-        before = record.copy()
         try:
             transform(record)
         except jpype.JException as error:
-            return _row_error(file, row, before, config.getSchema(), error)
+            return _row_error(file, row, record, config.getSchema(), error)
     return None
 
 
-def _transform(config: Any) -> Callable[[Any], object]:
-    """Return a function that transforms a ``GenericRow`` as the driver does."""
-    pipeline_class = java_class(_PIPELINE)
-    pipeline = pipeline_class(config.getTableConfig(), config.getSchema())
-    if has_method(
-        pipeline_class, "processRow", "org.apache.pinot.spi.data.readers.GenericRow", f"{_PIPELINE}$Result"
-    ):
-        result = java_class(f"{_PIPELINE}$Result")()  # until 1.3
-        return lambda record: pipeline.processRow(record, result)
-    return lambda record: pipeline.processRow(record)
-
-
 def _row_error(file: SourceFile, row: int, record: Any, schema: Any, error: Any) -> DataError:
+    unfit = _unfit(error)
     cause = root_causes(error)
     match = _COLUMN.search(cause)
-    if match is None:
+    if unfit is not None:
+        field, value, cause = str(unfit.column), unfit.value, str(unfit.reason)
+    elif match is not None:
+        field = match.group(1)
+        value = record.getValue(field)  # still as it was read
+    else:
         return DataError(f"{file.name}, row {row}: {cause}", where=f"{file.where}, row {row}")
-    field = match.group(1)
     spec = schema.getFieldSpecFor(field)
     is_time = spec is not None and str(spec.getFieldType()) == "DATE_TIME"
     return DataError(
-        f"{file.name}, row {row}, field {field}: found {shortened(record.getValue(field))}; {cause}",
+        f"{file.name}, row {row}, field {field}: found {shortened(value)}; {cause}",
         expected=_expected(spec, is_time=is_time) if spec is not None else None,
         where=f"{file.where}, row {row}, field {field}",
-        remedy=_OTHER_DATES.format(field) if is_time else None,
+        remedy=_remedy(field, value) if is_time else None,
     )
+
+
+def _remedy(field: str, value: Any) -> str:
+    return _OTHER_UNIT if isinstance(value, jpype.JClass("java.lang.Number")) else _OTHER_DATES.format(field)
+
+
+def _unfit(error: Any) -> Any | None:
+    """Return the cause that is an ``UnfitException``."""
+    while error is not None and not str(error.getClass().getName()).endswith(".UnfitException"):
+        error = error.getCause()
+    return error
 
 
 def _expected(spec: Any, *, is_time: bool) -> str:

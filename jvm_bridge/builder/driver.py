@@ -19,7 +19,7 @@ from jvm_bridge.builder.pinot_classes import has_method, java_class, root_causes
 from jvm_bridge.builder.planning import TablePlan, Unsuitable
 from jvm_bridge.tar import create_metadata_tar, create_tar
 
-__all__ = ["PinotTable", "SegmentTarget", "generator_config", "pack", "run_driver"]
+__all__ = ["PinotTable", "SegmentTarget", "generator_config", "pack", "rows_source", "run_driver"]
 
 _CREATOR = "org.apache.pinot.segment.local.segment.creator"
 _INIT_OF_ROLE = (
@@ -94,6 +94,11 @@ def generator_config(table_config: Any, schema: Any, target: SegmentTarget) -> A
             custom.put(_CUSTOM_PREFIX + key, value)
         config.setCustomProperties(custom)
     return config
+
+
+def rows_source(reader: Any) -> Any:
+    """Return a Java ``RecordReader`` as a source for the driver."""
+    return java_class(f"{_CREATOR}.RecordReaderSegmentCreationDataSource")(reader)
 
 
 def run_driver(config: Any, *source: Any, before_build: Callable[[Any], object] | None = None) -> Path:

@@ -20,7 +20,14 @@ import jpype
 from controller_client.common.disk import disk_full
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
-from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
+from jvm_bridge.builder.driver import (
+    PinotTable,
+    SegmentTarget,
+    generator_config,
+    pack,
+    rows_source,
+    run_driver,
+)
 from jvm_bridge.builder.heap import heap_full, heap_full_by_rows
 from jvm_bridge.builder.mapped_rows import MappedRows, Mapper, MappingError, RowsTooLargeError
 from jvm_bridge.builder.model import (
@@ -37,7 +44,6 @@ from jvm_bridge.builder.one_file import (
     build_without_rows,
     refusal_reason,
 )
-from jvm_bridge.builder.pinot_classes import java_class
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import reader_config
 from jvm_bridge.builder.source_file import SourceFile
@@ -48,8 +54,6 @@ from jvm_bridge.builder.transformers import pipeline_for
 from jvm_bridge.input_rules import InputRules
 
 __all__ = ["FilesOrder", "build_files"]
-
-_DATA_SOURCE = "org.apache.pinot.segment.local.segment.creator.RecordReaderSegmentCreationDataSource"
 
 
 @dataclass(frozen=True)
@@ -260,9 +264,8 @@ class _FilesBuild:
     def _of_rows(self, rows: MappedRows, start: int, end: int, target: SegmentTarget) -> Path:
         config = generator_config(self._table.config, self._table.schema, target)
         config.setInputFilePath(str(rows.path))
-        source = java_class(_DATA_SOURCE)(rows.reader(start, end))
-        pipeline = pipeline_for(self._table.config, self._table.schema, rows.late, special_values=False)
-        return run_driver(config, source, pipeline)
+        pipeline = pipeline_for(self._table.config, self._table.schema, rows.late)
+        return run_driver(config, rows_source(rows.reader(start, end)), pipeline)
 
     def _each_alone(self, indexes: Sequence[int], targets: Iterator[SegmentTarget]) -> _BuiltSegments:
         for index, target in zip(indexes, targets, strict=False):

@@ -17,13 +17,14 @@ from controller_client.errors import DataError
 from jvm_bridge.builder import pinot_classes
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.bad_row import find_bad_row
-from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, run_driver
+from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, rows_source, run_driver
 from jvm_bridge.builder.heap import heap_full, heap_full_by_rows
 from jvm_bridge.builder.model import Reader
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
+from jvm_bridge.builder.transformers import row_pipeline
 
 __all__ = [
     "BuiltFolder",
@@ -126,7 +127,8 @@ def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget)
         try:
             reader = open_reader(file, config.getTableConfig(), config.getSchema())
             opened.callback(reader.close)
-            return run_driver(config, reader)
+            pipeline = row_pipeline(config.getTableConfig(), config.getSchema())
+            return run_driver(config, rows_source(reader), pipeline)
         except jpype.JException as error:
             if full := heap_full_by_rows(error, file.file_format):
                 raise full from error

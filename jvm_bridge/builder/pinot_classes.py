@@ -143,7 +143,7 @@ def source_columns(
     Raises:
         ConfigError: Pinot cannot read a transform or a filter.
     """
-    if (documents[0].get("ingestionConfig") or {}).get("complexTypeConfig"):
+    if (documents[0].get("ingestionConfig") or {}).get("complexTypeConfig") is not None:
         return None
     try:
         read = frozenset(str(name) for name in source_fields(table_config, schema))

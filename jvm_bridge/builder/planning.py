@@ -20,7 +20,10 @@ from jvm_bridge.input_rules import csv_header
 from jvm_bridge.time_conversion import time_steps
 
 __all__ = [
+    "DECIMAL",
     "FIXED_WIDTH",
+    "MIXED",
+    "NESTED",
     "ColumnPlan",
     "Conversion",
     "CsvPlan",
@@ -29,6 +32,7 @@ __all__ = [
     "Transform",
     "Unsuitable",
     "is_foreign",
+    "odd_ingestion_keys",
     "plan_column",
     "plan_csv",
     "plan_table",
@@ -44,6 +48,13 @@ FIXED_WIDTH: Mapping[str, str] = {
 }
 """Data types that Pinot stores with a fixed width, with their memory layout."""
 
+DECIMAL = pa.decimal256(76, 0)
+"""Stands for the type of a source column that has decimal numbers, given as texts with all their digits."""
+NESTED = pa.struct([])
+"""Stands for the type of a source column that has lists of lists, maps or structs, given as JSON."""
+MIXED = pa.sparse_union([])
+"""Stands for the type of a source column with values of several types, given as JSON; it is read by row."""
+
 _DEFAULT_MAX_LENGTH = 512
 _KNOWN_TYPES = frozenset([*FIXED_WIDTH, "STRING", "BYTES", "JSON", "BIG_DECIMAL"])
 _SINGLE_VALUE_ONLY = frozenset(["JSON", "BIG_DECIMAL"])
@@ -52,7 +63,7 @@ _MULTI_VALUE_SINCE_1 = frozenset(["BOOLEAN", "TIMESTAMP", "BYTES"])
 _ALWAYS_LATE = frozenset(["JSON", "BIG_DECIMAL"])
 # Keys of an ingestionConfig that do not affect the rows of a batch build. Pinot 1.x writes keys with a
 # default into every ingestionConfig.
-_HARMLESS_INGESTION_KEYS = frozenset(
+_HARMLESS = frozenset(
     [
         "transformConfigs",  # evaluated over columns, as is the filter
         "filterConfig",
@@ -76,10 +87,10 @@ class Conversion(StrEnum):
     MISSING = "the source has no such column: null in every row"
     SAME = "the stored form is the source's own"
     NUMBER = "a number with another width, which must fit"
-    NUMBER_TO_BOOLEAN = "zero is false"
+    NUMBER_TO_BOOLEAN = "1 is true, 0 is false"
     TO_TEXT = "integers and booleans as Java writes them"
     TEXT_TO_NUMBER = "parsed as Java parses"
-    TEXT_TO_BOOLEAN = "'true' in any case, or '1'"
+    TEXT_TO_BOOLEAN = "'true' or 'false' in any case, 1 or 0"
     HEX_TO_BYTES = "two hexadecimal digits per byte"
     TO_STEPS = "a point in time in the column's unit since the epoch"
     LATE = "text that Pinot's own DataTypeTransformer converts"
@@ -196,9 +207,8 @@ def plan_table(
         Unsuitable: Rows are unnested or derived from maps, or a type is not supported.
     """
     ingestion = table_config.get("ingestionConfig") or {}
-    for key, value in ingestion.items():
-        if value and key not in _HARMLESS_INGESTION_KEYS:
-            raise Unsuitable(f"the table config has ingestionConfig.{key}")
+    for key in odd_ingestion_keys(ingestion):
+        raise Unsuitable(f"the table config has ingestionConfig.{key}")
     for field_config in table_config.get("fieldConfigList") or ():
         if "TIMESTAMP" in [field_config.get("indexType"), *(field_config.get("indexTypes") or ())]:
             raise Unsuitable(f"column {field_config.get('name')} has a timestamp index")
@@ -221,6 +231,15 @@ def plan_table(
         transforms=transforms,
         filter_function=(ingestion.get("filterConfig") or {}).get("filterFunction") or None,
     )
+
+
+def odd_ingestion_keys(ingestion: Mapping[str, Any]) -> list[str]:
+    """Return the keys of an ``ingestionConfig`` that may affect rows in ways that are not known here.
+
+    An empty object is a value: an empty ``complexTypeConfig`` makes Pinot flatten maps.
+    """
+    set_keys = [key for key, value in ingestion.items() if value or isinstance(value, Mapping)]
+    return [key for key in set_keys if key not in _HARMLESS]
 
 
 def _transforms(ingestion: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Transform, ...]:
@@ -340,8 +359,10 @@ def _conversion(field: Field, source: pa.DataType) -> Conversion | None:
     if pa.types.is_timestamp(source) or pa.types.is_date(source):
         takes_times = field.step_ns is not None or field.data_type in {"LONG", "TIMESTAMP"}
         return Conversion.TO_STEPS if takes_times else None
-    if pa.types.is_decimal(source):
-        return Conversion.LATE if field.data_type == "BIG_DECIMAL" else None
+    if source == DECIMAL:
+        return _DECIMAL.get(field.data_type)
+    if source == NESTED:
+        return {"JSON": Conversion.LATE, "STRING": Conversion.SAME}.get(field.data_type)
     return None
 
 
@@ -356,6 +377,11 @@ _TEXT: Mapping[str, Conversion] = {
     "TIMESTAMP": Conversion.LATE,
     "JSON": Conversion.LATE,
     "BIG_DECIMAL": Conversion.LATE,
+}
+
+
+_DECIMAL: Mapping[str, Conversion] = {
+    kind: _TEXT[kind] for kind in ("INT", "LONG", "FLOAT", "DOUBLE", "STRING", "JSON", "BIG_DECIMAL")
 }
 
 

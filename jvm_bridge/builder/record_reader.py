@@ -1,18 +1,19 @@
-"""Opens a file with Pinot's own record reader, and converts time columns to the units of the table.
+"""Opens a file to read its rows one by one: CSV with Pinot's own record reader, all other formats with ours.
 
-Pinot 0.11's readers return the number that the file stores, in the file's unit, and no transform in Pinot can
-change a column in place. So ``TimeConvertingRecordReader.java`` wraps Pinot's reader.
+Pinot's readers of JSON, Avro and Parquet change values without an error, each version other ones.
 """
 
 from __future__ import annotations
 
-import threading
-from functools import cache
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import jpype
 
 from controller_client.errors import ConfigError
+from jvm_bridge.builder.column_rows import column_rows
+from jvm_bridge.builder.expressions.evaluated_group import evaluator
 from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.pinot_classes import (
     has_class,
@@ -22,19 +23,17 @@ from jvm_bridge.builder.pinot_classes import (
     root_causes,
     source_fields,
 )
+from jvm_bridge.builder.planning import odd_ingestion_keys
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.csv_source import check_widths
+from jvm_bridge.builder.sources.files import columns_of
+from jvm_bridge.builder.transformers import ROWS_PACKAGE, row_classes
 from jvm_bridge.input_rules import csv_header
-from jvm_bridge.java import JavaSources, load_java_apart
-from jvm_bridge.patched_classes import patching
-from jvm_bridge.time_conversion import MILLI_NS
 
 __all__ = ["open_reader", "reader_config"]
 
 _READERS = "org.apache.pinot.spi.data.readers"
 _CSV_CONFIG = "org.apache.pinot.plugin.inputformat.csv.CSVRecordReaderConfig"
-_PACKAGE = "io.pinotplugins.reader"
-_lock = threading.Lock()
 
 
 def open_reader(file: SourceFile, table_config: Any, schema: Any) -> Any:
@@ -49,50 +48,53 @@ def open_reader(file: SourceFile, table_config: Any, schema: Any) -> Any:
         A Java ``RecordReader``.
 
     Raises:
-        DataError: A row of a CSV file has more values than the header has names.
+        DataError: It cannot be read, or a row of a CSV file has more values than the header has names.
         ConfigError: Pinot's reader does not support a property of the reader config.
-        UnsupportedError: Times have to be converted, but this Pinot is built differently.
-        SetupError: Times have to be converted, but this Java has no compiler.
+        UnsupportedError: Our classes do not support this Pinot, or this Java has no compiler.
     """
+    config = reader_config(file)
+    path = java_class("java.io.File")(str(file.path))
+    fields = _fields(table_config, schema)
     if file.file_format is FileFormat.CSV:
         check_widths(file)
-    reader = java_class(f"{_READERS}.RecordReaderFactory").getRecordReader(
-        java_file_format(file.file_format),
-        java_class("java.io.File")(str(file.path)),
-        source_fields(table_config, schema),
-        reader_config(file),
-    )
-    if not file.times:
-        return reader
-    names = list(file.times)
-    return _converting_class()(
-        reader,
-        jpype.JArray(jpype.JString)(names),
-        jpype.JArray(jpype.JLong)([MILLI_NS // file.times[name].from_ns for name in names]),
-        jpype.JArray(jpype.JLong)([file.times[name].multiplier for name in names]),
-        jpype.JArray(jpype.JLong)([file.times[name].divisor for name in names]),
-        jpype.JArray(jpype.JBoolean)([_is_int(schema, name) for name in names]),
-    )
+        factory = java_class(f"{_READERS}.RecordReaderFactory")
+        return factory.getRecordReader(java_file_format(file.file_format), path, fields, config)
+    texts = _texts(table_config, schema)
+    if file.file_format is FileFormat.JSON:
+        return row_classes()[f"{ROWS_PACKAGE}.JsonRows"](path, fields, java_class("java.util.HashSet")(texts))
+    ints = [str(spec.getName()) for spec in schema.getAllFieldSpecs() if str(spec.getDataType()) == "INT"]
+    return column_rows(file, columns_of(file), {str(name) for name in fields}, ints=ints, texts=texts)
 
 
-def _is_int(schema: Any, name: str) -> bool:
-    spec = schema.getFieldSpecFor(name)
-    return spec is not None and str(spec.getDataType()) == "INT"
+def _fields(table_config: Any, schema: Any) -> Any:
+    """Return the names of the columns to read, as a Java set; none if all are needed."""
+    if _unnests(table_config):
+        return java_class("java.util.HashSet")()  # Pinot's own list lacks columns that it renames
+    return source_fields(table_config, schema)
 
 
-@cache
-def _load_converting_class() -> Any:
-    with patching(
-        "times in Parquet and Avro files cannot be converted in this version of Pinot",
-        remedy="write the files with times in the unit of the table's time columns",
-    ):
-        classes = load_java_apart(JavaSources.of("jvm_bridge.builder", _PACKAGE))
-        return classes[f"{_PACKAGE}.TimeConvertingRecordReader"]
+def _unnests(table_config: Any) -> bool:
+    ingestion = table_config.getIngestionConfig()
+    return ingestion is not None and ingestion.getComplexTypeConfig() is not None
 
 
-def _converting_class() -> Any:
-    with _lock:  # subtasks of a minion are threads
-        return _load_converting_class()
+def _texts(table_config: Any, schema: Any) -> Sequence[str]:
+    """Return the columns whose lists and maps are only stored, as JSON: no function reads them."""
+    ingestion = json.loads(str(table_config.toJsonString())).get("ingestionConfig") or {}
+    if odd_ingestion_keys(ingestion):
+        return ()
+    specs = schema.getAllFieldSpecs()
+    functions = [each.get("transformFunction") for each in ingestion.get("transformConfigs") or ()]
+    functions.append((ingestion.get("filterConfig") or {}).get("filterFunction"))
+    functions += [spec.getTransformFunction() for spec in specs]
+    read = {str(name) for each in functions if each for name in evaluator(each).getArguments()}
+    return [
+        str(spec.getName())
+        for spec in specs
+        if spec.isSingleValueField()
+        and str(spec.getDataType()) in ("STRING", "JSON")
+        and str(spec.getName()) not in read
+    ]
 
 
 def _spaces_kept() -> Any | None:
@@ -118,8 +120,6 @@ def reader_config(file: SourceFile) -> Any | None:
             names.
     """
     config = file.reader_config
-    if file.needs_native_reader:
-        config = {"useParquetAvroRecordReader": "false", **(config or {})}
     if config is None:
         return _spaces_kept() if file.file_format is FileFormat.CSV else None
     names = csv_header(config) if file.file_format is FileFormat.CSV else None

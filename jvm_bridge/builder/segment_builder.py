@@ -33,9 +33,10 @@ from jvm_bridge.builder.one_file import (
     build_with_pinot,
     build_without_rows,
 )
-from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_table
+from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_table
 from jvm_bridge.builder.source_file import SourceFile
-from jvm_bridge.builder.sources.arrow_source import open_arrow, record_batches, write_parquet
+from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches, write_parquet
+from jvm_bridge.builder.sources.file_columns import planned
 from jvm_bridge.builder.sources.prepare import prepare
 from jvm_bridge.builder.sources.source import Source
 from jvm_bridge.input_rules import InputRules, text_encoding
@@ -87,22 +88,21 @@ class SegmentBuilder:
         self._reader: ReaderChoice = reader
         self._rules = rules
         table_config, schema = _document(table_config), _document(schema)
-        planned: TablePlan | Unsuitable
+        plan: TablePlan | Unsuitable
         try:
-            planned = plan_table(table_config, schema, of_pinot_1=pinot_classes.is_pinot_1())
-            planned = with_arguments(planned)
+            plan = with_arguments(plan_table(table_config, schema, of_pinot_1=pinot_classes.is_pinot_1()))
         except Unsuitable as reason:
-            planned = reason
+            plan = reason
         jars = running_jars()
         if reader == "auto" and jars is not None and not jars.version.startswith(_PROVEN):
             proven = ", ".join(f"{version}x" for version in _PROVEN)
-            planned = Unsuitable(
+            plan = Unsuitable(
                 f"Pinot {jars.version}: Arrow is tested to give equal results only for {proven}"
             )
         java_config = pinot_classes.parse_table_config(table_config)
         java_schema = pinot_classes.parse_schema(schema)
         columns = pinot_classes.source_columns(java_config, java_schema, (table_config, schema))
-        self._table = PinotTable(java_config, java_schema, planned, columns, time_steps(schema))
+        self._table = PinotTable(java_config, java_schema, plan, columns, time_steps(schema))
 
     @property
     def table(self) -> PinotTable:
@@ -214,11 +214,14 @@ class SegmentBuilder:
         schema, batches = record_batches(table_or_batches)
         with self._target(segment_name, custom_metadata) as target:
             reason = None
-            planned = self._table.planned
-            is_written = isinstance(planned, TablePlan) and planned.has_expressions
+            plan = self._table.planned
+            is_written = isinstance(plan, TablePlan) and plan.has_expressions
             if self._reader != "pinot" and not is_written:
                 try:
-                    source = open_arrow(schema, batches, self._table.plan())
+                    self._check_names(schema, segment_name)
+                    data = SourceFile(Path(f"Arrow data for {segment_name}"), FileFormat.PARQUET)
+                    columns = arrow_columns(schema, batches, self._table.time_steps, data)
+                    source = planned(columns, self._table.plan())
                 except Unsuitable as refusal:
                     reason = str(refusal)
                 else:
@@ -232,6 +235,10 @@ class SegmentBuilder:
                 built = build_file(self._table, file, target, self._reader)
                 return pack(built.path, target, built.reader, built.fallback_reason)
             return pack(build_with_pinot(self._table, file, target), target, "pinot", reason)
+
+    def _check_names(self, schema: Any, segment_name: str) -> None:
+        if is_foreign(self._table.plan().fields, schema.names):
+            raise DataError(f"Arrow data for {segment_name} has none of the table's columns")
 
     def _of_arrow_alone(self, source: Source, target: SegmentTarget) -> BuiltSegment:
         try:

@@ -25,8 +25,6 @@ class SourceFile:
         reader_config: Properties of Pinot's record reader config; None is not the same as empty.
         original: The original file, if a copy or a link is read instead.
         times: Columns whose numbers are converted when they are read.
-        needs_native_reader: Whether it is Parquet that only one of Pinot's two readers supports: it has INT96
-            columns, or names that Avro does not allow.
     """
 
     path: Path
@@ -34,7 +32,6 @@ class SourceFile:
     reader_config: Mapping[str, str] | None = None
     original: Path | None = None
     times: Mapping[str, TimeConversion] = field(default_factory=dict)
-    needs_native_reader: bool = False
 
     @property
     def name(self) -> str:

@@ -1,18 +1,50 @@
-"""Pinot's own row transformers: those that values still need, and the defaults that they use for nulls."""
+"""Pinot's own row transformers: those that values still need, and the defaults that they use for nulls.
+
+In front of Pinot's ``DataTypeTransformer``, which changes values that do not fit without an error, there is
+always our ``ExactValues``: every row passes it, whatever read the row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from jvm_bridge.builder.pinot_classes import has_class, has_constructor, java_class
+from controller_client.errors import UnsupportedError
+from jvm_bridge.builder.java_classes import classes_of
+from jvm_bridge.builder.pinot_classes import has_class, has_constructor, has_method, java_class
 from jvm_bridge.builder.planning import ColumnPlan, Unsuitable
 
-__all__ = ["late_transformers", "null_defaults", "pipeline_for", "replaces_special_values"]
+__all__ = [
+    "ROWS_PACKAGE",
+    "conversion",
+    "late_transformers",
+    "null_defaults",
+    "pipeline_for",
+    "processor",
+    "replaces_special_values",
+    "row_classes",
+    "row_pipeline",
+]
 
+ROWS_PACKAGE = "io.pinotplugins.rows"
 _TRANSFORMERS = "org.apache.pinot.segment.local.recordtransformer."
 _PIPELINE = "org.apache.pinot.segment.local.segment.creator.TransformPipeline"
 _SPECIAL_VALUES = _TRANSFORMERS + "SpecialValueTransformer"
+_ROW = "org.apache.pinot.spi.data.readers.GenericRow"
+
+
+def row_classes() -> Mapping[str, Any]:
+    """Return our Java classes for rows, by name.
+
+    Raises:
+        UnsupportedError: They do not support this Pinot, or this Java has no compiler.
+    """
+    try:
+        return classes_of("rows cannot be read for", ROWS_PACKAGE)
+    except Unsuitable as reason:
+        raise UnsupportedError(
+            str(reason), expected="a JDK, not only a JRE, and Pinot 0.11, 1.3, 1.4 or 1.5"
+        ) from reason
 
 
 def _sub_schema(schema: Any, names: Sequence[str]) -> Any:
@@ -23,28 +55,105 @@ def _sub_schema(schema: Any, names: Sequence[str]) -> Any:
     return part
 
 
-def pipeline_for(table_config: Any, schema: Any, late: Sequence[str], *, special_values: bool = True) -> Any:
-    """Return the transforms that the rows still need: none, or those of late columns.
+def _exact_values(classes: Mapping[str, Any], schema: Any, computed: Collection[str] = ()) -> Any:
+    specs = [spec for spec in schema.getAllFieldSpecs() if not spec.isVirtualColumn()]
+    return classes[f"{ROWS_PACKAGE}.ExactValues"](
+        java_class("java.util.ArrayList")(specs), java_class("java.util.HashSet")(list(computed))
+    )
+
+
+def _exact_transformer(schema: Any, computed: Collection[str] = ()) -> Any:
+    transformer = "org.apache.pinot.spi.recordtransformer.RecordTransformer"  # since 1.0
+    if not has_class(transformer):
+        transformer = _TRANSFORMERS + "RecordTransformer"
+    return _exact_values(row_classes(), schema, computed).asTransformer(java_class(transformer).class_)
+
+
+def conversion(
+    classes: Mapping[str, Any], table_config: Any, schema: Any, names: Sequence[str], *, computed: bool
+) -> tuple[Any, Any]:
+    """Return what converts values of columns to their stored form: our ``ExactValues``, Pinot's transformer.
+
+    Args:
+        classes: Java's classes by name.
+        table_config: Pinot's ``TableConfig``.
+        schema: Pinot's ``Schema``.
+        names: The columns.
+        computed: Whether transforms of the table compute them.
+    """
+    schema = _sub_schema(schema, names)
+    return _exact_values(classes, schema, names if computed else ()), _data_types(table_config, schema)
+
+
+def row_pipeline(table_config: Any, schema: Any) -> Any:
+    """Return Pinot's pipeline of the table's transforms, with ours among them.
+
+    Raises:
+        UnsupportedError: See :func:`row_classes`.
+    """
+    exact = _exact_transformer(schema, _computed(table_config, schema))
+    pipeline = java_class(_PIPELINE)
+    if has_constructor(pipeline, "java.lang.String", "java.util.List"):  # since 1.4
+        utils = java_class(_TRANSFORMERS + "RecordTransformerUtils")
+        transformers = _with_exact(exact, utils.getDefaultTransformers(table_config, schema))
+        return pipeline(table_config.getTableName(), transformers)
+    composite = java_class(_TRANSFORMERS + "CompositeTransformer")
+    default = composite.getDefaultTransformer(table_config, schema)
+    field = default.getClass().getDeclaredField("_transformers")
+    field.setAccessible(True)
+    unnesting = java_class(_TRANSFORMERS + "ComplexTypeTransformer").getComplexTypeTransformer(table_config)
+    return pipeline(composite(_with_exact(exact, field.get(default))), unnesting)
+
+
+def _with_exact(exact: Any, transformers: Any) -> Any:
+    types = java_class(_TRANSFORMERS + "DataTypeTransformer")
+    place = next(number for number, each in enumerate(transformers) if isinstance(each, types))
+    changed = java_class("java.util.ArrayList")(transformers)
+    changed.add(place, exact)
+    return changed
+
+
+def _computed(table_config: Any, schema: Any) -> set[str]:
+    """Return the columns that transforms of the table fill."""
+    ingestion = table_config.getIngestionConfig()
+    configs = None if ingestion is None else ingestion.getTransformConfigs()
+    names = {str(config.getColumnName()) for config in configs or ()}
+    return names | {str(spec.getName()) for spec in schema.getAllFieldSpecs() if spec.getTransformFunction()}
+
+
+def processor(pipeline: Any) -> Callable[[Any], object]:
+    """Return a function that passes a ``GenericRow`` through a pipeline."""
+    if has_method(java_class(_PIPELINE), "processRow", _ROW, f"{_PIPELINE}$Result"):
+        result = java_class(f"{_PIPELINE}$Result")()  # until 1.3
+        return lambda record: pipeline.processRow(record, result)
+    return lambda record: pipeline.processRow(record)
+
+
+def pipeline_for(table_config: Any, schema: Any, late: Sequence[str] = ()) -> Any:
+    """Return the transforms that stored rows still need: none, or those of columns in another form.
 
     Args:
         table_config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
-        late: Columns with a text, or another form, that still has to be converted to the stored form.
-        special_values: Whether special values still have to be replaced.
+        late: Columns with a form that Pinot's ``DataTypeTransformer`` converts to the stored one.
     """
     transformers = java_class("java.util.ArrayList")()
     if late:
-        of_late = late_transformers(table_config, schema, late)
-        for transformer in of_late if special_values else of_late[:1]:
-            transformers.add(transformer)
+        transformers.add(_data_types(table_config, _sub_schema(schema, late)))
     pipeline = java_class(_PIPELINE)
     if has_constructor(pipeline, "java.lang.String", "java.util.List"):  # since 1.4
         return pipeline(table_config.getTableName(), transformers)
     return pipeline(java_class(_TRANSFORMERS + "CompositeTransformer")(transformers), None)
 
 
+def _data_types(table_config: Any, schema: Any) -> Any:
+    data_types = java_class(_TRANSFORMERS + "DataTypeTransformer")
+    of_schema = has_constructor(data_types, "org.apache.pinot.spi.data.Schema")
+    return data_types(schema) if of_schema else data_types(table_config, schema)
+
+
 def late_transformers(table_config: Any, schema: Any, late: Sequence[str]) -> list[Any]:
-    """Return Pinot's transformers that convert the text of a late column to its stored form.
+    """Return the transformers that convert the text of a late column to its stored form.
 
     Args:
         table_config: Pinot's ``TableConfig``.
@@ -52,9 +161,7 @@ def late_transformers(table_config: Any, schema: Any, late: Sequence[str]) -> li
         late: The columns.
     """
     schema = _sub_schema(schema, late)
-    data_types = java_class(_TRANSFORMERS + "DataTypeTransformer")
-    of_schema = has_constructor(data_types, "org.apache.pinot.spi.data.Schema")
-    transformers = [data_types(schema) if of_schema else data_types(table_config, schema)]
+    transformers = [_exact_transformer(schema), _data_types(table_config, schema)]
     if replaces_special_values():
         transformers.append(java_class(_SPECIAL_VALUES)(schema))
     return transformers
@@ -77,13 +184,13 @@ def null_defaults(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -
     Raises:
         Unsuitable: Pinot does not convert the text of a late column's default to the default.
     """
-    row = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
+    row = java_class(_ROW)()
     # In place; since 1.4 it has no return value.
     java_class(_TRANSFORMERS + "NullValueTransformer")(table_config, schema).transform(row)
     defaults = {plan.field.name: _python_value(plan, row.getValue(plan.field.name)) for plan in plans}
     late = [plan.field.name for plan in plans if plan.is_late]
     if late:
-        texts = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
+        texts = java_class(_ROW)()
         for name in late:
             texts.putValue(name, java_class("java.lang.String")(defaults[name]))
         for transformer in late_transformers(table_config, schema, late):

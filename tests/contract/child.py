@@ -43,11 +43,12 @@ from jvm_bridge.builder.pinot_classes import (
     parse_table_config,
     root_causes,
 )
+from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.transformers import replaces_special_values
 from jvm_bridge.jvm import start_jvm
 from spark_connectors.read.local_segments import LocalSegment
 from spark_connectors.read.segment_files import SegmentFolder
-from tests.contract.row_driver import build_by_rows
+from tests.contract.row_driver import build_by_pinot_alone, build_by_rows
 
 _INPUT = "org.apache.pinot.plugin.inputformat."
 _READERS = ("avro.Avro", "csv.CSV", "json.JSON", "parquet.Parquet")
@@ -107,6 +108,19 @@ def _build_by_rows(request: dict[str, Any]) -> dict[str, Any]:
     try:
         built = build_by_rows(
             request["table_config"], request["schema"], rows, request["name"], Path(request["work_dir"])
+        )
+    except jpype.JException as error:
+        return {"error": "DataError", "message": root_causes(error)}
+    return _reply(built, request)
+
+
+def _build_alone(request: dict[str, Any]) -> dict[str, Any]:
+    """Build with Pinot's own reader and conversions alone."""
+    file_format = FileFormat.parse(request["format"])
+    file = SourceFile(Path(request["path"]), file_format, request.get("reader_config"))
+    try:
+        built = build_by_pinot_alone(
+            request["table_config"], request["schema"], file, request["name"], Path(request["work_dir"])
         )
     except jpype.JException as error:
         return {"error": "DataError", "message": root_causes(error)}
@@ -183,7 +197,7 @@ def _read_back(tar: Path, folder: Path) -> dict[str, Any]:
     loaded = loader.load(file, jpype.JClass("org.apache.pinot.spi.utils.ReadMode").mmap)  # as a server does
     rows_loaded = int(loaded.getSegmentMetadata().getTotalDocs())
     loaded.destroy()
-    rows = _rows(segment) if metadata.getTotalDocs() else []
+    rows = rows_of(segment) if metadata.getTotalDocs() else []
     return {"read": rows, "rows_loaded": rows_loaded, **_described(segment, metadata)}
 
 
@@ -201,7 +215,7 @@ def _described(segment: Path, metadata: Any) -> dict[str, Any]:
 
 def _read_folder(request: dict[str, Any]) -> dict[str, Any]:
     """Read a segment's index directory."""
-    return {"read": _rows(Path(request["folder"]))}
+    return {"read": rows_of(Path(request["folder"]))}
 
 
 def _select(request: dict[str, Any]) -> dict[str, Any]:
@@ -256,7 +270,8 @@ def _loading_config(table_config: Any, schema: Any, folder: str) -> Any:
     return loading_config(server, table_config)
 
 
-def _rows(segment: Path) -> list[dict[str, Any]]:
+def rows_of(segment: Path) -> list[dict[str, Any]]:
+    """Return the rows of a segment's folder."""
     reader = jpype.JClass("org.apache.pinot.segment.local.segment.readers.PinotSegmentRecordReader")()
     reader.init(jpype.JClass("java.io.File")(str(segment)), None, None, True)
     rows = []
@@ -321,6 +336,7 @@ def main() -> None:
     start_jvm(max_heap_mb=384)
     actions = {
         "build": _build,
+        "build_alone": _build_alone,
         "build_by_rows": _build_by_rows,
         "build_files": _build_files,
         "box_longs": _box_longs,

@@ -1,6 +1,7 @@
-"""Pinot's own driver over Arrow rows: the reference for every other way to build a segment.
+"""Pinot's own driver and conversions: the reference for every other way to build a segment.
 
-The rows come from a ``RecordReader`` in Python, so no reader for a file format is needed.
+The rows come from a ``RecordReader`` in Python, so that no reader for a file format is needed, or from
+Pinot's own reader of a format.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import jpype
 import pyarrow as pa
 from jpype import JProxy
 
-from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, pack, run_driver
+from jvm_bridge.builder.driver import SegmentTarget, generator_config, pack, run_driver
 from jvm_bridge.builder.model import BuiltSegment
-from jvm_bridge.builder.pinot_classes import parse_schema, parse_table_config
-from jvm_bridge.builder.planning import Unsuitable
+from jvm_bridge.builder.pinot_classes import java_file_format, parse_schema, parse_table_config, source_fields
+from jvm_bridge.builder.record_reader import reader_config
+from jvm_bridge.builder.source_file import SourceFile
 
-__all__ = ["build_by_rows"]
+__all__ = ["build_by_pinot_alone", "build_by_rows"]
 
 _BOXES = {
     pa.int32(): (jpype.JInt, "java.lang.Integer"),
@@ -32,14 +34,32 @@ def build_by_rows(
     table_config: dict[str, Any], schema: dict[str, Any], rows: pa.Table, name: str, work_dir: Path
 ) -> BuiltSegment:
     """Build a segment; a row that Pinot rejects raises ``jpype.JException``."""
+    config, target = _config(table_config, schema, name, work_dir)
+    return pack(run_driver(config, _reader(rows)), target, "pinot", None)
+
+
+def build_by_pinot_alone(
+    table_config: dict[str, Any], schema: dict[str, Any], file: SourceFile, name: str, work_dir: Path
+) -> BuiltSegment:
+    """Build a segment with Pinot's reader; a row that Pinot rejects raises ``jpype.JException``."""
+    config, target = _config(table_config, schema, name, work_dir)
+    config.setInputFilePath(str(file.path))
+    reader = jpype.JClass("org.apache.pinot.spi.data.readers.RecordReaderFactory").getRecordReader(
+        java_file_format(file.file_format),
+        jpype.JClass("java.io.File")(str(file.path)),
+        source_fields(config.getTableConfig(), config.getSchema()),
+        reader_config(file),
+    )
+    return pack(run_driver(config, reader), target, "pinot", None)
+
+
+def _config(
+    table_config: dict[str, Any], schema: dict[str, Any], name: str, work_dir: Path
+) -> tuple[Any, SegmentTarget]:
     folder = work_dir / "by-rows"
     folder.mkdir(exist_ok=True)
-    table = PinotTable(
-        parse_table_config(table_config), parse_schema(schema), Unsuitable("row by row"), None, {}
-    )
     target = SegmentTarget(name, folder, work_dir, {})
-    config = generator_config(table.config, table.schema, target)
-    return pack(run_driver(config, _reader(rows)), target, "pinot", None)
+    return generator_config(parse_table_config(table_config), parse_schema(schema), target), target
 
 
 def _reader(rows: pa.Table) -> Any:

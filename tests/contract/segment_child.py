@@ -109,13 +109,14 @@ class SegmentChild:
             table_config: The table's config.
             schema: Its schema.
             source: A file, or rows.
-            reader: A reader of `SegmentBuilder`, or ``rows``: Pinot's driver gets the rows one by one.
+            reader: A reader of `SegmentBuilder`, or ``rows``: Pinot's driver gets the rows one by one, or
+                ``alone``: Pinot's own reader and conversions.
             file_format: Format of a file whose name does not show it.
             name: Name of the segment.
             more: Further keys of the request.
         """
         request = {
-            "action": "build_by_rows" if reader == "rows" else "build",
+            "action": {"rows": "build_by_rows", "alone": "build_alone"}.get(reader, "build"),
             "table_config": table_config,
             "schema": schema,
             "reader": reader,

@@ -63,7 +63,7 @@ _TEXTS = {
     "LONG": ("-9223372036854775808", "007", None, "0"),
     "FLOAT": ("3.4028235e38", ".1", None, "16777217"),
     "DOUBLE": ("4.9e-324", "1e5", None, "0.1"),
-    "BOOLEAN": ("TRUE", "1", None, "yes"),
+    "BOOLEAN": ("TRUE", "1", None, " faLse"),
     "TIMESTAMP": ("2021-03-04 05:06:07.891", "1600000000123", None, "1969-12-31 23:59:59.999"),
     "STRING": ("text", " kept ", None, "Ü"),
     "JSON": ('{"b": [1, 2.50, null], "a": "x"}', "not json", None, "5"),
@@ -83,9 +83,10 @@ def test_texts_of_all_types(child: SegmentChild, tmp_path: Path, file_name: str,
     path = tmp_path / file_name
     WRITERS[file_name.replace("texts", "rows")](path, _TEXT_ROWS)
     config = table_config(null_handling=null_handling)
-    first = same_as_pinot(child, _TEXT_SCHEMA, path, config=config)["read"][0]
+    # Pinot alone drops the zero of 2.50.
+    first = same_as_pinot(child, _TEXT_SCHEMA, path, config=config, alone=False)["read"][0]
     assert (first["c_int"], first["c_boolean"], first["c_bytes"]) == (12, 1, {"bytes": "00ffa9"})
-    assert first["c_json"] == '{"b":[1,2.5,null],"a":"x"}'
+    assert first["c_json"] == '{"b":[1,2.50,null],"a":"x"}'
     # Since 1.4 without the zero at the end.
     assert Decimal(first["c_big_decimal"]["decimal"]) == Decimal("123456789012345678901234567890.123456789")
 

@@ -249,7 +249,7 @@ JSON_CASES: Mapping[str, tuple[str, str, str | None]] = {
     "a text later": (_EARLIER + '{"x": "late"}\n', _CLASS, None),
     "a number later": (_EARLIER + '{"x": 5}\n', _CLASS, "Arrow cannot read it"),
     "a function that throws": ('{"x": "a"}\n{"x": "b"}\n', "fromDateTime(x, 'yyyy')", "fromDateTime"),
-    "a result that does not fit": ('{"x": "a"}\n', "Groovy({['k': 1, 'l': 2]}, x)", "column s"),
+    "a result that is a map": ('{"x": "a"}\n', "Groovy({['k': 1, 'l': 2]}, x)", None),
     "half of a character": ('{"x": "a"}\n', "Groovy({'\\ud800' + x}, x)", "transform of column s"),
 }
 
@@ -262,7 +262,10 @@ def test_arguments_of_json(child: SegmentChild, tmp_path: Path, case: str) -> No
     # The file's own s only produces rows.
     schema = schema_of({"t": "STRING", "u": "STRING"})
     config = _transforms(t=function.replace("column s", "t"), u="upper(s)")
-    same_as_pinot(child, schema, path, reason and reason.replace("column s", "column t"), config=config)
+    # Pinot alone refuses such a result, and its map has another class.
+    alone = case not in ("a result that is a map", "objects")
+    reason = reason and reason.replace("column s", "column t")
+    same_as_pinot(child, schema, path, reason, config=config, alone=alone)
 
 
 def test_arguments_of_csv(child: SegmentChild, tmp_path: Path) -> None:
@@ -310,16 +313,16 @@ def test_arguments_of_parquet(child: SegmentChild, tmp_path: Path) -> None:
     schema["dateTimeFieldSpecs"] = [
         {"name": "stamp", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"}
     ]
-    built = same_as_pinot(child, schema, path, config=_transforms(functions=functions))
+    built = same_as_pinot(child, schema, path, config=_transforms(functions=functions), alone=False)
     assert built["read"][0]["of_stamp"] == "Integer18518"
     for column, reason in (
-        (pa.array([["a"]]), "has lists"),
-        (pa.array([{"x": 1}]), "is nested"),
-        (pa.array(["1.5"]).cast(pa.decimal128(5, 2)), "is stored as FIXED_LEN_BYTE_ARRAY"),
+        (pa.array([["a"]]), "values and is used by a transform"),
+        (pa.array([{"x": 1}]), "values and is used by a transform"),
+        (pa.array(["1.5"]).cast(pa.decimal128(5, 2)), "values and is used by a transform"),
     ):
         pq.write_table(pa.table({"x": column}), path)
         config = _transforms(t="Groovy({ 'x' + (x == null) }, x)")
-        same_as_pinot(child, schema_of({"t": "STRING"}), path, reason, config=config)
+        same_as_pinot(child, schema_of({"t": "STRING"}), path, reason, config=config, alone=False)
 
 
 def test_rows_that_are_dropped_are_converted_as_pinot_does(child: SegmentChild, tmp_path: Path) -> None:

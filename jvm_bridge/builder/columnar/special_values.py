@@ -27,7 +27,7 @@ def nan_as_null(field: Field, source: Any) -> Any:
     """
     is_list = pa.types.is_list(source.type) or pa.types.is_large_list(source.type)
     values = source.flatten() if is_list else source
-    if not pa.types.is_floating(values.type):
+    if not pa.types.is_floating(values.type) or field.data_type not in ("FLOAT", "DOUBLE"):
         return source
     is_nan = pc.fill_null(pc.is_nan(values), fill_value=False)
     if not pc.any(is_nan).as_py():

@@ -1,8 +1,8 @@
 """Columns in the form in which a column file stores them, and the conversions to it.
 
-Each conversion does exactly what Pinot's ``PinotDataType``, ``NullValueTransformer`` and
-``SanitizationTransformer`` do, or raises :class:`~jvm_bridge.builder.planning.Unsuitable`. Arrow parses some
-texts that Java does not (``0x1F``, ``inf``), so texts are checked for such bytes first.
+Each conversion does exactly what ``ExactColumn.java`` and Pinot's ``NullValueTransformer`` and
+``SanitizationTransformer`` do with single rows, or raises :class:`~jvm_bridge.builder.planning.Unsuitable`.
+Arrow parses some texts that Java does not (``0x1F``, ``inf``), so texts are checked for such bytes first.
 """
 
 from __future__ import annotations
@@ -168,16 +168,23 @@ def _numbers(plan: ColumnPlan, source: Any) -> npt.NDArray[Any]:
         case Conversion.TEXT_TO_NUMBER:
             source = _parsed(field, source)
         case Conversion.TEXT_TO_BOOLEAN:
-            trimmed = pc.utf8_trim(source, characters=_JAVA_TRIMS)
-            source = pc.or_(pc.equal(pc.ascii_lower(trimmed), "true"), pc.equal(trimmed, "1"))
+            trimmed = pc.ascii_lower(pc.utf8_trim(source, characters=_JAVA_TRIMS))
+            _check_booleans(field, trimmed, ("true", "false", "1", "0"))
+            source = pc.or_(pc.equal(trimmed, "true"), pc.equal(trimmed, "1"))
         case Conversion.NUMBER_TO_BOOLEAN:
-            source = pc.not_equal(source, pa.scalar(0, source.type))
+            _check_booleans(field, source, (0, 1))
+            source = pc.equal(source, pa.scalar(1, source.type))
         case Conversion.TO_STEPS:
             steps = steps_of(source, field.step_ns or MILLI_NS)
             source = steps.cast(pa.int32()) if field.data_type == "INT" else steps
         case Conversion.NUMBER:
             return _another_width(field, source)
     return np.asarray(source.to_numpy(zero_copy_only=False))
+
+
+def _check_booleans(field: Field, source: Any, known: tuple[Any, ...]) -> None:
+    if not pc.all(pc.is_in(source, pa.array(known, source.type))).as_py():
+        raise Unsuitable(f"column {field.name}, BOOLEAN: values other than {', '.join(map(str, known))}")
 
 
 def _parsed(field: Field, source: Any) -> Any:
@@ -191,9 +198,10 @@ def _parsed(field: Field, source: Any) -> Any:
                 f"column {field.name}, {field.data_type}: unexpected characters {odd!r} in numbers"
             )
         source = pc.utf8_trim(source, characters=_JAVA_TRIMS)
-    return source.cast(
-        {"INT": pa.int32(), "LONG": pa.int64(), "FLOAT": pa.float32()}.get(field.data_type, pa.float64())
-    )
+    numbers = source.cast(NUMBER_TYPES[field.data_type])
+    if not integer and pc.any(pc.is_inf(numbers)).as_py():
+        raise Unsuitable(f"column {field.name}, {field.data_type}: numbers that are too large")
+    return numbers
 
 
 def _bytes_found(source: Any) -> frozenset[int]:
@@ -215,7 +223,7 @@ def text_bytes(source: Any) -> tuple[Offsets, npt.NDArray[np.uint8]]:
 
 def _another_width(field: Field, source: Any) -> npt.NDArray[Any]:
     if field.data_type in {"INT", "LONG"}:
-        # Java drops the high bits of a number that does not fit; Arrow rejects it, so Pinot's reader decides.
+        # Arrow rejects a number that does not fit.
         return np.asarray(source.cast(NUMBER_TYPES[field.data_type]).to_numpy())
     values = np.asarray(source.to_numpy(zero_copy_only=False))
     if (

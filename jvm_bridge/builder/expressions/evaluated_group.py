@@ -19,7 +19,7 @@ from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class, parse_table_config, root_causes
 from jvm_bridge.builder.planning import Field, TablePlan, Transform, Unsuitable, plan_column
 from jvm_bridge.builder.sources.source import Batch
-from jvm_bridge.builder.transformers import late_transformers
+from jvm_bridge.builder.transformers import ROWS_PACKAGE, conversion
 
 __all__ = ["EvaluatedGroup", "Mask", "arrow_type", "evaluator", "java_classes"]
 
@@ -49,7 +49,7 @@ def java_classes() -> Mapping[str, Any]:
     Raises:
         Unsuitable: They do not support this Pinot, or this Java has no compiler.
     """
-    return classes_of("transforms and filters cannot be evaluated over columns with", _PACKAGE)
+    return classes_of("transforms and filters cannot be evaluated over columns with", _PACKAGE, ROWS_PACKAGE)
 
 
 def arrow_type(field: Field) -> pa.DataType:
@@ -79,7 +79,7 @@ class EvaluatedGroup:
                 _transformer(group.transforms),
                 None if group.filter_function is None else evaluator(group.filter_function),
                 not is_pinot_1(),
-                late_transformers(table.config, table.schema, names)[0],
+                *conversion(java_classes(), table.config, table.schema, names, computed=True),
             )
         except jpype.JException as error:
             raise Unsuitable(f"{self.description}: {root_causes(error)}") from error

@@ -29,7 +29,7 @@ from jvm_bridge.builder.expressions.java_columns import argument_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, root_causes
 from jvm_bridge.builder.planning import ColumnPlan, TablePlan, Unsuitable, plan_column
 from jvm_bridge.builder.sources.source import Batch, Source
-from jvm_bridge.builder.transformers import late_transformers
+from jvm_bridge.builder.transformers import conversion
 
 __all__ = ["Expressions", "with_arguments"]
 
@@ -114,11 +114,10 @@ class Expressions:
                     self._convert_late(plan, column.filter(mask).drop_null())
 
     def _convert_late(self, plan: ColumnPlan, texts: Any) -> None:
-        types = late_transformers(self._table.config, self._table.schema, [plan.field.name])[0]
+        name = plan.field.name
+        by = conversion(java_classes(), self._table.config, self._table.schema, [name], computed=False)
         distinct = texts.cast(pa.string()).unique()
         try:
-            self._groups[0].java.convert(
-                types, plan.field.name, argument_of(java_classes(), distinct), len(distinct)
-            )
+            self._groups[0].java.convert(*by, name, argument_of(java_classes(), distinct), len(distinct))
         except jpype.JException as error:
-            raise Unsuitable(f"column {plan.field.name} of a dropped row: {root_causes(error)}") from error
+            raise Unsuitable(f"column {name} of a dropped row: {root_causes(error)}") from error

@@ -11,35 +11,56 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jvm_bridge.builder.columnar.stored import text_bytes
-from jvm_bridge.builder.planning import Unsuitable
+from jvm_bridge.builder.planning import DECIMAL, MIXED, NESTED, Unsuitable
 
 __all__ = ["argument_of", "column_of"]
 
-_ARGUMENT = "io.pinotplugins.expressions.Argument"
+_ARGUMENT = "io.pinotplugins.rows.Argument"
 
 
-def argument_of(classes: Mapping[str, Any], column: Any, *, has_any_width: bool = False) -> Any:
+def argument_of(
+    classes: Mapping[str, Any],
+    column: Any,
+    kind: pa.DataType | None = None,
+    *,
+    has_any_width: bool = False,
+) -> Any:
     """Return a column as Java's ``Argument``.
 
     Args:
         classes: Java's classes by name.
         column: An Arrow array, see :class:`~jvm_bridge.builder.sources.source.Batch`.
+        kind: Its type, if the array has texts for ``DECIMAL`` or ``NESTED``.
         has_any_width: See :class:`~jvm_bridge.builder.sources.source.Source`.
 
     Raises:
         pyarrow.ArrowInvalid: A text is not UTF-8.
         Unsuitable: The type is not supported.
     """
-    kind = column.type
+    kind = column.type if kind is None else kind
     nulls = _java(column.is_null().to_numpy(zero_copy_only=False)) if column.null_count else None
     of = classes[_ARGUMENT]
-    if pa.types.is_boolean(kind):
+    if pa.types.is_large_list(kind):
+        items = column.flatten()
+        if pa.types.is_boolean(kind.value_type):  # only a single boolean is a text
+            values = _java(items.fill_null(False).to_numpy(zero_copy_only=False))
+            items = of.ofBooleans(values, _java(items.is_null().to_numpy(zero_copy_only=False)))
+        else:
+            items = argument_of(classes, items, kind.value_type)
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+        return of.ofLists(items, _java(np.cumsum(lengths, dtype=np.int32)), nulls)
+    if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         column, kind = column.cast(pa.string()), pa.string()
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column.validate(full=True)
-        return of.ofTexts(*_texts(column), nulls)
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return of.ofBytes(*_texts(column), nulls)
+    if kind == pa.uint64():
+        try:
+            column, kind = column.cast(pa.int64()), pa.int64()
+        except pa.ArrowInvalid:
+            column, kind = column.cast(pa.string()), DECIMAL
+    of_texts = _texts_of(of, kind)
+    if of_texts is not None:
+        if kind not in (pa.binary(), pa.large_binary()):
+            column.validate(full=True)
+        return of_texts(*_texts(column), nulls)
     makers = {
         pa.int32(): of.ofInts,
         pa.int64(): of.ofWholeNumbers if has_any_width else of.ofLongs,
@@ -49,6 +70,16 @@ def argument_of(classes: Mapping[str, Any], column: Any, *, has_any_width: bool 
     if kind not in makers:
         raise Unsuitable(f"transforms and filters do not support {kind} values")
     return makers[kind](_java(column.fill_null(0).to_numpy(zero_copy_only=False)), nulls)
+
+
+def _texts_of(of: Any, kind: pa.DataType) -> Any | None:
+    if kind == DECIMAL:
+        return of.ofDecimals
+    if kind in (NESTED, MIXED):
+        return of.ofNested
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return of.ofTexts
+    return of.ofBytes if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) else None
 
 
 def _texts(column: Any) -> tuple[Any, Any]:

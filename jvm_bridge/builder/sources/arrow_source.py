@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_column
-from jvm_bridge.builder.sources.lists import with_values
-from jvm_bridge.builder.sources.source import Batch, Source
-from jvm_bridge.time_conversion import MILLI_NS, steps_of
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.file_columns import (
+    FileColumns,
+    as_meant,
+    by_row,
+    is_time,
+    time_steps,
+    time_type,
+)
+from jvm_bridge.builder.sources.source import Batch
+from jvm_bridge.time_conversion import MILLI_NS
 
-__all__ = ["open_arrow", "plain_type", "record_batches", "write_parquet"]
+__all__ = ["arrow_columns", "record_batches", "write_parquet"]
 
 _BATCH_ROWS = 65_536
 
@@ -56,83 +64,71 @@ def _same_schema(first: Any, others: Iterator[Any]) -> Iterator[Any]:
         yield batch
 
 
-def open_arrow(schema: pa.Schema, batches: Iterator[Any], table: TablePlan) -> Source:
-    """Plan Arrow data: a timestamp or date is a point in time, converted to the unit of the column.
+def arrow_columns(
+    schema: pa.Schema, batches: Iterator[Any], table_steps: Mapping[str, int], file: SourceFile
+) -> FileColumns:
+    """Return the columns of Arrow data, which can be read once.
+
+    A timestamp or date is a point in time, converted to the unit of a time column, or to milliseconds.
+
+    Args:
+        schema: Schema of the data.
+        batches: The data.
+        table_steps: The table's time columns, each with the nanoseconds of a step.
+        file: The data's name for messages.
 
     Raises:
-        Unsuitable: A column's type does not fit the field; or, while batches are read, a value does not.
+        DataError: While batches are read: a time is out of range.
     """
-    if is_foreign(table.fields, schema.names):
-        raise Unsuitable("it has none of the table's columns")
-    types = {
-        field.name: plain_type(schema.field(field.name).type)
-        for field in table.fields
-        if field.name in schema.names
-    }
-    plans = tuple(plan_column(field, types.get(field.name)) for field in table.fields)
-    return Source(plans, _batches(batches, types))
+    steps = {field.name: table_steps.get(field.name, MILLI_NS) for field in schema if is_time(field.type)}
+    types = {field.name: time_type(field.type, steps.get(field.name)) for field in schema}
+
+    def read(names: Sequence[str]) -> Iterator[Batch]:
+        begin = 0
+        for part in _parts(batches):
+            columns = {}
+            for name in names:
+                convert = partial(_as_meant, kind=types[name], step_ns=steps.get(name))
+                columns[name] = by_row(file, name, part.column(name), begin, convert)
+            yield Batch(columns, len(part))
+            begin += len(part)
+
+    return FileColumns(types, read, frozenset(table_steps).intersection(steps))
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type to which a column is cast first: no dictionaries, views or half floats."""
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return pa.large_list(plain_type(kind.value_type))
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
-        return pa.large_binary()
-    if pa.types.is_float16(kind):
-        return pa.float32()
-    return kind
-
-
-def _batches(batches: Iterator[Any], types: dict[str, pa.DataType]) -> Iterator[Batch]:
+def _parts(batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
         for start in range(0, batch.num_rows, _BATCH_ROWS):
-            part = batch.slice(start, _BATCH_ROWS)
-            yield Batch({name: part.column(name).cast(kind) for name, kind in types.items()}, part.num_rows)
+            yield batch.slice(start, _BATCH_ROWS)
+
+
+def _as_meant(column: Any, kind: pa.DataType, step_ns: int | None) -> Any:
+    return as_meant(time_steps(column, step_ns), kind)
 
 
 def write_parquet(
-    schema: pa.Schema, batches: Iterator[Any], path: Path, time_steps: Mapping[str, int]
+    schema: pa.Schema, batches: Iterator[Any], path: Path, table_steps: Mapping[str, int]
 ) -> None:
-    """Write the data so that Pinot's Parquet reader reads the same values as :func:`open_arrow`.
+    """Write the data, so that it can be read more than once, and row by row.
 
     Args:
         schema: Schema of the data.
         batches: The data.
         path: The file to write.
-        time_steps: The table's time columns, each with the nanoseconds of a step.
+        table_steps: The table's time columns, each with the nanoseconds of a step.
     """
-    plain = pa.schema([(field.name, _parquet_type(plain_type(field.type))) for field in schema])
+    steps = {field.name: table_steps.get(field.name, MILLI_NS) for field in schema if is_time(field.type)}
+    fields = [
+        (field.name, time_type(field.type, steps[field.name]) if field.name in steps else field.type)
+        for field in schema
+    ]
     try:
-        with pq.ParquetWriter(path, plain, store_schema=False) as writer:
+        with pq.ParquetWriter(path, pa.schema(fields)) as writer:
             for batch in batches:
                 columns = [
-                    _for_parquet(batch.column(field.name), field.type, time_steps.get(field.name, MILLI_NS))
-                    for field in plain
+                    time_steps(batch.column(name), steps[name]) if name in steps else batch.column(name)
+                    for name, _ in fields
                 ]
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=plain))
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)))
     except pa.ArrowException as error:
-        raise DataError(f"Arrow data cannot be passed to Pinot: {error}") from error
-
-
-def _parquet_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_unsigned_integer(kind):
-        return pa.int64()
-    if pa.types.is_decimal(kind):
-        return pa.large_string()
-    if pa.types.is_large_list(kind):
-        return pa.large_list(_parquet_type(kind.value_type))
-    return kind
-
-
-def _for_parquet(column: Any, kind: pa.DataType, step_ns: int) -> Any:
-    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        return steps_of(column, step_ns)
-    column = column.cast(plain_type(column.type))
-    if pa.types.is_large_list(column.type):
-        return with_values(column, lambda values: _for_parquet(values, kind.value_type, step_ns))
-    return column.cast(kind)
+        raise DataError(f"Arrow data cannot be written to a file: {error}") from error

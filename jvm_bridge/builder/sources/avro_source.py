@@ -1,4 +1,4 @@
-"""Reads Avro with Avro's own library in the JVM, block by block, if Pinot's reader reads the same.
+"""Reads Avro with Avro's own library in the JVM, block by block.
 
 ``AvroFile.java`` decodes directly into arrays, which become Arrow's buffers: there are no objects for single
 values on either side.
@@ -6,110 +6,98 @@ values on either side.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cache
+from functools import partial
 from typing import Any
 
 import jpype
 import pyarrow as pa
 
-from controller_client.errors import DataError
+from controller_client.errors import DataError, UnsupportedError
 from jvm_bridge.builder.heap import max_heap_mib, of_full_heap
 from jvm_bridge.builder.java_classes import classes_of
-from jvm_bridge.builder.model import FileFormat
-from jvm_bridge.builder.pinot_classes import has_class, is_pinot_1, java_class, root_causes
-from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
+from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.pinot_classes import has_class, java_class, root_causes
+from jvm_bridge.builder.planning import DECIMAL, MIXED, NESTED, Unsuitable
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_types import AvroColumn, AvroType, planned_column
-from jvm_bridge.builder.sources.source import Batch, Source, is_gzipped
+from jvm_bridge.builder.sources.file_columns import FileColumns, by_row
+from jvm_bridge.builder.sources.source import Batch, is_gzipped
 
-__all__ = ["open_avro"]
+__all__ = ["avro_columns"]
 
 _PACKAGE = "io.pinotplugins.avro"
+_ROWS_PACKAGE = "io.pinotplugins.rows"
 _READER_CONFIG = "org.apache.pinot.plugin.inputformat.avro.AvroRecordReaderConfig"
 _BATCH_ROWS = 65_536
 _BATCH_BYTES = 64 << 20
 
 
-def open_avro(file: SourceFile, table: TablePlan) -> Source:
-    """Plan an Avro file.
-
-    Args:
-        file: The file.
-        table: The plan of the table.
+def avro_columns(file: SourceFile) -> FileColumns:
+    """Return the columns of an Avro file.
 
     Raises:
-        Unsuitable: Pinot's reader is not certain to read the same; also while batches are read.
-        DataError: While batches are read: a value or a block does not fit into the heap.
+        UnreadableFileError: Avro's library cannot read it; also while batches are read.
+        DataError: While batches are read: a time is out of range, or a value or a block does not fit into
+            the heap.
     """
-    # Pinot 0.11 detects gzip by the name, later versions by the content.
-    if not is_pinot_1() and is_gzipped(file.path) != file.path.name.endswith(".gz"):
-        raise Unsuitable("its name does not match whether it is gzipped")
+    applies_logical = _applies_logical_types(file)
     try:
         with closing(_open(file)) as opened:
-            types = {name: _type(opened, name) for name in table.columns}
+            found = {str(name): _type(opened.type(name)) for name in opened.names()}
     except jpype.JException as error:
-        raise _unreadable(error) from error
-    applies_logical = _applies_logical_types()
+        raise _unreadable(file, error) from error
     columns = {
-        name: planned_column(name, found, file.times.get(name), applies_logical=applies_logical)
-        for name, found in types.items()
-        if found is not None
+        name: planned_column(kind, file.times.get(name), applies_logical=applies_logical)
+        for name, kind in found.items()
     }
-    for name in table.arguments.intersection(columns):
-        _check_argument(name, columns[name])
-    plans = tuple(
-        plan_column(field, columns[field.name].planned if field.name in columns else None)
-        for field in table.fields
-    )
-    return Source(plans, _batches(file, columns, table))
-
-
-def _check_argument(name: str, column: AvroColumn) -> None:
-    """Reject an argument of a transform or filter for which Pinot's reader returns other values.
-
-    The table's time columns are not affected: both readers return them as numbers in the table's unit.
-    """
-    if pa.types.is_list(column.stored):
-        raise Unsuitable(f"column {name} has arrays and is used by a transform or filter")
-    if column.millis_of is not None and column.conversion is None:
-        raise Unsuitable(f"column {name} is a time for Pinot's reader and is used by a transform or filter")
+    types = {name: column.planned for name, column in columns.items()}
+    return FileColumns(types, partial(_batches, file, columns), frozenset(file.times))
 
 
 def _open(file: SourceFile) -> Any:
-    classes = classes_of("Avro cannot be read with", _PACKAGE)
+    try:
+        classes = classes_of("Avro cannot be read with", _PACKAGE, _ROWS_PACKAGE)
+    except Unsuitable as reason:
+        raise UnsupportedError(str(reason), expected="a JDK, not only a JRE") from reason
     return classes[f"{_PACKAGE}.AvroFile"](str(file.path), is_gzipped(file.path))
 
 
-def _type(opened: Any, name: str) -> AvroType | None:
-    found = opened.type(name)
-    if found is None:
-        return None
+def _type(found: Any) -> AvroType:
     logical = None if found.logicalType is None else str(found.logicalType)
     return AvroType(str(found.type), logical, bool(found.isArray))
 
 
-@cache
-def _applies_logical_types() -> bool | None:
-    """Return whether Pinot's reader does so by default; None if there is no reader."""
-    return bool(java_class(_READER_CONFIG)().isEnableLogicalTypes()) if has_class(_READER_CONFIG) else None
+def _applies_logical_types(file: SourceFile) -> bool:
+    """Return whether Pinot's reader does so: the reader property, or its default."""
+    given = (file.reader_config or {}).get("enableLogicalTypes")
+    if given is not None:
+        return given.strip().lower() == "true"
+    return has_class(_READER_CONFIG) and bool(java_class(_READER_CONFIG)().isEnableLogicalTypes())
 
 
-def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], table: TablePlan) -> Iterator[Batch]:
-    full = None
-    try:
-        with closing(_open(file)) as opened:
-            values = {name: opened.select(name) for name in columns}
+def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], names: Sequence[str]) -> Iterator[Batch]:
+    full, begin = None, 0
+    with closing(_open(file)) as opened:
+        try:
+            values = {name: opened.select(name) for name in names if columns[name].stored != pa.null()}
             while rows := int(opened.next(_BATCH_ROWS, _BATCH_BYTES)):
-                found = {name: _column(values[name], columns[name]) for name in columns}
-                yield Batch.of(found, rows, table, file.times)
-    except jpype.JException as error:
-        full = of_full_heap(error)
-        if full is None:
-            raise _unreadable(error) from error
-    except pa.ArrowException as error:
-        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
+                found = {}
+                for name in names:
+                    stored = _stored(values[name], columns[name].stored) if name in values else pa.nulls(rows)
+                    found[name] = by_row(file, name, stored, begin, columns[name].converted)
+                yield Batch(found, rows)
+                begin += rows
+        except jpype.JException as error:
+            full = of_full_heap(error)
+            if full is None:
+                row = int(opened.rows()) + 1
+                raise DataError(
+                    f"{file.name}, row {row}: cannot be read as {FileFormat.AVRO}: {root_causes(error)}",
+                    expected="a complete Avro file",
+                    where=f"{file.where}, row {row}",
+                ) from error
 
     if full is not None:  # not in the handler, as a cause would make it look like a heap that is too small
         raise DataError(
@@ -120,13 +108,12 @@ def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], table: TablePl
         )
 
 
-def _unreadable(error: Any) -> Unsuitable:
-    return Unsuitable(f"Avro's library cannot read it: {root_causes(error)}")
-
-
-def _column(values: Any, column: AvroColumn) -> Any:
-    """Return one column of a batch as an Arrow array."""
-    return column.converted(_stored(values, column.stored))
+def _unreadable(file: SourceFile, error: Any) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"{file.name} cannot be read as {FileFormat.AVRO}: {root_causes(error)}",
+        expected="a complete Avro file",
+        where=file.where,
+    )
 
 
 def _stored(values: Any, kind: pa.DataType) -> Any:
@@ -135,4 +122,6 @@ def _stored(values: Any, kind: pa.DataType) -> Any:
     validity = pa.py_buffer(memoryview(values.validity())) if nulls else None
     buffers = [validity, *(pa.py_buffer(memoryview(each)) for each in values.buffers())]
     children = [_stored(values.items(), kind.value_type)] if pa.types.is_list(kind) else None
+    if kind in (DECIMAL, MIXED, NESTED):
+        kind = pa.string()
     return pa.Array.from_buffers(kind, int(values.count()), buffers, nulls, children=children)

@@ -1,14 +1,13 @@
-"""Reads Parquet with Arrow if Pinot 0.11.0's reader (parquet-avro, no logical types) would read the same.
+"""Reads Parquet with Arrow, the numbers of timestamps and dates as the file stores them.
 
-The *stored* values count: Pinot uses the number of a timestamp or date unchanged, in the file's unit. Columns
-that the table declares as times are converted after either reader.
+Columns that the table declares as times are converted to the table's unit.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,177 +15,148 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from controller_client.models.epoch_format import UNIT_NS
-from jvm_bridge.builder.planning import TablePlan, Unsuitable, plan_column
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.file_columns import (
+    FileColumns,
+    as_meant,
+    by_row,
+    check_names,
+    list_type,
+    meant_type,
+    reading,
+    time_numbers,
+)
 from jvm_bridge.builder.sources.lists import with_values
-from jvm_bridge.builder.sources.source import Batch, Source
+from jvm_bridge.builder.sources.source import Batch
 from jvm_bridge.time_conversion import MILLI_NS, TimeConversion
 
-__all__ = ["open_parquet", "read_columns"]
+__all__ = ["parquet_columns", "parquet_times"]
 
 _BATCH_ROWS = 65_536
 _BUFFER_BYTES = 128 << 10  # of each column
-# If the file contains an Avro schema, parquet-avro reads it by that schema.
-_AVRO_SCHEMA_KEYS = (b"parquet.avro.schema", b"avro.schema")
-
-_BY_PHYSICAL_TYPE: Mapping[tuple[str, str], pa.DataType] = {
-    ("BOOLEAN", "NONE"): pa.bool_(),
-    ("INT32", "NONE"): pa.int32(),
-    ("INT32", "INT"): pa.int32(),
-    ("INT32", "DATE"): pa.int32(),
-    ("INT64", "NONE"): pa.int64(),
-    ("INT64", "INT"): pa.int64(),
-    ("INT64", "TIMESTAMP"): pa.int64(),
-    ("INT96", "NONE"): pa.int64(),
-    ("FLOAT", "NONE"): pa.float32(),
-    ("DOUBLE", "NONE"): pa.float64(),
-    ("BYTE_ARRAY", "STRING"): pa.large_string(),
-    ("BYTE_ARRAY", "NONE"): pa.large_binary(),
-}
+_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+_TEXTS = ("String", "Enum", "JSON")
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """How a column is stored: its type for Pinot, the unit of a timestamp, and its conversion."""
-
-    source_type: pa.DataType
-    unit: str | None
-    is_list: bool
-    conversion: TimeConversion | None = None
-
-
-def read_columns(path: Path) -> tuple[Mapping[str, int | None], bool]:
+def parquet_times(file: SourceFile) -> Mapping[str, int | None]:
     """Return the file's columns, each with its unit in nanoseconds if it is a point in time.
 
-    Returns:
-        The columns, and whether only Pinot's native reader can read them: there are INT96 columns, or names
-        that Avro does not allow.
-
     Raises:
-        Unsuitable: A column's name appears twice.
+        UnreadableFileError: It is not a complete Parquet file, or a name appears twice.
     """
-    with pq.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise Unsuitable(f"it has the column {twice!r} twice")
-        steps: dict[str, int | None] = dict.fromkeys(names)
-        for field in file.schema_arrow:
-            leaves = _leaves(file, field.name)
-            if len(leaves) == 1 and not pa.types.is_struct(field.type):
-                steps[field.name] = _step_ns(leaves[0])
-        leaves = _leaves(file)
-        parts = [*names, *(part for leaf in leaves for part in leaf.path.split("."))]
-        is_for_avro = all(leaf.physical_type != "INT96" for leaf in leaves) and all(map(_is_avro_name, parts))
-        return steps, not is_for_avro
+    with reading(file), pq.ParquetFile(file.path) as opened:
+        check_names(file, opened.schema_arrow.names)
+        return {field.name: None if leaf is None else _step_ns(leaf) for field, leaf in _fields(opened)}
 
 
-def _is_avro_name(name: str) -> bool:
-    """Return whether Java's Avro takes a name."""
-    characters = name.replace("_", "a")
-    return characters[:1].isalpha() and all(
-        (character.isalpha() or character.isdecimal()) and character <= "\uffff" for character in characters
-    )
+def _fields(file: Any) -> Iterator[tuple[Any, Any | None]]:
+    """Yield the fields, each with its leaf if it has values or lists of them."""
+    begin = 0
+    for field in file.schema_arrow:
+        end = begin + _leaf_count(field.type)
+        kind = field.type
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            kind = kind.value_type
+        yield field, None if pa.types.is_nested(kind) else file.schema.column(begin)
+        begin = end
 
 
-def _leaves(file: Any, name: str | None = None) -> list[Any]:
-    """Return the leaf columns of the file, or those of one of its fields."""
-    leaves = [file.schema.column(number) for number in range(len(file.schema))]
-    return [leaf for leaf in leaves if name is None or leaf.path == name or leaf.path.startswith(name + ".")]
+def _leaf_count(kind: pa.DataType) -> int:
+    if not pa.types.is_nested(kind):
+        return 1
+    if pa.types.is_map(kind):
+        return _leaf_count(kind.key_type) + _leaf_count(kind.item_type)
+    if pa.types.is_struct(kind):
+        return sum(_leaf_count(field.type) for field in kind)
+    return _leaf_count(kind.value_type)
+
+
+def _logical(leaf: Any) -> Mapping[str, Any]:
+    logical: Mapping[str, Any] = json.loads(leaf.logical_type.to_json())
+    return logical
 
 
 def _step_ns(leaf: Any) -> int | None:
     if leaf.physical_type == "INT96":
-        return MILLI_NS  # both readers return milliseconds
-    logical = json.loads(leaf.logical_type.to_json())
+        return MILLI_NS
+    logical = _logical(leaf)
     if logical["Type"] == "Date":
         return UNIT_NS["DAYS"]
     return UNIT_NS.get(str(logical.get("timeUnit")).upper()) if logical["Type"] == "Timestamp" else None
 
 
-def open_parquet(path: Path, table: TablePlan, times: Mapping[str, TimeConversion]) -> Source:
-    """Plan a Parquet file.
-
-    Args:
-        path: The file.
-        table: The plan of the table.
-        times: Columns whose numbers are converted.
+def parquet_columns(file: SourceFile) -> FileColumns:
+    """Return the columns of a Parquet file.
 
     Raises:
-        Unsuitable: Arrow is not certain to read the same as parquet-avro; also while batches are read.
+        UnreadableFileError: It is not a Parquet file; also while batches are read.
+        DataError: While batches are read: a time is out of range.
     """
-    try:
-        # Without these options each row group is read at once, and the file decides how large these are.
-        file = pq.ParquetFile(
-            path, coerce_int96_timestamp_unit="ms", buffer_size=_BUFFER_BYTES, pre_buffer=False
-        )
-    except (pa.ArrowException, OSError) as error:
-        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
-    names = file.schema_arrow.names
-    metadata = file.metadata.metadata or {}
-    if any(key in metadata for key in _AVRO_SCHEMA_KEYS):
-        raise Unsuitable("the file contains an Avro schema")
-    stored = {name: _stored(file, name, times.get(name)) for name in table.columns if name in names}
-    for name in sorted(table.arguments.intersection(stored)):
-        if stored[name].is_list:
-            raise Unsuitable(f"column {name} has lists and is used by a transform or filter")
-    plans = tuple(plan_column(field, _planned_type(stored.get(field.name))) for field in table.fields)
-    return Source(plans, _batches(file, stored, table))
+    types: dict[str, pa.DataType] = {}
+    leaves: dict[str, _Leaf | None] = {}
+    with reading(file), pq.ParquetFile(file.path) as opened:
+        for field, column in _fields(opened):
+            leaf = None if column is None else _Leaf(column, file.times.get(field.name))
+            leaves[field.name] = leaf
+            types[field.name] = meant_type(field.type) if leaf is None else leaf.type_of(field.type)
+    return FileColumns(types, partial(_batches, file, types, leaves), frozenset(file.times))
 
 
-def _stored(file: Any, name: str, conversion: TimeConversion | None) -> _Stored:
-    leaves = _leaves(file, name)
-    arrow_type = file.schema_arrow.field(name).type
-    is_list = pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
-    if (
-        "." in name
-        or pa.types.is_struct(arrow_type)
-        or len(leaves) != 1
-        or leaves[0].max_repetition_level != int(is_list)
-    ):
-        raise Unsuitable(f"column {name} is nested: {arrow_type}")
-    leaf = leaves[0]
-    if is_list and len(leaf.path.split(".")) != 3:
-        raise Unsuitable(f"column {name} is a list with an unsupported layout: {leaf.path}")
-    logical = json.loads(leaf.logical_type.to_json())
-    source_type = _BY_PHYSICAL_TYPE.get((leaf.physical_type, logical["Type"].upper()))
-    unit = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}.get(str(logical.get("timeUnit")))
-    if leaf.physical_type == "INT96":
-        unit = "ms"
-    unsigned = logical.get("isSigned") is False and logical["bitWidth"] > 16
-    if source_type is None or unsigned:
-        raise Unsuitable(f"column {name} is stored as {leaf.physical_type} {logical['Type']}")
-    if conversion is not None:
-        source_type = pa.int64()
-    return _Stored(source_type, unit, is_list, conversion)
+class _Leaf:
+    """How the values of a column are stored."""
+
+    def __init__(self, leaf: Any, conversion: TimeConversion | None) -> None:
+        logical = _logical(leaf)
+        self._unit = "ms" if leaf.physical_type == "INT96" else _UNITS.get(str(logical.get("timeUnit")))
+        self._is_timestamp = leaf.physical_type == "INT96" or logical["Type"] == "Timestamp"
+        self._is_text = logical["Type"] in _TEXTS
+        self._conversion = conversion
+
+    def type_of(self, kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            return list_type(self.type_of(kind.value_type))
+        if self._conversion is not None or self._is_timestamp:
+            return pa.int64()
+        if pa.types.is_date(kind):
+            return pa.int32()
+        return pa.large_string() if self._is_text else meant_type(kind)
+
+    def numbers(self, column: Any) -> Any:
+        """Return a column with the stored numbers of times, converted for the table."""
+        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            return with_values(column, self.numbers)
+        if self._is_timestamp and pa.types.is_timestamp(column.type):
+            # The file may declare a coarser unit for Arrow than the one that it stores.
+            column = column.cast(pa.timestamp(str(self._unit), column.type.tz))
+        column = time_numbers(column)
+        return column if self._conversion is None else self._conversion.applied(column)
 
 
-def _planned_type(stored: _Stored | None) -> pa.DataType | None:
-    if stored is None:
-        return None
-    return pa.large_list(stored.source_type) if stored.is_list else stored.source_type
+def _batches(
+    file: SourceFile,
+    types: Mapping[str, pa.DataType],
+    leaves: Mapping[str, _Leaf | None],
+    names: Sequence[str],
+) -> Iterator[Batch]:
+    begin = 0
+    with reading(file):
+        for batch in _raw_batches(file.path, names):
+            columns = {}
+            for name in names:
+                convert = partial(_as_meant, kind=types[name], leaf=leaves[name])
+                columns[name] = by_row(file, name, batch.column(name), begin, convert)
+            yield Batch(columns, len(batch))
+            begin += len(batch)
 
 
-def _batches(file: Any, stored: Mapping[str, _Stored], table: TablePlan) -> Iterator[Batch]:
-    converted = {name for name, kind in stored.items() if kind.conversion is not None}
-    try:
-        with file:
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(stored), use_threads=False):
-                columns = {name: _as_stored(batch.column(name), kind) for name, kind in stored.items()}
-                yield Batch.of(columns, batch.num_rows, table, converted)
-    except (pa.ArrowException, OSError) as error:
-        raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
+def _as_meant(column: Any, kind: pa.DataType, leaf: _Leaf | None) -> Any:
+    return as_meant(column if leaf is None else leaf.numbers(column), kind)
 
 
-def _as_stored(column: Any, kind: _Stored) -> Any:
-    if kind.is_list:
-        return with_values(column, lambda values: _as_stored(values, replace(kind, is_list=False)))
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if kind.unit is not None:
-        # The file may declare a coarser unit for Arrow than the one that it stores.
-        column = column.cast(pa.timestamp(kind.unit, getattr(column.type, "tz", None)))
-    if pa.types.is_temporal(column.type):
-        column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
-    if kind.conversion is not None:
-        return kind.conversion.applied(column)
-    return column.cast(kind.source_type)
+def _raw_batches(path: Path, names: Sequence[str]) -> Iterator[Any]:
+    # Arrow selects columns by their paths, in which a dot also separates the parts of a nested column.
+    selected = None if any("." in name for name in names) else list(names)
+    # With other options each row group is read at once, and the file decides how large these are.
+    options = {"coerce_int96_timestamp_unit": "ms", "buffer_size": _BUFFER_BYTES, "pre_buffer": False}
+    with pq.ParquetFile(path, **options) as opened:
+        yield from opened.iter_batches(batch_size=_BATCH_ROWS, columns=selected, use_threads=False)

@@ -7,12 +7,10 @@ truncated gzip header, bytes that are not UTF-8, columns with other names.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import pyarrow as pa
 
 from jvm_bridge.builder.columns import check_columns, mismatch_of
 from jvm_bridge.builder.driver import PinotTable
@@ -23,8 +21,8 @@ from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
-from jvm_bridge.builder.sources.orc_file import as_parquet
-from jvm_bridge.builder.sources.parquet_source import read_columns
+from jvm_bridge.builder.sources.orc_source import orc_times
+from jvm_bridge.builder.sources.parquet_source import parquet_times
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP
 from jvm_bridge.builder.sources.text_input import check_text
 from jvm_bridge.input_rules import ColumnMismatch, InputRules, text_encoding
@@ -55,7 +53,7 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
 
     Raises:
         UnreadableFileError: The file does not exist, is corrupt at its start or, if it is Avro, anywhere, or
-            does not have the table's columns.
+            does not have the table's columns, or has one of them twice.
         DataError: It has bytes that are not valid in the encoding, or more than one JSON array.
     """
     if not file.path.is_file():
@@ -68,37 +66,23 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
             remedy="write it again; its upload may have been interrupted",
         )
     if not _PLAIN_PATH.fullmatch(str(file.path)):
-        # Pinot 0.11 detects a gzipped Avro file by its name.
+        # Pinot 0.11 detects a gzipped CSV file by its name.
         link = folder / ("input.gz" if file.path.name.endswith(".gz") else "input")
         link.symlink_to(file.path.absolute())
         file = replace(file, path=link, original=file.path)
     if file.file_format in (FileFormat.CSV, FileFormat.JSON):
         return _prepared_text(table, file, rules, folder)
-    if file.file_format is FileFormat.AVRO:
-        stored: Mapping[str, int | None] = check_avro(file)
-        names: Sequence[str] = list(stored)
-    else:
-        names = ()
-        if file.file_format is FileFormat.ORC:
-            copy = folder / "rows.parquet"
-            wanted = table.columns.read if table.columns is not None else None
-            names = as_parquet(file, copy, table.time_steps, wanted)
-            original = file.original or file.path
-            file = replace(file, path=copy, file_format=FileFormat.PARQUET, original=original)
-        try:
-            stored, needs_native_reader = read_columns(file.path)
-        except Unsuitable as error:
-            raise UnreadableFileError(
-                f"{file.name} cannot be read as {file.file_format}: {error}",
-                expected="each column once",
-                where=file.where,
-            ) from None
-        except (pa.ArrowException, OSError):
-            return Prepared(file, ColumnMismatch())  # Pinot's reader reports the error
-        file = replace(file, needs_native_reader=needs_native_reader)
-        names = names or list(stored)
-    mismatch = _checked(table, file, names, rules)
+    stored = _TIMES[file.file_format](file)
+    mismatch = _checked(table, file, list(stored), rules)
     return Prepared(replace(file, times=_times(table, stored)), mismatch)
+
+
+_TIMES: Mapping[FileFormat, Callable[[SourceFile], Mapping[str, int | None]]] = {
+    FileFormat.AVRO: check_avro,
+    FileFormat.PARQUET: parquet_times,
+    FileFormat.ORC: orc_times,
+}
+"""By format, what returns a file's columns, each with its unit in nanoseconds if it is a point in time."""
 
 
 def _times(table: PinotTable, stored: Mapping[str, int | None]) -> Mapping[str, TimeConversion]:

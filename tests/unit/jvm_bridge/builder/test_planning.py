@@ -6,6 +6,9 @@ import pyarrow as pa
 import pytest
 
 from jvm_bridge.builder.planning import (
+    DECIMAL,
+    MIXED,
+    NESTED,
     Conversion,
     CsvPlan,
     Field,
@@ -187,8 +190,14 @@ def test_csv_options_for_pinot(config: dict[str, str]) -> None:
         ("BYTES", pa.binary(), Conversion.SAME),
         ("BYTES", pa.string(), Conversion.HEX_TO_BYTES),
         ("JSON", pa.string(), Conversion.LATE),
-        ("JSON", pa.struct([]), None),
-        ("BIG_DECIMAL", pa.decimal128(10, 2), Conversion.LATE),
+        ("JSON", NESTED, Conversion.LATE),
+        ("STRING", NESTED, Conversion.SAME),
+        ("INT", NESTED, None),
+        ("JSON", MIXED, None),
+        ("BIG_DECIMAL", DECIMAL, Conversion.LATE),
+        ("DOUBLE", DECIMAL, Conversion.TEXT_TO_NUMBER),
+        ("STRING", DECIMAL, Conversion.SAME),
+        ("BOOLEAN", DECIMAL, None),
         ("BIG_DECIMAL", pa.float64(), None),
         ("STRING", pa.null(), Conversion.MISSING),
         ("STRING", None, Conversion.MISSING),

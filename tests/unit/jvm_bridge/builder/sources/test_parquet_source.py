@@ -8,8 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.planning import Field, TablePlan
-from jvm_bridge.builder.sources.parquet_source import open_parquet
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.file_columns import planned
+from jvm_bridge.builder.sources.parquet_source import parquet_columns
 
 _COLUMNS, _ROWS = 8, 1_000_000
 
@@ -22,7 +25,7 @@ def test_a_large_row_group_is_not_read_as_a_whole(tmp_path: Path) -> None:
     pq.write_table(table, path, row_group_size=_ROWS, use_dictionary=False)
     del table
     fields = tuple(Field(name, "LONG", single_value=True, max_length=512) for name in names)
-    source = open_parquet(path, TablePlan(fields, None, True), {})
+    source = planned(parquet_columns(SourceFile(path, FileFormat.PARQUET)), TablePlan(fields, None, True))
     before = pa.total_allocated_bytes()
     rows, peak = 0, 0
     for batch in source.batches:

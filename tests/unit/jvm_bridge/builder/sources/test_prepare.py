@@ -396,7 +396,6 @@ def test_int96_comes_as_milliseconds_or_in_the_unit_of_the_column(tmp_path: Path
         pa.timestamp("us"),
     )
     pq.write_table(pa.table(dict.fromkeys(COLUMNS, far)), path, use_deprecated_int96_timestamps=True)
-    assert made_ready(path, TIME_TABLE).file.needs_native_reader
     read = read_times(path)
     assert read["stored"] == read["ms"]
     assert read["ms"] == [1_709_209_845_678, -1, None, -62_135_596_800_000, 253_402_300_799_000]

@@ -15,11 +15,12 @@ from jvm_bridge.builder.model import FileFormat, check_custom_metadata, check_se
 from jvm_bridge.builder.planning import CsvPlan, Field, TablePlan, Unsuitable
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources import csv_source
-from jvm_bridge.builder.sources.arrow_source import open_arrow, plain_type, record_batches
+from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_source import QuoteGuard, check_widths, open_csv
+from jvm_bridge.builder.sources.file_columns import meant_type, planned
 from jvm_bridge.builder.sources.json_source import open_json
-from jvm_bridge.builder.sources.parquet_source import open_parquet
+from jvm_bridge.builder.sources.parquet_source import parquet_columns
 from jvm_bridge.time_conversion import TimeConversion
 
 TABLE = TablePlan((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)
@@ -118,9 +119,10 @@ def test_avro_blocks(tmp_path: Path) -> None:
 def test_arrow_batches() -> None:
     table = pa.table({"s": pa.array(["a", "b"]).dictionary_encode(), "other": [1, 2]})
     schema, batches = record_batches(table)
-    (batch,) = open_arrow(schema, batches, TABLE).batches
+    data = SourceFile(Path("Arrow data"), FileFormat.PARQUET)
+    (batch,) = planned(arrow_columns(schema, batches, {}, data), TABLE).batches
     assert batch.columns["s"].to_pylist() == ["a", "b"]
-    assert plain_type(pa.list_(pa.dictionary(pa.int8(), pa.string()))) == pa.large_list(pa.string())
+    assert meant_type(pa.list_(pa.dictionary(pa.int8(), pa.string()))) == pa.large_list(pa.large_string())
     first, second = pa.record_batch({"s": ["a"]}), pa.record_batch({"s": [1]})
     _, batches = record_batches([first, second])
     with pytest.raises(DataError, match="Batch 2 has a different schema"):
@@ -169,7 +171,8 @@ def test_arguments_are_passed_unchanged(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"mv": pa.array([1, 2], pa.int32()), "x": pa.array([3, None], pa.date32())}), parquet_path
     )
-    (batch,) = open_parquet(parquet_path, table, {"x": days}).batches
+    file = SourceFile(parquet_path, FileFormat.PARQUET, times={"x": days})
+    (batch,) = planned(parquet_columns(file), table).batches
     assert batch.arguments["x"].to_pylist() == [3 * 86_400_000, None]
     assert batch.arguments["mv"].type == pa.int32()
     assert batch.columns.keys() == {"mv"}

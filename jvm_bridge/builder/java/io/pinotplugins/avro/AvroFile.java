@@ -5,6 +5,7 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.GZIPInputStream;
 import org.apache.avro.Schema;
@@ -26,6 +27,7 @@ public final class AvroFile implements Closeable {
   private final Values[] _valuesByField;
   private BinaryDecoder _decoder;
   private long _rowsInBlock;
+  private long _rows;
   /** Avro's library treats an empty block as the end, but would continue if called again. */
   private boolean _isAtEnd;
 
@@ -43,10 +45,18 @@ public final class AvroFile implements Closeable {
     _valuesByField = new Values[_fields.size()];
   }
 
-  /** Returns the type of a field, or null if there is no field with that name. */
+  /** Returns the names of the fields. */
+  public List<String> names() {
+    List<String> names = new ArrayList<>();
+    for (Schema.Field field : _fields) {
+      names.add(field.name());
+    }
+    return names;
+  }
+
+  /** Returns the type of a field. */
   public ColumnType type(String name) {
-    Schema.Field field = _stream.getSchema().getField(name);
-    return field == null ? null : new ColumnType(field.schema());
+    return new ColumnType(_stream.getSchema().getField(name).schema());
   }
 
   /** Returns the values of a field, refilled for each batch; call it before the first batch is read. */
@@ -82,9 +92,15 @@ public final class AvroFile implements Closeable {
         }
       }
       _rowsInBlock--;
+      _rows++;
       rows++;
     }
     return rows;
+  }
+
+  /** Returns the number of rows that were read, also after an exception. */
+  public long rows() {
+    return _rows;
   }
 
   private boolean hasRow()

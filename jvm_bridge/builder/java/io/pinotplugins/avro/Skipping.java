@@ -78,7 +78,7 @@ final class Skipping {
     }
   }
 
-  private static int number(int number, int limit)
+  static int number(int number, int limit)
       throws IOException {
     if (number < 0 || number >= limit) {
       throw new IOException("invalid index " + number + " of an enum or union with " + limit + " values");

@@ -1,7 +1,9 @@
 package io.pinotplugins.avro;
 
+import io.pinotplugins.rows.JsonText;
 import java.io.EOFException;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
@@ -11,7 +13,7 @@ import org.apache.avro.io.BinaryDecoder;
 /** Texts and byte strings, which Avro writes in the same way: concatenated, with their offsets. */
 class TextValues extends VariableValues {
   /** Memory is allocated in steps of this size, as a declared length may be wrong. */
-  private static final int TRUSTED_BYTES = 1 << 20;
+  static final int TRUSTED_BYTES = 1 << 20;
 
   private byte[] _bytes;
   private int _size;
@@ -40,7 +42,7 @@ class TextValues extends VariableValues {
   @Override
   long add(BinaryDecoder decoder, int index)
       throws IOException {
-    int length = length(decoder);
+    int length = nextLength(decoder);
     for (int left = length; left > 0; ) {
       int part = Math.min(left, TRUSTED_BYTES);
       makeRoom(part);
@@ -50,6 +52,12 @@ class TextValues extends VariableValues {
     }
     end(index);
     return Integer.BYTES + (long) length;
+  }
+
+  /** Returns the number of bytes of the next value. */
+  int nextLength(BinaryDecoder decoder)
+      throws IOException {
+    return length(decoder);
   }
 
   static int length(BinaryDecoder decoder)
@@ -96,6 +104,40 @@ class TextValues extends VariableValues {
         throw new IOException("an enum with " + _symbols.length + " symbols has a value with index " + number);
       }
       return addBytes(_symbols[number], index);
+    }
+  }
+
+  /** Bytes of a fixed length. */
+  static final class Fixed extends TextValues {
+    private final int _length;
+
+    Fixed(Schema schema, Schema type) {
+      super(schema);
+      _length = type.getFixedSize();
+    }
+
+    @Override
+    int nextLength(BinaryDecoder decoder) {
+      return _length;
+    }
+  }
+
+  /** Decimal numbers with all their digits, and other values as JSON. */
+  static final class Meanings extends TextValues {
+    private final Schema _type;
+
+    Meanings(Schema schema, Schema type) {
+      // A union of several types is read as a whole, with its nulls.
+      super(type.getType() == Schema.Type.UNION ? Schema.create(Schema.Type.NULL) : schema);
+      _type = type;
+    }
+
+    @Override
+    long add(BinaryDecoder decoder, int index)
+        throws IOException {
+      Object value = AnyValue.read(_type, decoder);
+      String text = value instanceof BigDecimal ? JsonText.digits((BigDecimal) value) : JsonText.written(value);
+      return addBytes(text.getBytes(StandardCharsets.UTF_8), index);
     }
   }
 }

@@ -32,29 +32,32 @@ public abstract class Values {
     _nullBranch = nullBranch;
   }
 
-  /** Returns values of a type supported by {@link ColumnType}, which may be a union with null. */
+  /** Returns the values of a column, which may be a union with null. */
   static Values of(Schema schema) {
     Schema type = ColumnType.withoutNull(schema);
-    switch (type.getType()) {
-      case BOOLEAN:
+    ColumnType column = new ColumnType(schema);
+    if (column.isArray) {
+      return new ListValues(schema, Values.of(type.getElementType()));
+    }
+    switch (column.type) {
+      case "BOOLEAN":
         return new NumberValues.Booleans(schema);
-      case INT:
+      case "INT":
         return new NumberValues.Ints(schema);
-      case LONG:
+      case "LONG":
         return new NumberValues.Longs(schema);
-      case FLOAT:
+      case "FLOAT":
         return new NumberValues.Floats(schema);
-      case DOUBLE:
+      case "DOUBLE":
         return new NumberValues.Doubles(schema);
-      case STRING:
-      case BYTES:
+      case "STRING":
         return new TextValues(schema);
-      case ENUM:
+      case "BYTES":
+        return type.getType() == Schema.Type.FIXED ? new TextValues.Fixed(schema, type) : new TextValues(schema);
+      case "ENUM":
         return new TextValues.Symbols(schema, type);
-      case ARRAY:
-        return new ListValues(schema, Values.of(type.getElementType()));
       default:
-        throw new IllegalArgumentException("unsupported type " + type.getType());
+        return new TextValues.Meanings(schema, type);
     }
   }
 

@@ -1,5 +1,7 @@
 package io.pinotplugins.expressions;
 
+import io.pinotplugins.rows.Argument;
+import io.pinotplugins.rows.ExactValues;
 import java.nio.charset.CharacterCodingException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -23,6 +25,7 @@ public final class Expressions {
   private final ExpressionTransformer _transforms;
   private final FunctionEvaluator _filter;
   private final boolean _convertsDropped;
+  private final ExactValues _exact;
   private final DataTypeTransformer _types;
   private final Map<String, Argument> _arguments = new LinkedHashMap<>();
   private final List<String> _columns = new ArrayList<>();
@@ -36,13 +39,15 @@ public final class Expressions {
    * @param transforms the transforms of some columns
    * @param filter true for rows that are dropped; null if there is no filter
    * @param convertsDropped whether this Pinot converts the values of rows that it drops
-   * @param types converts the requested columns
+   * @param exact converts the requested columns, except for what it leaves to Pinot
+   * @param types Pinot's own conversion of these columns
    */
   public Expressions(ExpressionTransformer transforms, FunctionEvaluator filter, boolean convertsDropped,
-      DataTypeTransformer types) {
+      ExactValues exact, DataTypeTransformer types) {
     _transforms = transforms;
     _filter = filter;
     _convertsDropped = convertsDropped;
+    _exact = exact;
     _types = types;
   }
 
@@ -95,6 +100,7 @@ public final class Expressions {
     _transforms.transform(_row);
     boolean isDropped = _filter != null && Boolean.TRUE.equals(_filter.evaluate(_row));
     if (!isDropped || _convertsDropped) {
+      _exact.convert(_row);
       _types.transform(_row);
     } else {
       _row.clear();
@@ -126,22 +132,23 @@ public final class Expressions {
   }
 
   private void checkText(String column, Object value) {
-    if (!value.equals(ofText(_types, column, value.toString()))) {
+    if (!value.equals(ofText(_exact, _types, column, value.toString()))) {
       throw new IllegalStateException("the text of a value of column " + column + " is converted to another value");
     }
   }
 
-  private Object ofText(DataTypeTransformer types, String column, String text) {
+  private Object ofText(ExactValues exact, DataTypeTransformer types, String column, String text) {
     _ofTexts.clear();
     _ofTexts.putValue(column, text);
+    exact.convert(_ofTexts);
     types.transform(_ofTexts);
     return _ofTexts.getValue(column);
   }
 
   /** Converts texts of a column and discards the result; exceptions are not caught. */
-  public void convert(DataTypeTransformer types, String column, Argument texts, int rows) {
+  public void convert(ExactValues exact, DataTypeTransformer types, String column, Argument texts, int rows) {
     for (int row = 0; row < rows; row++) {
-      ofText(types, column, (String) texts.get(row));
+      ofText(exact, types, column, (String) texts.get(row));
     }
   }
 

@@ -1,10 +1,11 @@
-package io.pinotplugins.expressions;
+package io.pinotplugins.rows;
 
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.function.IntFunction;
 
-/** A column of values, as Pinot's reader would put them into rows. */
+/** A column of values, as readers put them into rows. */
 public final class Argument {
   private final IntFunction<Object> _values;
   private final IntFunction<Object> _others;
@@ -18,6 +19,11 @@ public final class Argument {
 
   private static Argument of(IntFunction<Object> values, boolean[] nulls) {
     return new Argument(values, row -> null, nulls);
+  }
+
+  /** Booleans. */
+  public static Argument ofBooleans(boolean[] values, boolean[] nulls) {
+    return of(row -> values[row], nulls);
   }
 
   /** Integers; here and below, the array nulls is null if there are no nulls. */
@@ -53,12 +59,37 @@ public final class Argument {
 
   /** Strings in UTF-8; ends has the end offset of each. */
   public static Argument ofTexts(byte[] text, int[] ends, boolean[] nulls) {
-    return of(row -> new String(text, begin(ends, row), ends[row] - begin(ends, row), StandardCharsets.UTF_8), nulls);
+    return of(row -> text(text, ends, row), nulls);
   }
 
   /** Byte arrays, likewise. */
   public static Argument ofBytes(byte[] bytes, int[] ends, boolean[] nulls) {
     return of(row -> Arrays.copyOfRange(bytes, begin(ends, row), ends[row]), nulls);
+  }
+
+  /** Decimal numbers, given as texts. */
+  public static Argument ofDecimals(byte[] text, int[] ends, boolean[] nulls) {
+    return of(row -> new BigDecimal(text(text, ends, row)), nulls);
+  }
+
+  /** Lists, maps and other values, given as JSON. */
+  public static Argument ofNested(byte[] json, int[] ends, boolean[] nulls) {
+    return of(row -> JsonValues.of(text(json, ends, row)), nulls);
+  }
+
+  /** Lists of the items; ends has the index after the last item of each. */
+  public static Argument ofLists(Argument items, int[] ends, boolean[] nulls) {
+    return of(row -> {
+      Object[] list = new Object[ends[row] - begin(ends, row)];
+      for (int i = 0; i < list.length; i++) {
+        list[i] = items.get(begin(ends, row) + i);
+      }
+      return list;
+    }, nulls);
+  }
+
+  private static String text(byte[] text, int[] ends, int row) {
+    return new String(text, begin(ends, row), ends[row] - begin(ends, row), StandardCharsets.UTF_8);
   }
 
   private static Object whole(long value) {
@@ -73,12 +104,12 @@ public final class Argument {
   }
 
   /** Returns a row's value. */
-  Object get(int row) {
+  public Object get(int row) {
     return _nulls != null && _nulls[row] ? null : _values.apply(row);
   }
 
   /** Returns the other possible value of a row, or null if there is none. */
-  Object other(int row) {
+  public Object other(int row) {
     return _nulls != null && _nulls[row] ? null : _others.apply(row);
   }
 }

@@ -1,7 +1,8 @@
-"""ORC files become Parquet files with equal rows and times in the table's unit; corrupt ones are refused."""
+"""ORC files are read with times in the table's unit; corrupt ones are refused."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,9 +22,10 @@ from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.planning import Field, TablePlan
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
-from jvm_bridge.builder.sources.orc_file import as_parquet
+from jvm_bridge.builder.sources.orc_source import orc_columns, orc_times
 from jvm_bridge.builder.sources.prepare import prepare
 from jvm_bridge.input_rules import ColumnMismatch, InputRules
+from jvm_bridge.time_conversion import TimeConversion
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 MILLIS = int(MOMENT.timestamp() * 1000)
@@ -36,11 +37,19 @@ def written(path: Path, columns: dict[str, Any], **options: Any) -> SourceFile:
     return SourceFile(path, FileFormat.ORC)
 
 
-def copied(path: Path, columns: dict[str, Any], steps: dict[str, int] | None = None) -> dict[str, list[Any]]:
-    as_parquet(written(path, columns), path.with_suffix(".parquet"), steps or {})
-    with pq.ParquetFile(path.with_suffix(".parquet")) as file:
-        rows: dict[str, list[Any]] = file.read().to_pydict()
-        return rows
+def read(path: Path, columns: dict[str, Any], steps: dict[str, int] | None = None) -> dict[str, list[Any]]:
+    file = written(path, columns)
+    times = {name: TimeConversion(1, step_ns) for name, step_ns in (steps or {}).items()}
+    return read_all(replace(file, times=times))
+
+
+def read_all(file: SourceFile, *names: str) -> dict[str, list[Any]]:
+    found = orc_columns(file)
+    rows: dict[str, list[Any]] = {name: [] for name in names or found.types}
+    for batch in found.batches(list(rows)):
+        for name, column in batch.columns.items():
+            rows[name] += column.to_pylist()
+    return rows
 
 
 def test_times_come_as_pinots_reader_gives_them_or_in_the_time_columns_unit(
@@ -49,7 +58,7 @@ def test_times_come_as_pinots_reader_gives_them_or_in_the_time_columns_unit(
     moments = pa.array([MOMENT, None], pa.timestamp("ms"))
     days = pa.array([date(2026, 1, 2), None])
     columns = {"t": moments, "d": days, "time": moments, "day": days}
-    found = copied(tmp_path / "a.orc", columns, {"time": UNIT_NS["SECONDS"], "day": UNIT_NS["HOURS"]})
+    found = read(tmp_path / "a.orc", columns, {"time": UNIT_NS["SECONDS"], "day": UNIT_NS["HOURS"]})
     assert found == {
         "t": [MILLIS, None],
         "d": [DAYS, None],
@@ -62,7 +71,7 @@ def test_times_in_lists_come_in_the_same_units(tmp_path: Path) -> None:
     moments = pa.array([[MOMENT, None], None, []], pa.list_(pa.timestamp("ns")))
     days = pa.array([[date(2026, 1, 2)], None, []], pa.list_(pa.date32()))
     columns = {"t": moments, "d": days, "time": moments, "day": days}
-    found = copied(tmp_path / "a.orc", columns, {"time": UNIT_NS["SECONDS"], "day": UNIT_NS["HOURS"]})
+    found = read(tmp_path / "a.orc", columns, {"time": UNIT_NS["SECONDS"], "day": UNIT_NS["HOURS"]})
     assert found == {
         "t": [[MILLIS, None], None, []],
         "d": [[DAYS], None, []],
@@ -71,26 +80,19 @@ def test_times_in_lists_come_in_the_same_units(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pa.struct([("t", pa.timestamp("ns"))]),
-        pa.list_(pa.struct([("d", pa.date32())])),
-        pa.list_(pa.list_(pa.timestamp("ns"))),
-        pa.map_(pa.string(), pa.timestamp("ns")),
-    ],
-)
-def test_times_deeper_inside_are_refused(tmp_path: Path, kind: pa.DataType) -> None:
-    file = written(tmp_path / "a.orc", {"x": pa.array([None], kind)})
-    with pytest.raises(UnreadableFileError, match="column x has times within"):
-        as_parquet(file, tmp_path / "a.parquet", {})
+def test_times_deeper_inside_come_as_texts(tmp_path: Path) -> None:
+    kind = pa.struct([("t", pa.timestamp("ns")), ("d", pa.list_(pa.date32()))])
+    rows = pa.array([{"t": MOMENT, "d": [date(2026, 1, 2)]}, None], kind)
+    assert read(tmp_path / "a.orc", {"x": rows}) == {
+        "x": ['{"t":"2026-01-02T03:04:05.678000000","d":["2026-01-02"]}', None]
+    }
 
 
 def test_unused_columns_are_not_read(tmp_path: Path) -> None:
     unreachable = pa.array([datetime(9999, 12, 31, tzinfo=UTC)], pa.timestamp("us"))
     file = written(tmp_path / "a.orc", {"n": [1], "t": unreachable, "o": [2]})
-    assert as_parquet(file, tmp_path / "a.parquet", {}, frozenset(["n", "none"])) == ["n", "t", "o"]
-    assert pq.read_table(tmp_path / "a.parquet").to_pydict() == {"n": [1]}
+    assert orc_times(file) == {"n": None, "t": 1, "o": None}
+    assert read_all(file, "n") == {"n": [1]}
 
 
 @given(
@@ -110,20 +112,19 @@ def test_all_rows_are_returned_in_order(rows: list[Any]) -> None:
         name: pa.array([row[at] for row in rows], kind) for at, (name, kind) in enumerate(kinds.items())
     }
     with TemporaryDirectory() as folder:
-        found = copied(Path(folder, "a.orc"), columns)
+        found = read(Path(folder, "a.orc"), columns)
     assert [*zip(*found.values(), strict=True)] == rows
 
 
 def test_a_file_without_rows_has_its_columns(tmp_path: Path) -> None:
-    assert copied(tmp_path / "a.orc", {"n": pa.array([], pa.int64())}) == {"n": []}
+    assert read(tmp_path / "a.orc", {"n": pa.array([], pa.int64())}) == {"n": []}
 
 
 def test_a_file_of_many_stripes(tmp_path: Path) -> None:
     values = list(range(200_000))
     file = written(tmp_path / "a.orc", {"n": values}, stripe_size=1000, batch_size=1000)
     assert orc.ORCFile(file.path).nstripes > 1
-    as_parquet(file, tmp_path / "a.parquet", {})
-    assert pq.read_table(tmp_path / "a.parquet")["n"].to_pylist() == values
+    assert read_all(file) == {"n": values}
 
 
 def test_a_large_stripe_is_not_read_at_once(tmp_path: Path) -> None:
@@ -135,11 +136,11 @@ def test_a_large_stripe_is_not_read_at_once(tmp_path: Path) -> None:
     pool = pa.proxy_memory_pool(usual)
     pa.set_memory_pool(pool)
     try:
-        as_parquet(file, tmp_path / "a.parquet", {})
+        rows = sum(batch.rows for batch in orc_columns(file).batches(["s"]))
     finally:
         pa.set_memory_pool(usual)
     assert pool.max_memory() < 32 << 20
-    assert pq.ParquetFile(tmp_path / "a.parquet").metadata.num_rows == len(values)
+    assert rows == len(values)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other"])
@@ -148,7 +149,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
     content = file.path.read_bytes()
     file.path.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "other": b"n\n1\n"}[damage])
     with pytest.raises(UnreadableFileError, match=r"a\.orc cannot be read as ORC"):
-        as_parquet(file, tmp_path / "a.parquet", {})
+        read_all(file)
 
 
 def test_a_timestamp_outside_arrows_range_is_refused(tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_a_timestamp_outside_arrows_range_is_refused(tmp_path: Path) -> None:
         tmp_path / "a.orc", {"t": pa.array([datetime(9999, 12, 31, tzinfo=UTC)], pa.timestamp("us"))}
     )
     with pytest.raises(UnreadableFileError, match="out of range"):
-        as_parquet(file, tmp_path / "a.parquet", {})
+        read_all(file)
 
 
 def test_a_prepared_file_is_read_like_the_others(tmp_path: Path) -> None:
@@ -166,7 +167,7 @@ def test_a_prepared_file_is_read_like_the_others(tmp_path: Path) -> None:
     (tmp_path / "ready").mkdir()
     ready = prepare(PinotTable(None, None, plan, columns, {}), file, InputRules(), tmp_path / "ready")
     assert ready.mismatch == ColumnMismatch(("none",), ("extra",))
-    assert (ready.file.name, ready.file.file_format) == ("a.orc", FileFormat.PARQUET)
+    assert (ready.file.name, ready.file.file_format) == ("a.orc", FileFormat.ORC)
     assert ready.file.where == str(tmp_path / "a.orc")
     batches = list(open_file(ready.file, plan).batches)
     assert [batch.columns["id"].to_pylist() for batch in batches] == [["x", "y"]]
