@@ -37,9 +37,10 @@ def heap_full(error: BaseException) -> HeapFullError | None:
             return HeapFullError(
                 f"Java's heap of {max_heap_mib()} MiB was full while a segment was built: {text}",
                 expected="room for the distinct values of all segments that are built at the same time",
-                remedy="use a larger heap (minion: --max-heap-mb; otherwise max_heap_mb of start_jvm), build"
-                " fewer segments at once (minion: --concurrency), or smaller ones"
-                " (maxNumRecordsPerSegment); the files are not the cause",
+                remedy="use a larger heap (minion: --max-heap-mb; local cluster: --minion-max-heap-mb of"
+                " 'pinotctl cluster up'; otherwise max_heap_mb of start_jvm), build fewer segments at once"
+                " (minion: --concurrency), or smaller ones (maxNumRecordsPerSegment); the files are not the"
+                " cause",
             )
         cause = cause.__cause__ or cause.__context__
     return None

@@ -60,6 +60,12 @@ def cluster() -> None:
     "--hosted", is_flag=True, help="Run the broker and the servers in Python, with the installed hooks."
 )
 @click.option(
+    "--minion-max-heap-mb",
+    "minion_heap_mb",
+    type=click.IntRange(min=64),
+    help="Maximum Java heap of the minion, MiB; later starts keep it. Default: 512.",
+)
+@click.option(
     "--properties",
     "properties_file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -88,6 +94,7 @@ def up(
     kafka: bool,
     kafka_port: int | None,
     hosted: bool,
+    minion_heap_mb: int | None,
     properties_file: Path | None,
     timeout_s: float,
 ) -> None:
@@ -109,6 +116,7 @@ def up(
             kafka=_kafka_ports(local.ports.kafka, kafka, kafka_port, port_base),
             hosted=hosted,
             properties=read_properties(properties_file) if properties_file else None,
+            minion_heap_mb=minion_heap_mb,
             timeout_s=timeout_s,
             progress=progress,
             on_step=cli.out.note,

@@ -124,6 +124,7 @@ class LocalCluster:
         kafka: KafkaPorts | None = None,
         hosted: bool = False,
         properties: Mapping[str, str] | None = None,
+        minion_heap_mb: int | None = None,
         timeout_s: float = 180.0,
         progress: Progress | None = None,
         on_step: Callable[[str], None] = logger.info,
@@ -136,6 +137,7 @@ class LocalCluster:
             kafka: Ports of a Kafka node to add to a cluster without Kafka.
             hosted: Host broker and servers in Python from now on, with the installed hooks.
             properties: Additional properties of controller, broker and servers from now on; None: no change.
+            minion_heap_mb: Maximum Java heap of the minion from now on, MiB; None: no change.
             timeout_s: How long to wait for all roles.
             progress: Called while jars are fetched, see :func:`jvm_bridge.jars.pinot_jars`.
             on_step: Called with a line for each step.
@@ -150,9 +152,14 @@ class LocalCluster:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._locked():
             state = state_to_start(
-                self.folder, self._wanted_ports, kafka, hosted=hosted, properties=properties
+                self.folder,
+                self._wanted_ports,
+                kafka,
+                hosted=hosted,
+                properties=properties,
+                minion_heap_mb=minion_heap_mb,
             )
-            roles = plan_roles(self.folder, state.ports, state.settings.properties)
+            roles = plan_roles(self.folder, state.ports, state.settings)
             running = self._running(state)
             self._check_settings(state, running)
             missing = [role for role in roles if role.name not in running]

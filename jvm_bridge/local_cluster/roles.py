@@ -52,16 +52,15 @@ class Role:
     ports: Mapping[str, int] = field(default_factory=dict)
 
 
-def plan_roles(
-    folder: Path, ports: ClusterPorts, properties: Mapping[str, str] | None = None
-) -> tuple[Role, ...]:
+def plan_roles(folder: Path, ports: ClusterPorts, settings: Settings | None = None) -> tuple[Role, ...]:
     """Return the cluster's roles, in start order.
 
     Args:
         folder: The cluster's folder.
         ports: Its ports.
-        properties: Additional properties of controller, broker and servers.
+        settings: Its settings besides its ports.
     """
+    settings = settings or Settings()
     servers = [_server(folder, ports, number) for number in range(1, len(ports.servers) + 1)]
     roles = (
         _zookeeper(folder, ports),
@@ -69,9 +68,9 @@ def plan_roles(
         _controller(folder, ports),
         _broker(ports),
         *servers,
-        Role("minion", ports.minion, f"Minion_{HOST}_{ports.minion}", 512, {}, {"minion": ports.minion}),
+        _minion(ports, settings.minion_heap_mb),
     )
-    more = {role.name: properties_of(role.name, properties or {}) for role in roles}
+    more = {role.name: properties_of(role.name, settings.properties) for role in roles}
     return tuple(replace(role, properties={**role.properties, **more[role.name]}) for role in roles)
 
 
@@ -188,6 +187,7 @@ class RoleRunner:
             "--dir": str(self.folder / "minion"),
             "--host": HOST,
             "--port": str(self.ports.minion),
+            "--max-heap-mb": str(role.heap_mb),
             "--zookeeper-session-timeout-ms": str(_ZOOKEEPER_SESSION_TIMEOUT_MS),
         }
         words = [word for pair in settings.items() for word in pair]
@@ -295,6 +295,12 @@ def _server(folder: Path, ports: ClusterPorts, number: int) -> Role:
         "pinot.server.shutdown.enableQueryCheck": "false",
     }
     return Role(name, own.admin, f"Server_{HOST}_{own.query}", 256, properties, taken)
+
+
+def _minion(ports: ClusterPorts, heap_mb: int) -> Role:
+    return Role(
+        "minion", ports.minion, f"Minion_{HOST}_{ports.minion}", heap_mb, {}, {"minion": ports.minion}
+    )
 
 
 def _listener(prefix: str, port: int) -> dict[str, str]:

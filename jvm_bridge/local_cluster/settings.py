@@ -1,4 +1,4 @@
-"""What a local cluster has beside its ports: properties of its roles, and whether they run in Python."""
+"""What a local cluster has beside its ports: how its roles run, and with which properties."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ class Settings:
     Attributes:
         hosted: Whether broker and servers are hosted in Python, with the hooks that are installed.
         properties: Further properties of controller, broker and servers.
+        minion_heap_mb: Maximum Java heap of the minion, MiB.
     """
 
     hosted: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
+    minion_heap_mb: int = 512
 
 
 def properties_of(role: str, properties: Mapping[str, str]) -> dict[str, str]:

@@ -91,6 +91,7 @@ def state_to_start(
     *,
     hosted: bool = False,
     properties: Mapping[str, str] | None = None,
+    minion_heap_mb: int | None = None,
 ) -> ClusterState:
     """Return the state of the cluster to start: the existing one, or a new one.
 
@@ -100,6 +101,7 @@ def state_to_start(
         kafka: Kafka's ports; None for no change.
         hosted: Host broker and servers in Python; False for no change.
         properties: Additional properties of its roles; None for no change.
+        minion_heap_mb: Maximum Java heap of its minion, MiB; None for no change.
 
     Raises:
         ConfigError: The existing cluster has other ports.
@@ -107,7 +109,11 @@ def state_to_start(
     """
     state = read_state(folder)
     before = state.settings if state else Settings()
-    settings = Settings(hosted or before.hosted, before.properties if properties is None else properties)
+    settings = Settings(
+        hosted or before.hosted,
+        before.properties if properties is None else properties,
+        minion_heap_mb or before.minion_heap_mb,
+    )
     if state is None:
         return ClusterState(
             replace(ports or ClusterPorts.usual(), kafka=kafka), version="", settings=settings

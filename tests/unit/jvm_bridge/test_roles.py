@@ -83,11 +83,18 @@ def test_command_lines_have_the_marks_and_the_ordered_class_path() -> None:
 
 def test_each_role_gets_its_own_of_further_properties() -> None:
     more = {"controller.data.dir": "s3://b/c", "pinot.server.x": "1", "pinot.broker.y": "2"}
-    roles = {role.name: role.properties for role in plan_roles(FOLDER, PORTS, more)}
+    roles = {role.name: role.properties for role in plan_roles(FOLDER, PORTS, Settings(properties=more))}
     assert roles["controller"]["controller.data.dir"] == "s3://b/c"
     for name, properties in roles.items():
         assert ("pinot.server.x" in properties) == name.startswith("server-"), name
         assert ("pinot.broker.y" in properties) == (name == "broker"), name
+
+
+def test_the_minion_has_the_heap_of_the_settings() -> None:
+    for settings, heap_mb in ((None, "512"), (Settings(minion_heap_mb=2048), "2048")):
+        minion = plan_roles(FOLDER, PORTS, settings)[-1]
+        words = runner().command(minion)
+        assert words[words.index("--max-heap-mb") + 1] == heap_mb
 
 
 def test_hosted_roles_have_the_options_of_stock_ones() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +69,18 @@ def test_settings_are_kept_until_others_are_given(tmp_path: Path) -> None:
     write_state(tmp_path, asked)
     assert state_to_start(tmp_path, None, None).settings == Settings(True, {"controller.x": "1"})
     assert state_to_start(tmp_path, None, None, properties={}).settings == Settings(True, {})
+    asked = state_to_start(tmp_path, None, None, minion_heap_mb=2048)
+    assert asked.settings == Settings(True, {"controller.x": "1"}, 2048)
+    write_state(tmp_path, asked)
+    assert state_to_start(tmp_path, None, None).settings == asked.settings
+
+
+def test_a_state_of_an_earlier_release_has_the_usual_heap(tmp_path: Path) -> None:
+    write_state(tmp_path, ClusterState(PORTS, "0.11.0", settings=Settings(True)))
+    document = json.loads((tmp_path / STATE_FILE).read_text())
+    del document["settings"]["minion_heap_mb"]
+    (tmp_path / STATE_FILE).write_text(json.dumps(document))
+    assert state_to_start(tmp_path, None, None).settings == Settings(True)
 
 
 def test_properties_of_a_file(tmp_path: Path) -> None:
