@@ -158,7 +158,8 @@ def check_creatable(client: RestClient, planned: UpsertTable) -> tuple[bool, boo
         raise ConflictError(
             f"{table.name_with_type} already exists and is not an upsert table: its rows have no offsets",
             where=client.config.url,
-            remedy="create a new table that reads the topic from its beginning",
+            remedy="create an upsert table with another name, which reads the topic from its beginning, or "
+            "delete this table and its schema first",
         )
     missing_schema = _schema_is_missing(client, planned.schema)
     if existing is None:

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, ConflictError
 from controller_client.models import Schema, TableConfig
 from controller_client.upsert.columns import SYSTEM_COLUMNS
-from controller_client.upsert.creating import UpsertTable, plan_upsert_table
+from controller_client.upsert.creating import UpsertTable, check_creatable, plan_upsert_table
 from controller_client.upsert.settings import UpsertSettings, is_upsert
 
 _DECODER = "org.apache.pinot.plugin.inputformat.json.JSONMessageDecoder"
@@ -149,3 +150,31 @@ def test_a_filter_gives_a_warning() -> None:
     change = top("ingestionConfig", {"filterConfig": {"filterFunction": "strcmp(user, 'x')"}})
     assert "replaces" in plan(change).warnings[0]
     assert plan().warnings == ()
+
+
+class Registered:
+    """A cluster with one table and its schema; stands in for a client."""
+
+    def __init__(self, schema: Schema, table: TableConfig) -> None:
+        self._schema, self._table = schema, table
+        self.tables = SimpleNamespace(
+            exists=lambda name: name == table.name_with_type,
+            get=lambda _name: table,
+            physical_tables=lambda _name: [],
+        )
+        self.schemas = SimpleNamespace(list=lambda: [schema.schema_name], get=lambda _name: schema)
+        self.config = SimpleNamespace(url="http://c:9000")
+
+
+def test_a_table_that_an_earlier_release_has_created_is_the_same() -> None:
+    planned = plan()
+    document = {**planned.table.to_json(), "tableName": "t_REALTIME"}  # as Pinot returns it
+    custom = document["metadata"]["customConfigs"]
+    del custom["upsert.format"]
+    custom["upsert.retentionMs"] = "1209600000"
+    client: Any = Registered(planned.schema, TableConfig.from_json(document))
+    assert check_creatable(client, planned) == (False, False)
+    custom["upsert.timestampColumn"] = "day"
+    client = Registered(planned.schema, TableConfig.from_json(document))
+    with pytest.raises(ConflictError, match=r"customConfigs\.upsert\.timestampColumn"):
+        check_creatable(client, planned)
