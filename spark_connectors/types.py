@@ -50,7 +50,7 @@ from controller_client.errors import ConfigError, DataError
 from controller_client.models import EpochFormat, Schema, SchemaField
 from jvm_bridge.time_conversion import MILLI_NS, steps_of
 
-__all__ = ["ColumnCast", "cast_batch", "epoch_unit", "plan_casts", "stored_numbers"]
+__all__ = ["ColumnCast", "cast_batch", "epoch_format", "plan_casts", "stored_numbers"]
 
 Convert = Callable[[Any], Any]
 
@@ -189,12 +189,11 @@ def _of_time(kind: spark.DataType, field: SchemaField) -> Convert | None:
     return lambda array: steps_of(array, epoch.step_ns).cast(target)
 
 
-def epoch_unit(field: SchemaField) -> str | None:
-    """Return the unit of a time column, e.g. ``DAYS``; None if it does not contain epoch numbers."""
+def epoch_format(field: SchemaField) -> EpochFormat | None:
+    """Return what the numbers of a time column count; None if it does not contain epoch numbers."""
     if field.data_type == "TIMESTAMP":
-        return "MILLISECONDS"
-    epoch = EpochFormat.parse(field.format)
-    return epoch.unit if epoch is not None and field.data_type in ("INT", "LONG") else None
+        return EpochFormat(1, "MILLISECONDS")
+    return EpochFormat.parse(field.format) if field.data_type in ("INT", "LONG") else None
 
 
 def stored_numbers(array: Any, data_type: str) -> Any:

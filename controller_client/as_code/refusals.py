@@ -13,6 +13,7 @@ from controller_client.common.names import TableName, TableType
 from controller_client.consumption.pause_record import EXPLICIT, read_record
 from controller_client.errors import ConfigError, RejectedError, UnsupportedError
 from controller_client.models import Schema, TableConfig
+from controller_client.models.segment_times import wrong_times
 from controller_client.publishing.targets import FILE_INGESTION, check_target
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.client import RestClient
@@ -196,7 +197,8 @@ def _checked(
         name = next(iter(names))
         if name is None:
             return refs, f"its schema {raw} is neither in the cluster nor in the files"
-        schema = _document(ObjectRef(Kind.SCHEMA, name), wanted, live)
+        schema_ref = ObjectRef(Kind.SCHEMA, name)
+        schema = _document(schema_ref, wanted, live)
         by_type: dict[TableType, Document] = {
             TableName(ref.name).type: config for ref, config in configs.items()
         }
@@ -204,9 +206,19 @@ def _checked(
             ignored = client.configs.check(raw, schema, by_type, skip=skip)
         except RejectedError as error:
             return refs, error.message
-        return refs, f"Pinot does not know {', '.join(ignored)}" if ignored else None
+        if ignored:
+            return refs, f"Pinot does not know {', '.join(ignored)}"
+        for ref, config in configs.items():
+            reason = _wrong_times(config, schema)
+            if reason and not (ref in live and _wrong_times(live[ref], live.get(schema_ref, schema))):
+                return refs, reason
+        return refs, None
 
     return all_of(check, sorted(by_name))
+
+
+def _wrong_times(config: Document, schema: Document) -> str | None:
+    return wrong_times(TableConfig.from_json(config), Schema.from_json(schema))
 
 
 def _document(

@@ -33,7 +33,7 @@ class SchemaField:
         single_value: False for a multi-value column.
         role: Dimension, metric or time.
         default_null_value: The value that stands for null in the column; None: Pinot's default for the type.
-        format: Format of a DATE_TIME field, e.g. ``1:MILLISECONDS:EPOCH``; None for others.
+        format: Format of a time column, e.g. ``1:MILLISECONDS:EPOCH``; None for others.
     """
 
     name: str
@@ -104,4 +104,8 @@ class Schema(PinotModel):
             granularity = (
                 spec_of_time.get("outgoingGranularitySpec") or spec_of_time["incomingGranularitySpec"]
             )
-            yield SchemaField(granularity["name"], granularity["dataType"], True, FieldRole.TIME)
+            size, unit = granularity.get("timeUnitSize", 1), granularity.get("timeType")
+            time_format = f"{size}:{unit}:{granularity.get('timeFormat', 'EPOCH')}"
+            yield SchemaField(
+                granularity["name"], granularity["dataType"], True, FieldRole.TIME, format=time_format
+            )

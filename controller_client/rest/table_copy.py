@@ -10,6 +10,7 @@ from controller_client.common.names import TableName
 from controller_client.common.redaction import is_secret
 from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
 from controller_client.models import Schema, TableConfig
+from controller_client.models.segment_times import check_segment_times
 from controller_client.rest.client import RestClient
 
 __all__ = ["TableCopy", "plan_copy"]
@@ -70,9 +71,11 @@ def plan_copy(source: RestClient, target: RestClient, table: TableName) -> Table
         NotFoundError: There is no such table, or it has no schema.
         ConflictError: The other cluster has a table of that name, or a different schema of that name.
         RejectedError: The other cluster rejects the schema.
+        ConfigError: The table's segments would get wrong times.
     """
     config = source.tables.get(table)
     schema = source.schemas.of_table(config)
+    check_segment_times(config, schema)
     if target.tables.exists(table):
         raise ConflictError(
             f"the table {table} already exists",

@@ -28,7 +28,7 @@ from controller_client.models import Schema, SegmentMetadata, TableConfig
 from controller_client.models.epoch_format import UNIT_NS
 from controller_client.zookeeper import PropertyStore
 from spark_connectors.options import WriteOptions
-from spark_connectors.types import epoch_unit, stored_numbers
+from spark_connectors.types import epoch_format, stored_numbers
 from spark_connectors.write.partitioning import Partitioning
 
 __all__ = ["PartitionScope", "Scope", "TimeScope", "scope_of", "segments_to_replace"]
@@ -44,22 +44,33 @@ class _Place(Enum):
 
 @dataclass(frozen=True)
 class TimeScope:
-    """Segments and rows of [first, end), in the time column's unit."""
+    """Segments and rows of [first, end), in steps of the time column.
+
+    Attributes:
+        unit: Unit of the column.
+        size: Units in a step.
+    """
 
     column: str
     data_type: str
     unit: str
     first: int
     end: int
+    size: int = 1
+
+    @property
+    def _step_ns(self) -> int:
+        return self.size * UNIT_NS[self.unit]
 
     def place(self, segment: SegmentMetadata) -> _Place:
         """Return whether a segment is inside, outside or across the boundary."""
         if segment.start_time is None or segment.end_time is None:
             return _Place.ACROSS
-        # Pinot 0.11 records the column's own numbers. Pinot 1.x records milliseconds, truncated towards 1970.
+        # Pinot 0.11 records the column's own numbers, except for the builder's segments with steps of several
+        # units. Pinot 1.x records milliseconds, truncated towards 1970.
         if segment.time_unit not in {self.unit, "MILLISECONDS"}:
             return _Place.ACROSS
-        recorded, own = UNIT_NS[segment.time_unit], UNIT_NS[self.unit]
+        recorded, own = self._recorded_ns(segment.time_unit), self._step_ns
         cut = max(recorded - own, 0)
         start = segment.start_time * recorded - (cut if segment.start_time <= 0 else 0)
         last = segment.end_time * recorded + (cut if segment.end_time >= 0 else 0)
@@ -68,14 +79,17 @@ class TimeScope:
             return _Place.OUTSIDE
         return _Place.INSIDE if first <= start and last < end else _Place.ACROSS
 
+    def _recorded_ns(self, unit: str) -> int:
+        return self._step_ns if unit == self.unit and unit != "MILLISECONDS" else UNIT_NS[unit]
+
     def describe(self, segment: SegmentMetadata) -> str:
         """Return a segment's times, in the column's unit if the recorded unit is known."""
         if segment.start_time is None or segment.end_time is None:
             return "times unknown"
         start, last, unit = segment.start_time, segment.end_time, segment.time_unit or "?"
         if unit in UNIT_NS:
-            recorded, own = UNIT_NS[unit], UNIT_NS[self.unit]
-            start, last, unit = start * recorded // own, last * recorded // own, self.unit
+            recorded, own = self._recorded_ns(unit), self._step_ns
+            start, last, unit = start * recorded // own, last * recorded // own, self._steps
         return f"{start} to {last} {unit}"
 
     def check_rows(self, batch: pa.RecordBatch) -> None:
@@ -101,7 +115,11 @@ class TimeScope:
             )
 
     def __str__(self) -> str:
-        return f"[{self.first}, {self.end}) {self.unit} of {self.column}"
+        return f"[{self.first}, {self.end}) {self._steps} of {self.column}"
+
+    @property
+    def _steps(self) -> str:
+        return self.unit if self.size == 1 else f"x {self.size} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -205,8 +223,8 @@ def _time_scope(
     field = schema.field(config.time_column) if config.time_column else None
     if field is None:
         raise ConfigError(f"'overwriteScope' timeRange: {config.name_with_type} has no time column")
-    unit = epoch_unit(field)
-    if unit is None:
+    epoch = epoch_format(field)
+    if epoch is None:
         raise ConfigError(
             f"'overwriteScope' timeRange: the time column {field.name} of {config.name_with_type} is"
             f" {field.data_type} with the format {field.format}",
@@ -214,7 +232,7 @@ def _time_scope(
         )
     if field.name not in columns:
         raise ConfigError(f"'overwriteScope' timeRange: the DataFrame lacks the time column {field.name}")
-    return TimeScope(field.name, field.data_type, unit, *bounds)
+    return TimeScope(field.name, field.data_type, epoch.unit, *bounds, epoch.size)
 
 
 def _partition_scope(

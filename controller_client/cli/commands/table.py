@@ -20,6 +20,7 @@ from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import TableConfig
+from controller_client.models.segment_times import check_segment_times
 
 __all__ = ["table"]
 
@@ -97,7 +98,9 @@ def create(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
     """Create a table from a config in a JSON file ('-' for stdin); its schema must exist."""
     config = TableConfig.from_json(read_json_object(file))
     name = config.name_with_type
-    schema = cli.client().schemas.of_table(config).schema_name
+    found = cli.client().schemas.of_table(config)
+    check_segment_times(config, found)
+    schema = found.schema_name
     record = {"table": name, "schema": schema, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         if cli.client().tables.exists(name):
@@ -118,7 +121,10 @@ def update(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
     """Replace a table's config with the one in a JSON file ('-' for stdin)."""
     config = TableConfig.from_json(read_json_object(file))
     name = config.name_with_type
-    present, wanted = cli.client().tables.get(name).to_json(), config.to_json()
+    before = cli.client().tables.get(name)
+    if before.time_column != config.time_column:
+        check_segment_times(config, cli.client().schemas.of_table(config))
+    present, wanted = before.to_json(), config.to_json()
     different = sorted(key for key in present.keys() | wanted.keys() if present.get(key) != wanted.get(key))
     named = ", ".join(different) or "none"
     record = {"table": name, "different_parts": different, "changed": not dry_run, "dry_run": dry_run}

@@ -10,6 +10,7 @@ from controller_client.cli.arguments import read_json_object
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
 from controller_client.models import Schema, TableConfig
+from controller_client.models.segment_times import check_segment_times
 
 __all__ = ["validate"]
 
@@ -40,9 +41,10 @@ def validate(cli: CliContext, file: TextIO, schema_file: TextIO | None, skip_tas
     schema = Schema.from_json(read_json_object(schema_file)) if schema_file else None
     client = cli.client()
     if schema is None:
-        client.schemas.of_table(config)  # otherwise Pinot's error is about an empty schema
+        check_segment_times(config, client.schemas.of_table(config))  # Pinot's error is about an empty schema
     else:
         client.schemas.validate(schema)
+        check_segment_times(config, schema)
     parts = client.tables.validate(schema, config, skip_task_validation=skip_task_validation)
     if parts:
         cli.out.note(f"Pinot does not know these parts and would ignore them: {', '.join(parts)}.")

@@ -26,6 +26,7 @@ SCHEMA = Schema.from_json(
         ],
         "dateTimeFieldSpecs": [
             {"name": "day", "dataType": "INT", "format": "1:DAYS:EPOCH", "granularity": "1:DAYS"},
+            {"name": "step", "dataType": "LONG", "format": "EPOCH|MINUTES|5", "granularity": "1:DAYS"},
             {"name": "ts", "dataType": "TIMESTAMP", "format": "TIMESTAMP", "granularity": "1:DAYS"},
             {
                 "name": "text",
@@ -92,6 +93,25 @@ def test_segments_of_a_time_range(numbers: tuple[int, int, int, int]) -> None:
     # Pinot 1.x records the same times in milliseconds.
     times = {"start_time": str(start * _DAY_MS), "end_time": str(last * _DAY_MS), "time_unit": "MILLISECONDS"}
     assert TimeScope("day", "INT", "DAYS", first, end).place(segment(**times)) is place
+
+
+@given(st.lists(st.integers(5_680_000, 5_680_030), min_size=4, max_size=4))
+def test_segments_of_a_range_of_steps_of_five_minutes(numbers: list[int]) -> None:
+    first, end, start, last = *sorted(numbers[:2]), *sorted(numbers[2:])
+    end += 1
+    steps = TimeScope("step", "LONG", "MINUTES", first, end, 5)
+    times = {"start_time": str(start * 300_000), "end_time": str(last * 300_000), "time_unit": "MILLISECONDS"}
+    inside = sum(first <= step < end for step in range(start, last + 1))
+    place = "OUTSIDE" if not inside else "INSIDE" if inside == last - start + 1 else "ACROSS"
+    assert steps.place(segment(**times)).name == place
+    assert steps.describe(segment(**times)) == f"{start} to {last} x 5 MINUTES"
+    by_others = segment(start_time=str(start), end_time=str(last), time_unit="MINUTES")
+    assert steps.place(by_others).name == place
+
+
+def test_a_range_of_a_column_that_counts_steps() -> None:
+    steps = time_scope("step", 10, 12)
+    assert str(steps) == "[10, 12) x 5 MINUTES of step"
 
 
 @pytest.mark.parametrize(

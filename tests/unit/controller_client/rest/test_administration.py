@@ -13,6 +13,7 @@ from controller_client.common.waiting import growing_pauses
 from controller_client.config import BasicAuth, Secret
 from controller_client.errors import (
     AppliedError,
+    ConfigError,
     ConflictError,
     NotFoundError,
     OutcomeUnknownError,
@@ -205,6 +206,22 @@ def test_a_copy_includes_the_secrets_of_the_config_but_not_those_of_the_first_cl
     assert [seen.path for seen in made] == ["/schemas/validate", "/schemas", "/tables"]
     assert made[-1].json() == config
     assert not any("Authorization" in seen.headers for seen in other.requests)
+
+
+def test_a_copy_whose_segments_would_get_wrong_times_is_refused(make: Make) -> None:
+    config = {
+        "tableName": "t_REALTIME",
+        "tableType": "REALTIME",
+        "segmentsConfig": {"timeColumnName": "ts"},
+    }
+    field = {"name": "ts", "dataType": "LONG", "format": "5:MINUTES:EPOCH"}
+    source, _ = make(
+        answer(200, {"REALTIME": config}), answer(200, {"schemaName": "t", "dateTimeFieldSpecs": [field]})
+    )
+    target, other = make()
+    with pytest.raises(ConfigError, match="steps of 5 MINUTES"):
+        plan_copy(source, target, TableName("t_REALTIME"))
+    assert not other.requests
 
 
 def test_a_refused_copy_deletes_its_schema(make: Make) -> None:

@@ -94,6 +94,11 @@ def retention(days: str) -> Change:
     return lambda _schema, table: table["segmentsConfig"].update(retentionTimeValue=days)
 
 
+def _in_steps_of_five_minutes(schema: dict[str, Any], table: dict[str, Any]) -> None:
+    schema["dateTimeFieldSpecs"][1]["format"] = "5:MINUTES:EPOCH"
+    table["segmentsConfig"]["timeColumnName"] = "day"
+
+
 # test_ingestion.py has the other changes of messages.
 _DERIVED = {"transformConfigs": [{"columnName": "user", "transformFunction": "upper(u)"}]}
 
@@ -116,6 +121,7 @@ _DERIVED = {"transformConfigs": [{"columnName": "user", "transformFunction": "up
         (top("segmentsConfig", {"schemaName": "t"}), r"retention of t_REALTIME is \(no value\) \(no unit\)"),
         (retention("0"), "is 0 DAYS"),
         (retention("soon"), "is soon DAYS"),
+        (_in_steps_of_five_minutes, "steps of 5 MINUTES"),
     ],
 )
 def test_tables_that_cannot_be_upsert_tables(change: Change, text: str) -> None:
