@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ from controller_client.cli.options import confirm, dry_run_option, output_option
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, NotFoundError
+from controller_client.models import TableConfig
+from controller_client.models.segment_times import steps_of_time_column
 from controller_client.publishing.targets import check_upload
+from controller_client.publishing.uploaded_times import check_times
+from controller_client.rest.client import RestClient
 from controller_client.rest.transport import fits_in_path
 from controller_client.segment_tar import describe_tar
 
@@ -98,7 +103,9 @@ def upload(
         raise ConfigError(
             "two of the files contain a segment of the same name", expected="one file per segment"
         )
-    check_upload(client.tables.get(name), described)
+    config = client.tables.get(name)
+    check_upload(config, described)
+    _check_times(client, config, tars)
     record = {"table": name, "segments": list(segments), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         taken = segments.keys() & set(client.segments.list(name, exclude_replaced=False))
@@ -240,3 +247,14 @@ def _metadata(cli: CliContext, table: TableName, name: str) -> Mapping[str, Any]
     if found is None:
         raise NotFoundError(f"{table} has no segment {name}")
     return found.record.simple_fields
+
+
+def _check_times(client: RestClient, config: TableConfig, tars: Sequence[Path]) -> None:
+    """Reject segments whose times Pinot's own tools have recorded wrongly."""
+    if config.time_column is None:
+        return
+    with suppress(NotFoundError):  # Pinot 0.11.0 allows an offline table without a schema
+        epoch = steps_of_time_column(config, client.schemas.of_table(config))
+        if epoch is not None:
+            for tar in tars:
+                check_times(tar, config.time_column, epoch)
