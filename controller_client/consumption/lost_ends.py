@@ -4,8 +4,8 @@ Pinot continues a partition after its newest segment, and one without segments a
 the newest segments were deleted, or merged into others (MergeRollupTask), it reads rows again that it has
 read before: those of merged segments are then in the table twice.
 
-What is known of the segments that are gone is in the record of the pause, which notes the newest segment of
-each partition, and in the lineage, which names the segments that others have replaced.
+What is known of the segments that are gone is in the record of the pause, which notes where the rows of each
+partition end, and in the lineage, which names the segments that others have replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from controller_client.common.names import SegmentName, TableName
 from controller_client.consumption.pause_record import PauseRecord
 from controller_client.consumption.pinots_pauses import is_topic_paused
 from controller_client.helix.ideal_state import IdealState
-from controller_client.helix.stream_segments import PartitionSegments
+from controller_client.helix.stream_segments import PartitionSegments, newest_by_partition
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.client import RestClient
 from controller_client.rest.lineage_entry import LineageEntry, LineageState
@@ -67,36 +67,40 @@ def find_lost_ends(
         record: Who paused the table; None if nobody recorded it.
         lineage: The table's lineage, see :func:`read_lineage_of`.
     """
-    noted = record if record is not None and record.explains(ideal) else PauseRecord()
-    newest = dict(noted.sequences or {})
-    for entry in lineage:
-        for segment in filter(None, map(SegmentName.parse, entry.segments_from)):
-            if entry.state is LineageState.COMPLETED and segment.table == table:
-                newest[segment.partition] = max(segment.sequence, newest.get(segment.partition, 0))
+    ends = dict(record.ends or {}) if record is not None and record.explains(ideal) else {}
+    starts = {number: each.next_offset for number, each in partitions.items()}
+    gone = {number for number, end in ends.items() if starts.get(number) != end}
     present = {number: each.sequence for number, each in map(_newest, partitions.items()) if each}
-    gone = {number for number, sequence in newest.items() if present.get(number, -1) < sequence}
+    merged = _newest_merged(table, lineage)
+    gone |= {number for number, sequence in merged.items() if present.get(number, -1) < sequence}
     if ideal.flags.table_paused:
-        gone |= _never_new(present.keys() | newest.keys(), stream) - present.keys()
-    consuming = {segment.partition for segment in filter(None, map(SegmentName.parse, ideal.consuming))}
-    ends = noted.ends or {}
+        gone |= _never_new({*present, *ends, *merged}, stream) - present.keys()
+    gone -= newest_by_partition(ideal.consuming).keys()
     return {
-        number: LostEnd(
-            number, partitions[number].next_offset if number in partitions else None, ends.get(number)
-        )
-        for number in sorted(gone - consuming)
+        number: LostEnd(number, starts.get(number), ends.get(number))
+        for number in sorted(gone)
         if not is_topic_paused(ideal, number) and (not stream or number in stream)
     }
 
 
-def read_lineage_of(client: RestClient, table: TableName, ideal: IdealState) -> list[LineageEntry]:
-    """Return the lineage of a table in which a partition may have lost its end; otherwise an empty list."""
-    partitions = {each.partition for each in filter(None, map(SegmentName.parse, ideal.segments))}
-    consuming = {each.partition for each in filter(None, map(SegmentName.parse, ideal.consuming))}
-    if not ideal.flags.table_paused and partitions <= consuming:
-        return []
-    if not client.cluster.capabilities().has(Capability.LIST_LINEAGE):
+def read_lineage_of(
+    client: RestClient, table: TableName, ideal: IdealState, partitions: Mapping[int, PartitionSegments]
+) -> list[LineageEntry]:
+    """Return the lineage of a table if one of its partitions does not consume; otherwise an empty list."""
+    all_consume = partitions.keys() <= newest_by_partition(ideal.consuming).keys()
+    if all_consume or not client.cluster.capabilities().has(Capability.LIST_LINEAGE):
         return []
     return client.lineage.list(table)
+
+
+def _newest_merged(table: TableName, lineage: list[LineageEntry]) -> dict[int, int]:
+    """Return the newest segment of each partition that others have replaced, by sequence number."""
+    found: dict[int, int] = {}
+    for entry in lineage:
+        for segment in filter(None, map(SegmentName.parse, entry.segments_from)):
+            if entry.state is LineageState.COMPLETED and segment.table == table:
+                found[segment.partition] = max(segment.sequence, found.get(segment.partition, 0))
+    return found
 
 
 def _newest(partition: tuple[int, PartitionSegments]) -> tuple[int, SegmentName | None]:

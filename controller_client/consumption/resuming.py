@@ -111,7 +111,7 @@ def resume(
             # Somebody else may have started a resume, and servers may not have got there yet or may fail.
             _wait_consuming(control, before, ConsumeFrom.LAST_CONSUMED, timeout_s)
         return ResumeResult(changed=False)
-    lineage = read_lineage_of(control.client, control.table, ideal)
+    lineage = read_lineage_of(control.client, control.table, ideal, partitions)
     lost = find_lost_ends(control.table, ideal, partitions, stream, record, lineage)
     _require_ends(control, lost, consume_from, read_again=read_again)
     if consume_from is ConsumeFrom.LAST_CONSUMED:

@@ -153,7 +153,7 @@ class TableControl:
         stream, problem = self.stream_or_problem()
         partitions = read_partitions(self.store, self.table)
         record = read_record(self.store, self.table)
-        lineage = read_lineage_of(self.client, self.table, ideal)
+        lineage = read_lineage_of(self.client, self.table, ideal, partitions)
         by_topic = bool(ideal.paused_topics) or may_have_topics({*partitions, *stream})
         seen = Observation(
             ideal=ideal,

@@ -24,7 +24,7 @@ from controller_client.publishing.replacement import SegmentReplacement
 from controller_client.publishing.routing import wait_routed
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.client import RestClient
-from controller_client.rest.delete_risks import DeleteRisk
+from controller_client.rest.delete_risks import OF_REPLACED
 from controller_client.rest.lineage import LineageEntry, LineageState
 from controller_client.zookeeper import PropertyStore
 
@@ -33,8 +33,6 @@ logger = logging.getLogger(__name__)
 _PARALLEL_PUSHES = 4
 _ONLINE_S = 600.0
 _ROUTED_S = 30.0
-# Earlier replacements of the segments that are replaced now are no longer to be reverted.
-_ACCEPTED = (DeleteRisk.REVERT, DeleteRisk.HIDDEN_ROWS)
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,7 @@ def push_one_by_one(
             before the first push, and again before the deletion.
     """
     names = [segment.name for segment in segments]
-    client.segments.check_delete(table, set(replaced).difference(names), accept=_ACCEPTED)
+    client.segments.check_delete(table, set(replaced).difference(names), accept=OF_REPLACED)
     if segments:
         pushing = _Pushing(client, table, segments, staging, push_mode)
         pushing.push_missing()
@@ -201,7 +199,7 @@ def push_one_by_one(
         loading.wait(names, _ONLINE_S)
     existing = set(client.segments.list(table, exclude_replaced=False))
     gone = existing.intersection(replaced).difference(names)
-    client.segments.delete(table, gone, accept=_ACCEPTED)
+    client.segments.delete(table, gone, accept=OF_REPLACED)
     return Switched(len(gone), _behind(client, table, names, min_replicas) if names else {})
 
 

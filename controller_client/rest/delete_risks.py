@@ -24,7 +24,7 @@ from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.rest.lineage_entry import LineageEntry, LineageState
 from controller_client.rest.segment_states import SegmentStates, first_few
 
-__all__ = ["DeleteConsequence", "DeleteRisk", "consequences_of_delete"]
+__all__ = ["OF_REPLACED", "DeleteConsequence", "DeleteRisk", "consequences_of_delete"]
 
 _CONSUMING = "CONSUMING"
 
@@ -37,6 +37,10 @@ class DeleteRisk(StrEnum):
     HIDDEN_ROWS = "HIDDEN_ROWS"
     CONSUMING = "CONSUMING"
     START_OFFSET = "START_OFFSET"
+
+
+OF_REPLACED = frozenset({DeleteRisk.REVERT, DeleteRisk.HIDDEN_ROWS})
+"""What a writer accepts that deletes the segments which it has replaced: it will not revert anything."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.rest.delete_risks import DeleteRisk
+from controller_client.rest.delete_risks import OF_REPLACED
 from controller_client.rest.lineage import LineageEntry, LineageState
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.plan.provenance import SESSION_KEY
@@ -74,7 +74,7 @@ def purge(
     ]
     names = purgeable(ours, present, now_ms=now_ms, older_than_s=older_than_s)
     if names and not dry_run:
-        client.segments.delete(table, names, accept=[DeleteRisk.REVERT])
+        client.segments.delete(table, names, accept=OF_REPLACED)
         logger.info("%s: %d replaced segments purged", table, len(names))
     return names
 

@@ -106,6 +106,21 @@ def test_deleted_segments_that_the_pause_has_noted(deleted: list[str], found: li
     assert record.explains(world.control.ideal()), "it is still this pause"
 
 
+def test_a_segment_that_never_had_rows_is_not_missed() -> None:
+    world = Paused(noted=False)
+    world.open(0, 2, 200)
+    world.ideal({**world.left, segment(0, 2): "CONSUMING"}, paused=True)
+    change_record(world.store, TABLE, lambda _: PauseRecord({"explicit": Holder("me", 1)}))
+    _remember(world.control)
+    # It cannot be committed, and is deleted so that the pause can be finished.
+    world.store.delete(f"/SEGMENTS/{TABLE}/{segment(0, 2)}")
+    world.ideal(world.left, paused=True)
+    _remember(world.control)
+    assert world.lost() == []
+    world.delete(segment(0, 1))
+    assert world.lost() == [LostEnd(0, "100", "200")]
+
+
 def test_segments_merged_during_somebody_elses_pause() -> None:
     world = Paused(noted=False)
     world.merge(segment(0, 1), segment(1, 0))
