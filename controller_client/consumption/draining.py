@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from controller_client.common.waiting import wait_until
+from controller_client.consumption.offsets import check_partitions
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_pinots_pause, topic_remedy
 from controller_client.consumption.plan import begin, drop, in_progress, save
@@ -45,12 +46,14 @@ def drain(
         The offsets to reach, by partition.
 
     Raises:
-        StreamUnknownError: No end offsets were given, and they cannot be read from the stream.
+        StreamUnknownError: No end offsets were given, and they cannot be read from the stream; or its offsets
+            are not numbers.
         ConflictError: Another recipe is in progress, or a topic is paused separately.
-        RejectedError: Pinot itself has paused the table.
+        RejectedError: Pinot itself has paused the table, or it has no such partition.
         WaitTimeoutError: The offsets were not reached; the error lists the position of each partition. Run it
             again to keep waiting.
     """
+    check_partitions(control, read_partitions(control.store, control.table), until or ())
     plan = in_progress(control, RECIPE)
     if plan is None:
         end_offsets = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, RejectedError
@@ -24,10 +24,10 @@ from controller_client.helix.stream_segments import (
 )
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.rest.delete_risks import DeleteRisk
-from controller_client.stream.offsets import OffsetRange
+from controller_client.stream.offsets import OffsetRange, StreamUnknownError
 from controller_client.zookeeper import ZNRecord, segment_path
 
-__all__ = ["drop_placeholders", "parse_consume_from", "past_end", "place_offsets"]
+__all__ = ["check_partitions", "drop_placeholders", "parse_consume_from", "past_end", "place_offsets"]
 
 # As long as Java's int and long.
 _PAIR = re.compile(r"([0-9]{1,10})=([0-9]{1,19})")
@@ -70,6 +70,46 @@ def past_end(partitions: Mapping[int, PartitionSegments], stream: Mapping[int, O
     return faults
 
 
+def check_partitions(
+    control: TableControl,
+    partitions: Mapping[int, PartitionSegments],
+    numbers: Iterable[int],
+    *,
+    in_stream: Iterable[int] = (),
+) -> None:
+    """Refuse offsets of partitions that the table does not have, or whose offsets are not numbers.
+
+    Args:
+        control: The table.
+        partitions: Its partitions.
+        numbers: The partitions for which offsets were given.
+        in_stream: Partitions of the stream: all segments of one may be gone.
+
+    Raises:
+        RejectedError: There is no such partition.
+        StreamUnknownError: The stream's offsets are not numbers, as in Pulsar and Kinesis.
+    """
+    known = partitions.keys() | set(in_stream)
+    unknown = sorted(set(numbers) - known)
+    if unknown:
+        raise RejectedError(
+            f"{control.table} has no partition {', '.join(map(str, unknown))}",
+            expected=f"one of the partitions {', '.join(map(str, sorted(known)))}",
+        )
+    for number, segments in sorted(partitions.items()):
+        offset = segments.next_offset or segments.newest.start_offset or "0"
+        if not (offset.isascii() and offset.isdigit()):
+            raise StreamUnknownError(
+                f"partition {number} of {control.table} is at the offset {offset!r}, which is not a number,"
+                " so it is unknown which offsets come before it",
+                expected="a stream with numbers as offsets, such as Kafka",
+                where=control.table,
+                remedy="to read the stream to its end, stop its writers, wait until 'pinotctl consumption"
+                " status' shows the same offsets again, and pause the table; a resume can start at"
+                " lastConsumed, smallest or largest",
+            )
+
+
 def place_offsets(control: TableControl, offsets: Mapping[int, int]) -> None:
     """Write placeholders to a paused table, so that a resume starts at these offsets.
 
@@ -84,13 +124,7 @@ def place_offsets(control: TableControl, offsets: Mapping[int, int]) -> None:
     drop_placeholders(control)
     partitions = read_partitions(control.store, control.table)
     stream, _problem = control.stream_or_problem()
-    known = partitions.keys() | stream.keys()  # all segments of a partition may be gone
-    unknown = sorted(offsets.keys() - known)
-    if unknown:
-        raise RejectedError(
-            f"{control.table} has no partition {', '.join(map(str, unknown))}",
-            expected=f"one of the partitions {', '.join(map(str, sorted(known)))}",
-        )
+    check_partitions(control, partitions, offsets, in_stream=stream.keys())
     for number, offset in offsets.items():
         present = stream.get(number)
         if present and not present.earliest <= offset <= present.latest:

@@ -58,6 +58,7 @@ def world_of(pause_state: str, segments: dict[str, str]) -> tuple[World, IdealSt
 )
 def test_what_pinot_paused_is_not_resumed_by_others(state: str, words: str) -> None:
     world, ideal = world_of(state, {segment(0, 0): "ONLINE"})
+    world.committed(0, 0, 0, 5)
     assert ideal.pinot_pause is not None
     assert ideal.pinot_pause.is_pinots_own
     before = dict(world.zookeeper.znodes)
@@ -131,6 +132,8 @@ def test_a_resume_of_the_table_leaves_a_paused_topic_as_it_is(monkeypatch: pytes
 
 def test_recipes_that_need_a_topic_are_refused_while_it_is_paused() -> None:
     world, _ = two_topics()
+    for number in (0, 10_000):
+        world.open(number, 7, 5)
     remedy = "POST /tables/t_REALTIME/resumeTopicConsumption.topicIndices=1 to the controller"
     with pytest.raises(ConflictError, match="would never be read to their end") as drained:
         drain(world.control, until={0: 12, 10_000: 9}, **QUIETLY)
