@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from controller_client.errors import ConfigError
 
@@ -18,6 +20,7 @@ __all__ = [
     "derived_columns",
     "near_miss",
     "text_encoding",
+    "time_zone",
 ]
 
 # Python codecs that are not encodings of files.
@@ -60,11 +63,13 @@ class InputRules:
         max_missing: How many of the table's columns a file may lack. None: half of them, or all but one for
             JSON lines, whose rows may omit keys. A file with none of them is always rejected.
         refuse_unknown: Whether a column that the table does not read is an error.
+        time_zone: Time zone of texts without an offset in columns of type TIMESTAMP, e.g. ``Europe/Berlin``.
     """
 
     encoding: str = "UTF-8"
     max_missing: MissingLimit | None = None
     refuse_unknown: bool = False
+    time_zone: str = "UTC"
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,25 @@ def csv_header(properties: Mapping[str, str]) -> tuple[str, ...] | None:
             remedy="give columns that the table does not read names such as unused1",
         )
     return names
+
+
+def time_zone(text: str) -> str:
+    """Return the name of a time zone of the tz database.
+
+    Raises:
+        ValueError: There is no such time zone.
+    """
+    name = text.strip()
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        known = available_timezones()
+        # A machine without the database cannot tell; the builder can.
+        if known or not re.fullmatch(r"[A-Za-z][\w+/-]*", name, re.ASCII):
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"expected a time zone, such as UTC or Europe/Berlin{hint}") from None
+    return name
 
 
 def text_encoding(name: str) -> str:

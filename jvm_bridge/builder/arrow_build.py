@@ -14,6 +14,7 @@ from jvm_bridge.builder.columnar.stored import StoredColumn, store
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config
 from jvm_bridge.builder.expressions.evaluation import Expressions
 from jvm_bridge.builder.planning import ColumnPlan, Conversion, Unsuitable
+from jvm_bridge.builder.segment_times import ColumnTimes
 from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.builder.transformers import null_defaults, replaces_special_values
 
@@ -110,7 +111,9 @@ class _SegmentColumns:
         self.target = target
         self._table = table
         self._plans = plans
-        self._defaults = null_defaults(table.config, table.schema, plans)
+        self._config = generator_config(table.config, table.schema, target)
+        self._times = ColumnTimes(self._config, table.zone)
+        self._defaults = null_defaults(table.config, table.schema, plans, table.zone)
         self._replaces_special_values = replaces_special_values()
         self._path = target.build_dir / "columns"
         self._writer = ColumnFileWriter(self._path, len(plans))
@@ -127,7 +130,10 @@ class _SegmentColumns:
 
     def add(self, plans: Sequence[ColumnPlan], batch: Batch) -> None:
         """Write rows."""
-        self._writer.write([self._stored(plan, batch) for plan in plans], batch.rows)
+        columns = [self._stored(plan, batch) for plan in plans]
+        for plan, column in zip(plans, columns, strict=True):
+            self._times.add(plan, column, self._writer.rows)
+        self._writer.write(columns, batch.rows)
 
     def _stored(self, plan: ColumnPlan, batch: Batch) -> StoredColumn:
         name = plan.field.name
@@ -140,9 +146,8 @@ class _SegmentColumns:
 
     def build(self) -> Path:
         """Build the segment and return its folder; deletes the file of columns."""
-        config = generator_config(self._table.config, self._table.schema, self.target)
-        config.setInputFilePath(str(self._path))
-        folder = build_columns(config, self._plans, self._writer, self._path)
+        self._config.setInputFilePath(str(self._path))
+        folder = build_columns(self._config, self._plans, self._writer, self._path, self._table.zone)
         self.close()
         self._path.unlink()
         return folder

@@ -12,6 +12,7 @@ from controller_client.errors import DataError
 from jvm_bridge.builder.model import UnreadableFileError
 from jvm_bridge.builder.pinot_classes import java_class, root_causes
 from jvm_bridge.builder.record_reader import open_reader
+from jvm_bridge.builder.segment_times import segment_times
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, processor, row_pipeline
 
@@ -27,16 +28,23 @@ _OTHER_DATES = (
 _OTHER_UNIT = (
     "if the numbers of the file have another unit than the column's format, change the format or the type"
 )
+_NO_TIME = (
+    "give the row a time, leave it out with a filterConfig, or set the defaultNullValue of {} in the schema"
+    " to a time"
+)
 _ROW_CLASSES = ("RecordReader", "RecordReaderFactory", "RecordExtractor", "TransformPipeline", "Transformer")
 
 
-def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None = None) -> DataError:
+def find_bad_row(
+    file: SourceFile, config: Any, error: Any, zone: str, clock: Clock | None = None
+) -> DataError:
     """Read the file again row by row, with Pinot's reader and transforms, up to the row that fails.
 
     Args:
         file: The file on which the build failed.
         config: The ``SegmentGeneratorConfig`` of the failed build.
         error: The Java exception that the driver threw.
+        zone: Time zone of texts in columns of type TIMESTAMP.
         clock: The clock, which limits the scan.
 
     Returns:
@@ -56,7 +64,7 @@ def find_bad_row(file: SourceFile, config: Any, error: Any, clock: Clock | None 
             where=file.where,
         )
     try:
-        return _scan(file, config, reader, clock or SystemClock()) or failure
+        return _scan(file, config, reader, zone, clock or SystemClock()) or failure
     finally:
         reader.close()
 
@@ -71,8 +79,8 @@ def _is_of_a_row(error: Any) -> bool:
     return False
 
 
-def _scan(file: SourceFile, config: Any, reader: Any, clock: Clock) -> DataError | None:
-    transform = processor(row_pipeline(config.getTableConfig(), config.getSchema()))
+def _scan(file: SourceFile, config: Any, reader: Any, zone: str, clock: Clock) -> DataError | None:
+    transform = processor(row_pipeline(config, zone, segment_times(config, zone)))
     record = java_class("org.apache.pinot.spi.data.readers.GenericRow")()
     deadline = clock.monotonic() + _SCAN_LIMIT_S
     row = 0
@@ -109,15 +117,18 @@ def _row_error(file: SourceFile, row: int, record: Any, schema: Any, error: Any)
         return DataError(f"{file.name}, row {row}: {cause}", where=f"{file.where}, row {row}")
     spec = schema.getFieldSpecFor(field)
     is_time = spec is not None and str(spec.getFieldType()) == "DATE_TIME"
+    found = "" if value is None else f"found {shortened(value)}; "
     return DataError(
-        f"{file.name}, row {row}, field {field}: found {shortened(value)}; {cause}",
+        f"{file.name}, row {row}, field {field}: {found}{cause}",
         expected=_expected(spec, is_time=is_time) if spec is not None else None,
         where=f"{file.where}, row {row}, field {field}",
         remedy=_remedy(field, value) if is_time else None,
     )
 
 
-def _remedy(field: str, value: Any) -> str:
+def _remedy(field: str, value: Any | None) -> str:
+    if value is None:
+        return _NO_TIME.format(field)
     return _OTHER_UNIT if isinstance(value, jpype.JClass("java.lang.Number")) else _OTHER_DATES.format(field)
 
 

@@ -16,6 +16,10 @@ __all__ = ["SourceColumns", "check_columns", "mismatch_of"]
 
 _HALF = MissingLimit(50, is_percent=True)
 _SHOWN_CHARACTERS = 200
+_NO_TIME = (
+    "write the column into the files (names of folders, such as {0}=2024-01-01, are not read as columns),"
+    " fill it with a transform, or set its defaultNullValue in the schema to a time"
+)
 _DELIMITERS = {",": ",", ";": ";", "\t": r"\t", "|": "|", ":": ":"}
 
 
@@ -26,10 +30,12 @@ class SourceColumns:
     Attributes:
         read: Names of the columns, including arguments of transforms and filters.
         expected: Those among them that are not filled in another way.
+        time: The time column, if it is one of those and has no default that is a time.
     """
 
     read: frozenset[str]
     expected: frozenset[str]
+    time: str | None = None
 
 
 def mismatch_of(columns: SourceColumns, names: Sequence[str]) -> ColumnMismatch:
@@ -69,6 +75,13 @@ def check_columns(
             f"some of the columns {fields}",
             _hint(columns, file, names),
         )
+    if names and columns.time in mismatch.missing:
+        raise _refused(
+            file,
+            f"lacks the time column {columns.time!r}; it has {_listed(names)}",
+            f"the column {columns.time!r}: Pinot would store the time of the build in each row",
+            _similar(columns, file, names) or _NO_TIME.format(columns.time),
+        )
     limit = rules.max_missing or (None if file.file_format is FileFormat.JSON else _HALF)
     if limit is not None and not limit.allows(missing, expected):
         raise _refused(
@@ -107,14 +120,20 @@ def _listed(names: Sequence[str]) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
 
 
-def _hint(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str | None:
-    is_given = file.named_by != file.name
+def _similar(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str | None:
     for name in sorted(columns.expected.difference(names)):
         near = near_miss(name, names)
         if near is not None:
-            place = HEADER_PROPERTY if is_given else "the file"
+            place = "the file" if file.named_by == file.name else HEADER_PROPERTY
             return f"{near!r} is not {name!r}: change the name in {place} or in the schema"
-    if is_given:
+    return None
+
+
+def _hint(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str | None:
+    similar = _similar(columns, file, names)
+    if similar is not None:
+        return similar
+    if file.named_by != file.name:
         return f"set {HEADER_PROPERTY} to the names of the file's columns, in order"
     if file.file_format is not FileFormat.CSV:
         return None

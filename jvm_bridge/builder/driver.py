@@ -41,6 +41,7 @@ class PinotTable:
         planned: The plan of the arrow path, or why it cannot be used.
         columns: The columns that it reads from its files; None if they are nested and cannot be compared.
         time_steps: Its time columns, each with the nanoseconds of a step.
+        zone: Time zone of texts without an offset in its columns of type TIMESTAMP.
     """
 
     config: Any
@@ -48,6 +49,7 @@ class PinotTable:
     planned: TablePlan | Unsuitable
     columns: SourceColumns | None
     time_steps: Mapping[str, int]
+    zone: str = "UTC"
 
     def plan(self) -> TablePlan:
         """Return the plan.
@@ -86,6 +88,9 @@ def generator_config(table_config: Any, schema: Any, target: SegmentTarget) -> A
     config.setTableName(table_config.getTableName())
     config.setOutDir(str(target.build_dir))
     config.setSegmentName(target.segment_name)
+    if has_method(generator, "setContinueOnError"):  # since 1.0
+        # Otherwise the driver drops rows that it cannot read or transform, and makes up a segment's times.
+        config.setContinueOnError(False)
     if target.custom_metadata:
         # The driver writes custom properties unchanged; the reader puts those below "custom" into the custom
         # map.

@@ -46,6 +46,7 @@ from jvm_bridge.builder.one_file import (
 )
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import reader_config
+from jvm_bridge.builder.segment_times import segment_times
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.prepare import Prepared, prepare
@@ -264,7 +265,7 @@ class _FilesBuild:
     def _of_rows(self, rows: MappedRows, start: int, end: int, target: SegmentTarget) -> Path:
         config = generator_config(self._table.config, self._table.schema, target)
         config.setInputFilePath(str(rows.path))
-        pipeline = pipeline_for(self._table.config, self._table.schema, rows.late)
+        pipeline = pipeline_for(config, rows.late, segment_times(config, self._table.zone))
         return run_driver(config, rows_source(rows.reader(start, end)), pipeline)
 
     def _each_alone(self, indexes: Sequence[int], targets: Iterator[SegmentTarget]) -> _BuiltSegments:

@@ -19,6 +19,7 @@ from controller_client.errors import DataError
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config
 from jvm_bridge.builder.pinot_classes import has_method, java_class
 from jvm_bridge.builder.record_reader import open_reader
+from jvm_bridge.builder.segment_times import segment_times
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, row_classes, row_pipeline
 
@@ -75,6 +76,7 @@ class Mapper:
         self._folder = folder
         config = generator_config(table.config, table.schema, SegmentTarget("plain", folder, folder, {}))
         # The driver's own view of both: it adds the columns of timestamp indexes.
+        self._generator, self._zone = config, table.zone
         self._config, self._schema = config.getTableConfig(), config.getSchema()
 
     def map(self, files: Sequence[SourceFile]) -> Iterator[MappedRows]:
@@ -121,7 +123,7 @@ class Mapper:
             java_class("java.io.File")(str(output)),
             java_class("java.util.ArrayList")(specs),
             jpype.JBoolean(with_nulls),
-            row_pipeline(self._config, self._schema),
+            row_pipeline(self._generator, self._zone, segment_times(self._generator, self._zone)),
         )
 
     def _add(self, files: Sequence[SourceFile], begun: int, rows: Any, path: Path) -> int:

@@ -22,6 +22,7 @@ from jvm_bridge.builder.heap import heap_full, heap_full_by_rows
 from jvm_bridge.builder.model import Reader
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import open_reader
+from jvm_bridge.builder.segment_times import segment_times
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.transformers import row_pipeline
@@ -127,9 +128,9 @@ def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget)
         try:
             reader = open_reader(file, config.getTableConfig(), config.getSchema())
             opened.callback(reader.close)
-            pipeline = row_pipeline(config.getTableConfig(), config.getSchema())
+            pipeline = row_pipeline(config, table.zone, segment_times(config, table.zone))
             return run_driver(config, rows_source(reader), pipeline)
         except jpype.JException as error:
             if full := heap_full_by_rows(error, file.file_format):
                 raise full from error
-            raise find_bad_row(file, config, error) from error
+            raise find_bad_row(file, config, error, table.zone) from error

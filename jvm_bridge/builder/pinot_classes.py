@@ -22,6 +22,7 @@ __all__ = [
     "fill_registries",
     "has_class",
     "has_constructor",
+    "has_default_time",
     "has_method",
     "is_pinot_1",
     "java_class",
@@ -149,7 +150,27 @@ def source_columns(
         read = frozenset(str(name) for name in source_fields(table_config, schema))
     except jpype.JException as error:
         raise ConfigError(f"Pinot cannot read the table's transforms: {root_causes(error)}") from error
-    return SourceColumns(read, read - derived_columns(*documents))
+    expected = read - derived_columns(*documents)
+    time = (documents[0].get("segmentsConfig") or {}).get("timeColumnName")
+    is_needed = time in expected and not has_default_time(schema, time)
+    return SourceColumns(read, expected, time if is_needed else None)
+
+
+def has_default_time(schema: Any, column: str) -> bool:
+    """Return whether a schema has a time for rows without one; otherwise Pinot stores the time of the build.
+
+    Args:
+        schema: Pinot's ``Schema``.
+        column: Name of the time column.
+    """
+    spec = schema.getSpecForTimeColumn(column)
+    if spec is None:
+        return False
+    try:
+        millis = spec.getFormatSpec().fromFormatToMillis(spec.getDefaultNullValueString())
+    except jpype.JException:  # such as the default "null"
+        return False
+    return bool(java_class("org.apache.pinot.spi.utils.TimeUtils").timeValueInValidRange(millis))
 
 
 def root_causes(error: Any) -> str:

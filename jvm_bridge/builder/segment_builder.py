@@ -34,6 +34,7 @@ from jvm_bridge.builder.one_file import (
     build_without_rows,
 )
 from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_table
+from jvm_bridge.builder.segment_times import has_zone, with_default_times
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches, write_parquet
 from jvm_bridge.builder.sources.file_columns import planned
@@ -63,10 +64,12 @@ class SegmentBuilder:
         work_dir: An existing folder; complete tars appear in it.
         reader: ``"pinot"`` reads with Pinot's record readers, ``"arrow"`` with Arrow (and fails if it would
             not give the same segment), ``"auto"`` uses Arrow if it gives the same and Pinot's otherwise.
-        rules: Requirements for files: their encoding, and how far their columns may differ from the table's.
+        rules: Requirements for files: their encoding and time zone, and how far their columns may differ from
+            the table's.
 
     Raises:
-        ConfigError: Pinot cannot read the table config or the schema, or there is no such encoding.
+        ConfigError: Pinot cannot read the table config or the schema, or there is no such encoding or time
+            zone.
     """
 
     def __init__(
@@ -88,6 +91,11 @@ class SegmentBuilder:
         self._reader: ReaderChoice = reader
         self._rules = rules
         table_config, schema = _document(table_config), _document(schema)
+        if not has_zone(rules.time_zone):
+            raise ConfigError(
+                f"there is no time zone {rules.time_zone!r}", expected="a name such as UTC or Europe/Berlin"
+            )
+        schema = with_default_times(schema)
         plan: TablePlan | Unsuitable
         try:
             plan = with_arguments(plan_table(table_config, schema, of_pinot_1=pinot_classes.is_pinot_1()))
@@ -102,7 +110,7 @@ class SegmentBuilder:
         java_config = pinot_classes.parse_table_config(table_config)
         java_schema = pinot_classes.parse_schema(schema)
         columns = pinot_classes.source_columns(java_config, java_schema, (table_config, schema))
-        self._table = PinotTable(java_config, java_schema, plan, columns, time_steps(schema))
+        self._table = PinotTable(java_config, java_schema, plan, columns, time_steps(schema), rules.time_zone)
 
     @property
     def table(self) -> PinotTable:

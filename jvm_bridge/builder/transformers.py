@@ -55,22 +55,34 @@ def _sub_schema(schema: Any, names: Sequence[str]) -> Any:
     return part
 
 
-def _exact_values(classes: Mapping[str, Any], schema: Any, computed: Collection[str] = ()) -> Any:
+def _exact_values(classes: Mapping[str, Any], schema: Any, zone: str, computed: Collection[str] = ()) -> Any:
     specs = [spec for spec in schema.getAllFieldSpecs() if not spec.isVirtualColumn()]
     return classes[f"{ROWS_PACKAGE}.ExactValues"](
-        java_class("java.util.ArrayList")(specs), java_class("java.util.HashSet")(list(computed))
+        java_class("java.util.ArrayList")(specs), java_class("java.util.HashSet")(list(computed)), zone
     )
 
 
-def _exact_transformer(schema: Any, computed: Collection[str] = ()) -> Any:
+def _exact_transformer(schema: Any, zone: str, computed: Collection[str] = ()) -> Any:
+    exact = _exact_values(row_classes(), schema, zone, computed)
+    return _step(exact, exact.names())
+
+
+def _step(step: Any, columns: Any) -> Any:
+    """Return a step of ours as Pinot's ``RecordTransformer``."""
     transformer = "org.apache.pinot.spi.recordtransformer.RecordTransformer"  # since 1.0
     if not has_class(transformer):
         transformer = _TRANSFORMERS + "RecordTransformer"
-    return _exact_values(row_classes(), schema, computed).asTransformer(java_class(transformer).class_)
+    return row_classes()[f"{ROWS_PACKAGE}.RowStep"].of(java_class(transformer).class_, step, columns)
 
 
 def conversion(
-    classes: Mapping[str, Any], table_config: Any, schema: Any, names: Sequence[str], *, computed: bool
+    classes: Mapping[str, Any],
+    table_config: Any,
+    schema: Any,
+    names: Sequence[str],
+    zone: str,
+    *,
+    computed: bool,
 ) -> tuple[Any, Any]:
     """Return what converts values of columns to their stored form: our ``ExactValues``, Pinot's transformer.
 
@@ -79,38 +91,53 @@ def conversion(
         table_config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
         names: The columns.
+        zone: Time zone of texts in columns of type TIMESTAMP.
         computed: Whether transforms of the table compute them.
     """
     schema = _sub_schema(schema, names)
-    return _exact_values(classes, schema, names if computed else ()), _data_types(table_config, schema)
+    exact = _exact_values(classes, schema, zone, names if computed else ())
+    return exact, _data_types(table_config, schema)
 
 
-def row_pipeline(table_config: Any, schema: Any) -> Any:
+def row_pipeline(config: Any, zone: str, times: Any | None) -> Any:
     """Return Pinot's pipeline of the table's transforms, with ours among them.
+
+    Args:
+        config: Pinot's ``SegmentGeneratorConfig``.
+        zone: Time zone of texts in columns of type TIMESTAMP.
+        times: The check of the rows' times; None without a time column.
 
     Raises:
         UnsupportedError: See :func:`row_classes`.
     """
-    exact = _exact_transformer(schema, _computed(table_config, schema))
+    table_config, schema = config.getTableConfig(), config.getSchema()
+    ours = (_exact_transformer(schema, zone, _computed(table_config, schema)), _times_steps(config, times))
     pipeline = java_class(_PIPELINE)
     if has_constructor(pipeline, "java.lang.String", "java.util.List"):  # since 1.4
         utils = java_class(_TRANSFORMERS + "RecordTransformerUtils")
-        transformers = _with_exact(exact, utils.getDefaultTransformers(table_config, schema))
+        transformers = _with_ours(ours, utils.getDefaultTransformers(table_config, schema))
         return pipeline(table_config.getTableName(), transformers)
     composite = java_class(_TRANSFORMERS + "CompositeTransformer")
     default = composite.getDefaultTransformer(table_config, schema)
     field = default.getClass().getDeclaredField("_transformers")
     field.setAccessible(True)
     unnesting = java_class(_TRANSFORMERS + "ComplexTypeTransformer").getComplexTypeTransformer(table_config)
-    return pipeline(composite(_with_exact(exact, field.get(default))), unnesting)
+    return pipeline(composite(_with_ours(ours, field.get(default))), unnesting)
 
 
-def _with_exact(exact: Any, transformers: Any) -> Any:
+def _with_ours(ours: tuple[Any, Sequence[Any]], transformers: Any) -> Any:
     types = java_class(_TRANSFORMERS + "DataTypeTransformer")
     place = next(number for number, each in enumerate(transformers) if isinstance(each, types))
     changed = java_class("java.util.ArrayList")(transformers)
-    changed.add(place, exact)
+    changed.add(place, ours[0])
+    changed.addAll(ours[1])
     return changed
+
+
+def _times_steps(config: Any, times: Any | None) -> list[Any]:
+    if times is None:
+        return []
+    return [_step(times, java_class("java.util.Collections").singleton(config.getTimeColumnName()))]
 
 
 def _computed(table_config: Any, schema: Any) -> set[str]:
@@ -129,17 +156,18 @@ def processor(pipeline: Any) -> Callable[[Any], object]:
     return lambda record: pipeline.processRow(record)
 
 
-def pipeline_for(table_config: Any, schema: Any, late: Sequence[str] = ()) -> Any:
+def pipeline_for(config: Any, late: Sequence[str] = (), times: Any | None = None) -> Any:
     """Return the transforms that stored rows still need: none, or those of columns in another form.
 
     Args:
-        table_config: Pinot's ``TableConfig``.
-        schema: Pinot's ``Schema``.
+        config: Pinot's ``SegmentGeneratorConfig``.
         late: Columns with a form that Pinot's ``DataTypeTransformer`` converts to the stored one.
+        times: The check of the rows' times; None if there is nothing to check.
     """
-    transformers = java_class("java.util.ArrayList")()
+    table_config, schema = config.getTableConfig(), config.getSchema()
+    transformers = java_class("java.util.ArrayList")(_times_steps(config, times))
     if late:
-        transformers.add(_data_types(table_config, _sub_schema(schema, late)))
+        transformers.add(0, _data_types(table_config, _sub_schema(schema, late)))
     pipeline = java_class(_PIPELINE)
     if has_constructor(pipeline, "java.lang.String", "java.util.List"):  # since 1.4
         return pipeline(table_config.getTableName(), transformers)
@@ -152,16 +180,17 @@ def _data_types(table_config: Any, schema: Any) -> Any:
     return data_types(schema) if of_schema else data_types(table_config, schema)
 
 
-def late_transformers(table_config: Any, schema: Any, late: Sequence[str]) -> list[Any]:
+def late_transformers(table_config: Any, schema: Any, late: Sequence[str], zone: str) -> list[Any]:
     """Return the transformers that convert the text of a late column to its stored form.
 
     Args:
         table_config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
         late: The columns.
+        zone: Time zone of texts in columns of type TIMESTAMP.
     """
     schema = _sub_schema(schema, late)
-    transformers = [_exact_transformer(schema), _data_types(table_config, schema)]
+    transformers = [_exact_transformer(schema, zone), _data_types(table_config, schema)]
     if replaces_special_values():
         transformers.append(java_class(_SPECIAL_VALUES)(schema))
     return transformers
@@ -175,7 +204,9 @@ def replaces_special_values() -> bool:
     return has_class(_SPECIAL_VALUES)
 
 
-def null_defaults(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -> Mapping[str, Any]:
+def null_defaults(
+    table_config: Any, schema: Any, plans: Sequence[ColumnPlan], zone: str
+) -> Mapping[str, Any]:
     """Return the values that Pinot's ``NullValueTransformer`` stores for nulls, in Python, by field name.
 
     For the time column this may be the current time. For a multi-value field it is the only value, for a late
@@ -193,7 +224,7 @@ def null_defaults(table_config: Any, schema: Any, plans: Sequence[ColumnPlan]) -
         texts = java_class(_ROW)()
         for name in late:
             texts.putValue(name, java_class("java.lang.String")(defaults[name]))
-        for transformer in late_transformers(table_config, schema, late):
+        for transformer in late_transformers(table_config, schema, late, zone):
             transformer.transform(texts)
         for name in late:
             if not row.getValue(name).equals(texts.getValue(name)):

@@ -76,6 +76,7 @@ def _builder(request: dict[str, Any]) -> SegmentBuilder:
     rules = InputRules(
         request.get("encoding", "UTF-8"),
         None if limit is None else MissingLimit.parse(limit),
+        time_zone=request.get("time_zone", "UTC"),
     )
     config, schema = request["table_config"], request["schema"]
     if request.get("models"):

@@ -252,7 +252,7 @@ def test_the_first_builds_of_a_process_side_by_side(tmp_path: Path, reader: str)
 @pytest.mark.every_pinot
 def test_no_rows(child: SegmentChild, tmp_path: Path) -> None:
     empty_csv, empty_json = tmp_path / "rows.csv", tmp_path / "rows.json"
-    empty_csv.write_text("d_int,d_string\n")
+    empty_csv.write_text("d_int,ts\n")
     empty_json.write_text("")
     table = pa.table({"d_int": pa.array([], pa.int32())})
     for source in (empty_csv, empty_json, table):

@@ -74,7 +74,7 @@ def test_a_row_with_more_values_than_the_header_has_names(
 
 
 def test_arrow_values_that_do_not_fit(child: SegmentChild) -> None:
-    table = pa.table({"d_int": pa.array([1, 2**40])})
+    table = pa.table({"d_int": pa.array([1, 2**40]), "ts": [1_600_000_000_000] * 2})
     reply = child.build(CONFIG, SCHEMA, table, "auto")
     assert reply["error"] == "DataError"
     assert "column d_int, INT" in reply["message"]

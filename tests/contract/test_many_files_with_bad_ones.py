@@ -89,7 +89,7 @@ CASES: dict[str, tuple[str, Callable[[Path], None], str, str]] = {
     "another table's": ("csv", _foreign, "UnreadableFileError", "none of the table's columns"),
     "a name twice": ("csv", _name_twice, "UnreadableFileError", "{name} has the name"),
     "no file": ("csv", lambda path: None, "UnreadableFileError", "no such file"),
-    "a time": ("csv", _time_out_of_range, "DataError", "Invalid segment start/end time"),
+    "a time": ("csv", _time_out_of_range, "DataError", "{name}, row 1, field ts: found '"),
 }
 
 

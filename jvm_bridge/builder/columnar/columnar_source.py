@@ -46,7 +46,9 @@ def _classes() -> _Classes:
     )
 
 
-def build_columns(config: Any, plans: Sequence[ColumnPlan], written: ColumnFileWriter, path: Path) -> Path:
+def build_columns(
+    config: Any, plans: Sequence[ColumnPlan], written: ColumnFileWriter, path: Path, zone: str
+) -> Path:
     """Build a segment from columns in a file; Java exceptions are not caught.
 
     Args:
@@ -54,6 +56,7 @@ def build_columns(config: Any, plans: Sequence[ColumnPlan], written: ColumnFileW
         plans: The columns, in the order in which they were written.
         written: Their writer.
         path: The file.
+        zone: Time zone of texts in columns of type TIMESTAMP.
 
     Returns:
         The segment's folder.
@@ -74,19 +77,19 @@ def build_columns(config: Any, plans: Sequence[ColumnPlan], written: ColumnFileW
                 jpype.JArray(jpype.JLong)(written.blocks(number)),
             )
             if plan.is_text:
-                source.addTexts(*described, _transformer(classes, config, plan))
+                source.addTexts(*described, _transformer(classes, config, plan, zone))
             else:
                 source.addNumbers(*described)
         return run_driver(
             config,
             source,
-            pipeline_for(config.getTableConfig(), schema, []),
+            pipeline_for(config),
             before_build=lambda driver: source.setCreators(classes.creators(driver)),
         )
 
 
-def _transformer(classes: _Classes, config: Any, plan: ColumnPlan) -> Any | None:
+def _transformer(classes: _Classes, config: Any, plan: ColumnPlan, zone: str) -> Any | None:
     if not plan.is_late:
         return None
-    of_column = late_transformers(config.getTableConfig(), config.getSchema(), [plan.field.name])
+    of_column = late_transformers(config.getTableConfig(), config.getSchema(), [plan.field.name], zone)
     return classes.transformers(java_class("java.util.ArrayList")(of_column))

@@ -79,7 +79,7 @@ class EvaluatedGroup:
                 _transformer(group.transforms),
                 None if group.filter_function is None else evaluator(group.filter_function),
                 not is_pinot_1(),
-                *conversion(java_classes(), table.config, table.schema, names, computed=True),
+                *conversion(java_classes(), table.config, table.schema, names, table.zone, computed=True),
             )
         except jpype.JException as error:
             raise Unsuitable(f"{self.description}: {root_causes(error)}") from error

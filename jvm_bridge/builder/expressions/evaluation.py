@@ -115,7 +115,8 @@ class Expressions:
 
     def _convert_late(self, plan: ColumnPlan, texts: Any) -> None:
         name = plan.field.name
-        by = conversion(java_classes(), self._table.config, self._table.schema, [name], computed=False)
+        table = self._table
+        by = conversion(java_classes(), table.config, table.schema, [name], table.zone, computed=False)
         distinct = texts.cast(pa.string()).unique()
         try:
             self._groups[0].java.convert(*by, name, argument_of(java_classes(), distinct), len(distinct))

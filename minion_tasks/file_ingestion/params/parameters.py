@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller_client.common.parsing import boolean, count, count_or_all, one_of, period_s, size_bytes, text
-from jvm_bridge.input_rules import MissingLimit
+from jvm_bridge.input_rules import MissingLimit, time_zone
 from jvm_bridge.minion import DEFAULT_TAG
 from minion_tasks.file_ingestion.params.values import count_or_no_bound, encoding, retries
 from minion_tasks.file_ingestion.session import naming
@@ -196,6 +196,12 @@ PARAMETERS: tuple[Parameter, ...] = (
         encoding,
         "UTF-8",
         "Encoding of CSV and JSON files; a file with invalid bytes is an error.",
+    ),
+    Parameter(
+        "timeZone",
+        time_zone,
+        "UTC",
+        "Time zone of dates without an offset in columns of type TIMESTAMP, such as `Europe/Berlin`.",
     ),
     Parameter(
         "maxMissingColumns",

@@ -144,7 +144,10 @@ class FileIngestionParams:
             minion_tag=values["minionInstanceTag"],
             segment_reader=values["segmentReader"],
             rules=InputRules(
-                values["inputEncoding"], values["maxMissingColumns"], values["failOnUnknownColumns"]
+                values["inputEncoding"],
+                values["maxMissingColumns"],
+                values["failOnUnknownColumns"],
+                values["timeZone"],
             ),
             input_fs=input_fs,
             output_fs=output_fs,

@@ -253,6 +253,9 @@ def test_update_mode() -> None:
             "consistentPushMaxRetries requires consistent push",
         ),
         (_with(allowEmptySource="true"), "allowEmptySource has no effect in append and update mode"),
+        (_with(timeZone="Europe/Berln"), "did you mean Europe/Berlin?"),
+        (_with(timeZone="+01:00"), "expected a time zone"),
+        (_with(timeZone="../etc/passwd"), "expected a time zone"),
         (_with(enableSync="true", desiredSegmentSize="1M"), "desiredSegmentSize does not apply to sync mode"),
         (
             _with(enableSync="true", maxNumRecordsPerSegment="1"),
@@ -294,6 +297,12 @@ def test_keys_that_can_be_combined(changes: dict[str, str | None]) -> None:
 def test_sizes(text: str, expected: int) -> None:
     params = FileIngestionParams.from_configs(_with(taskMaxDataSize=text))
     assert params.max_bytes_per_task == expected
+
+
+@pytest.mark.parametrize("name", ["UTC", " Europe/Berlin ", "America/Argentina/Ushuaia", "Etc/GMT+5"])
+def test_time_zones(name: str) -> None:
+    assert FileIngestionParams.from_configs(_with(timeZone=name)).rules.time_zone == name.strip()
+    assert FileIngestionParams.from_configs(_with()).rules.time_zone == "UTC"
 
 
 def test_a_realtime_table_is_refused() -> None:

@@ -100,7 +100,7 @@ public final class Expressions {
     _transforms.transform(_row);
     boolean isDropped = _filter != null && Boolean.TRUE.equals(_filter.evaluate(_row));
     if (!isDropped || _convertsDropped) {
-      _exact.convert(_row);
+      _exact.accept(_row);
       _types.transform(_row);
     } else {
       _row.clear();
@@ -140,7 +140,7 @@ public final class Expressions {
   private Object ofText(ExactValues exact, DataTypeTransformer types, String column, String text) {
     _ofTexts.clear();
     _ofTexts.putValue(column, text);
-    exact.convert(_ofTexts);
+    exact.accept(_ofTexts);
     types.transform(_ofTexts);
     return _ofTexts.getValue(column);
   }

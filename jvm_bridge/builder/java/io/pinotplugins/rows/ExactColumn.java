@@ -18,12 +18,14 @@ final class ExactColumn {
   private final boolean _isSingle;
   /** Whether a function of the table computes the values: of its fractions, whole columns take the whole part. */
   private final boolean _isComputed;
+  private final TimestampText _texts;
 
-  ExactColumn(FieldSpec column, boolean isComputed) {
+  ExactColumn(FieldSpec column, boolean isComputed, TimestampText texts) {
     name = column.getName();
     _type = column.getDataType();
     _isSingle = column.isSingleValueField();
     _isComputed = isComputed;
+    _texts = texts;
   }
 
   /** Returns what the column holds for a value of a row. */
@@ -93,6 +95,9 @@ final class ExactColumn {
         case BYTES:
           return bytes(value);
         case TIMESTAMP:
+          if (value instanceof String) {
+            return _texts.millis((String) value);
+          }
           return value instanceof Double || value instanceof Float || decimalOrNull(value) != null ? whole(value) : value;
         default:
           return value;
