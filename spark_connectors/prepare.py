@@ -42,7 +42,7 @@ def prepare_for_pinot(frame: DataFrame, **options: str) -> DataFrame:
     """
     parsed = parse_options(WriteOptions, options)
     with parsed.client() as client:
-        config = client.tables.get(TableName.of(parsed.table, TableType.OFFLINE))
+        config = client.tables.in_use(TableName.of(parsed.table, TableType.OFFLINE))
         schema = client.schemas.of_table(config)
     sorted_by = config.table_index_config.get("sortedColumn") or []
     wanted = [*sorted_by[:1], *([config.time_column] if config.time_column else [])]

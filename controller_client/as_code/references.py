@@ -15,7 +15,7 @@ from typing import Any
 from controller_client.as_code.fields import ABSENT, Pointer, pointer_text, replace_texts, value_at
 from controller_client.as_code.objects import Document, ObjectRef
 from controller_client.common.redaction import MASK, is_secret, mask_text
-from controller_client.common.references import has_reference, is_reference, literal, read_value, replaced
+from controller_client.common.references import has_reference, literal, only_names, read_value, replaced
 from controller_client.errors import ConfigError
 
 __all__ = ["References", "hide", "secret_references"]
@@ -100,8 +100,8 @@ def hide(document: Document, shown: Document | None = None) -> Document:
         written = ABSENT if shown is None else value_at(shown, at)
         if isinstance(written, str) and has_reference(written):
             return written
-        if is_reference(text):
-            return text  # of a task, whose processes resolve it
+        if only_names(text):
+            return text  # Pinot's roles or the processes of a task resolve it
         return MASK if at and is_secret(at[-1]) else mask_text(text)
 
     result: Document = replace_texts(document, hidden)
@@ -125,7 +125,7 @@ def secret_references(
     used = set(taken)
 
     def written(at: Pointer, text: str) -> str:
-        if not (at and is_secret(at[-1], text)) or not text or is_reference(text):
+        if not (at and is_secret(at[-1], text)) or not text or only_names(text):
             return literal(text)
         base = re.sub(r"[^A-Z0-9]+", "_", f"PINOT_{ref.name}_{at[-1]}".upper()).strip("_")
         name, number = base, 2

@@ -1,7 +1,7 @@
 """References to variables and files in a text: ``${env:NAME}`` and ``${file:PATH}``.
 
 ``$${env:`` and ``$${file:`` stand for the literal text. The value of a reference is used literally, even if
-it looks like a reference.
+it looks like a reference. Pinot has templates of its own, which are no references: see :func:`is_template`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from typing import Protocol
 from controller_client.common.redaction import masked
 from controller_client.errors import ConfigError
 
-__all__ = ["Lookup", "has_reference", "is_reference", "literal", "read_value", "replaced", "shown"]
+__all__ = [
+    "Lookup",
+    "has_reference",
+    "is_reference",
+    "is_template",
+    "literal",
+    "only_names",
+    "read_value",
+    "replaced",
+    "shown",
+]
 
 _REFERENCE = re.compile(r"\$?\$\{(env|file):([^}]*)\}")
 _ONLY_REFERENCES = re.compile(r"\s*(?:\$\{(?:env|file):[^}]*\}\s*)+")
@@ -42,6 +52,16 @@ def is_reference(text: str) -> bool:
     return _ONLY_REFERENCES.fullmatch(text) is not None
 
 
+def is_template(text: str) -> bool:
+    """Whether Pinot's roles replace a text of a table's config: ``${NAME}`` or ``${NAME:default}``."""
+    return text.startswith("${") and text.endswith("}")
+
+
+def only_names(text: str) -> bool:
+    """Whether a text consists of references, or is a template without a default: it contains no value."""
+    return is_reference(text) or (is_template(text) and ":" not in text)
+
+
 def literal(text: str) -> str:
     """Escape a text so that nothing in it is a reference."""
     return _REFERENCE.sub(lambda found: f"${found[0]}", text)
@@ -64,9 +84,9 @@ def replaced(text: str, lookup: Lookup) -> str:
 
 
 def shown(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings for display: secrets are masked, and references stay as written."""
+    """Return settings for display: secrets are masked; references and names of templates stay as written."""
     hidden = masked(settings)
-    return {key: value.strip() if is_reference(value) else hidden[key] for key, value in settings.items()}
+    return {key: value.strip() if only_names(value) else hidden[key] for key, value in settings.items()}
 
 
 def read_value(path: Path, name: str, max_bytes: int) -> str:

@@ -247,7 +247,8 @@ def _wanted(
             remedy="pass --consume-from",
         )
     if control.watch_stream:
-        _inspect(new, report)
+        in_use = StreamConfig.of(control.client.tables.in_use(control.table))
+        _inspect(in_use.changed(changes), report)
     return StreamChange.between(old, new)
 
 

@@ -111,11 +111,11 @@ class TableControl:
         Raises:
             NotFoundError: There is no such table.
         """
-        return StreamConfig.all_of(self.client.tables.get(self.table))
+        return StreamConfig.all_of(self.client.tables.in_use(self.table))
 
     def upsert_warnings(self) -> list[str]:
         """Return what a pause or forced commit can do to a table with Pinot's own upsert or dedup."""
-        return upsert_warnings(self.client.tables.get(self.table))
+        return upsert_warnings(self.client.tables.in_use(self.table))
 
     def stream(self) -> dict[int, OffsetRange]:
         """Return the stream's offsets, by partition of the table.

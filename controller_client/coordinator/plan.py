@@ -70,7 +70,7 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
         NotFoundError: There is no such table.
         ConfigError: It is not an upsert table or cannot be one, or its messages cannot be read here.
     """
-    config = client.tables.get(table)
+    config = client.tables.in_use(table)
     schema = client.schemas.of_table(config)
     settings = UpsertSettings.of(config)
     check_requirements(schema, config, settings)

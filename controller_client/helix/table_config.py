@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 from controller_client.common.names import TableName
-from controller_client.errors import ConfigError
 from controller_client.models import TableConfig
+from controller_client.models.table import record_document
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.record import ZNRecord
 
@@ -55,12 +54,5 @@ def read_table_config(
     found = store.connection.read(store.absolute(path), changed)
     if found is None or not found.content:
         return None
-    document: dict[str, Any] = {}
-    for name, text in ZNRecord.from_bytes(found.content, where=path).simple_fields.items():
-        # Names and types are plain strings, everything else is JSON.
-        is_json = text[:1] in ("{", "[") or text in ("true", "false")
-        try:
-            document[name] = json.loads(text) if is_json else text
-        except ValueError as error:
-            raise ConfigError(f"{name} of the config of {table} is not valid JSON", where=table) from error
-    return TableConfig.from_json(document)
+    record = ZNRecord.from_bytes(found.content, where=path)
+    return TableConfig.from_json(record_document(record.simple_fields))

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import Field
 
 from controller_client.common.names import TableName, TableType
+from controller_client.errors import ConfigError
 from controller_client.models.base import PinotModel
 
-__all__ = ["SegmentsConfig", "TableConfig", "TableTaskConfig"]
+__all__ = ["SegmentsConfig", "TableConfig", "TableTaskConfig", "record_document"]
+
+
+def record_document(simple_fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return a table's config from the fields of its record in ZooKeeper.
+
+    Raises:
+        ConfigError: A field is not valid JSON.
+    """
+    document: dict[str, Any] = {}
+    for name, text in simple_fields.items():
+        # Names and types are plain strings, everything else is JSON.
+        is_json = text[:1] in ("{", "[") or text in ("true", "false")
+        try:
+            document[name] = json.loads(text) if is_json else text
+        except ValueError as error:
+            table = simple_fields.get("tableName")
+            raise ConfigError(f"{name} of the config of {table} is not valid JSON", where=table) from error
+    return document
 
 
 class SegmentsConfig(PinotModel):
@@ -67,9 +87,10 @@ class TableConfig(PinotModel):
 
     @property
     def replicas(self) -> int:
-        """Number of servers for each partition of a REALTIME table."""
+        """Number of servers for each partition of a REALTIME table; 1 if it is a template."""
         segments: dict[str, Any] = self.to_json().get("segmentsConfig") or {}
-        return int(segments.get("replicasPerPartition") or segments.get("replication") or 1)
+        named = str(segments.get("replicasPerPartition") or segments.get("replication") or 1)
+        return int(named) if named.isdecimal() else 1
 
     @property
     def pinots_upsert(self) -> str | None:

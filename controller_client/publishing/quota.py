@@ -28,13 +28,16 @@ def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedS
     Raises:
         QuotaExceededError: They do not; nothing was pushed.
     """
-    document = client.tables.get(table).to_json()
+    document = client.tables.in_use(table).to_json()
     per_replica = parse_quota((document.get("quota") or {}).get("storage"))
     if per_replica is None:
         return
-    replicas = int(document.get("segmentsConfig", {}).get("replication") or 1)
-    quota = per_replica * replicas
     size = client.tables.size(table)
+    named = str(document.get("segmentsConfig", {}).get("replication") or 1)
+    # A template, which only Pinot's roles can replace, is as many as there are.
+    present = max((len(each.servers) for each in size.segments), default=1)
+    replicas = int(named) if named.isdecimal() else present
+    quota = per_replica * replicas
     # None if no server has reported: Pinot then accepts a push.
     estimated_bytes = {each.segment: each.estimated_bytes or 0 for each in size.segments}
     staged = list(segments)

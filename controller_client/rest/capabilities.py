@@ -118,6 +118,7 @@ class Capability(StrEnum):
     EMPTY_SEGMENTS_TO = "replacing segments with nothing"
     FORCE_COMMIT_SOME = "forcing the commit of chosen segments"
     CURSORS = "results that the broker stores and returns page by page"
+    CONFIGS_AS_WRITTEN = "returning table configs as they were written"
     SCHEDULE_CHECKED = "a check that a task with a schedule has a minion"
     TABLE_MANAGERS = "a provider of table data managers"
     FOLDER_SIZES = "the unpacked size of segments that servers commit"
@@ -170,6 +171,7 @@ SINCE: Mapping[Capability, PinotVersion] = {
     Capability.DATABASES: PinotVersion(1, 2),
     Capability.LIVE_INSTANCES: PinotVersion(1, 2),
     Capability.FOLDER_SIZES: PinotVersion(1, 3),
+    Capability.CONFIGS_AS_WRITTEN: PinotVersion(1, 3),
     Capability.CURSORS: PinotVersion(1, 3),
     Capability.SCHEDULE_CHECKED: PinotVersion(1, 3),
     Capability.TABLE_MANAGERS: PinotVersion(1, 3),

@@ -18,6 +18,7 @@ from controller_client.rest.lineage import LineageApi
 from controller_client.rest.rebalance import RebalanceApi
 from controller_client.rest.schemas import SchemasApi
 from controller_client.rest.segments import SegmentsApi
+from controller_client.rest.table_configs import TableConfigs
 from controller_client.rest.tables import TablesApi
 from controller_client.rest.tasks import TasksApi
 from controller_client.rest.tenants import TenantsApi
@@ -69,8 +70,9 @@ class RestClient(Closing):
         self._transport = Transport(config, session=session, clock=self.clock, rng=rng)
         self.cluster = ClusterApi(self._transport)
         self.schemas = SchemasApi(self._transport, self.cluster.capabilities)
-        self.tables = TablesApi(self._transport, self.cluster.capabilities)
-        self.configs = ConfigsApi(self._transport, self.cluster.capabilities)
+        table_configs = TableConfigs(self._transport, self.cluster)
+        self.tables = TablesApi(self._transport, table_configs, self.cluster.capabilities)
+        self.configs = ConfigsApi(self._transport, table_configs, self.cluster.capabilities)
         self.instances = InstancesApi(self._transport, self.cluster, self.tables)
         self.tenants = TenantsApi(self._transport, self.instances)
         self.segments = SegmentsApi(self._transport, self.tables, self.cluster.capabilities)

@@ -21,11 +21,14 @@ class ClusterApi:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._name: str | None = None
         self._version: PinotVersion | None = None
 
     def name(self) -> str:
-        """Return the Helix cluster's name (``GET /cluster/info``)."""
-        return self._transport.get_json("/cluster/info", str, key="clusterName")
+        """Return the Helix cluster's name (``GET /cluster/info``); requested once per client."""
+        if self._name is None:
+            self._name = self._transport.get_json("/cluster/info", str, key="clusterName")
+        return self._name
 
     def version(self) -> PinotVersion:
         """Return the controller's version; requested once per client."""

@@ -11,6 +11,7 @@ from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.column_types import check_columns
 from controller_client.rest.replies import parse_reply
+from controller_client.rest.table_configs import TableConfigs
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["ConfigsApi", "ReadConfig"]
@@ -34,21 +35,20 @@ class ReadConfig:
 class ConfigsApi:
     """Configs and schemas without a model: all fields are passed through unchanged."""
 
-    def __init__(self, transport: Transport, capabilities: Callable[[], Capabilities]) -> None:
+    def __init__(
+        self, transport: Transport, table_configs: TableConfigs, capabilities: Callable[[], Capabilities]
+    ) -> None:
         self._transport = transport
+        self._table_configs = table_configs
         self._capabilities = capabilities
 
     def tables(self, raw_name: str) -> dict[TableName, dict[str, Any]]:
-        """Return the configs of the tables with a raw name; empty if there is no such table."""
-        try:
-            answer = self._transport.get_json(path_of("tables", raw_name), dict)
-        except NotFoundError:
-            return {}
-        return {TableName.of(raw_name, TableType(key)): value for key, value in answer.items()}
+        """Return the configs, as written, of the tables with a raw name; empty if there is no such table."""
+        return self._table_configs.written(raw_name)
 
     def table(self, table: TableName) -> dict[str, Any] | None:
-        """Return a table's config; None if there is no such table."""
-        return self.tables(table.raw).get(table)
+        """Return a table's config, as written; None if there is no such table."""
+        return self._table_configs.written(table.raw, table.type).get(table)
 
     def schema(self, name: str) -> dict[str, Any] | None:
         """Return a schema; None if there is no such schema."""

@@ -14,6 +14,7 @@ from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.databases import list_everywhere
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_states import SegmentStates
+from controller_client.rest.table_configs import TableConfigs
 from controller_client.rest.table_size import TableSize
 from controller_client.rest.transport import Transport, path_of
 
@@ -23,8 +24,11 @@ __all__ = ["SegmentStates", "TablesApi"]
 class TablesApi:
     """Resource group ``/tables``. Names with type (``flights_OFFLINE``) unless stated otherwise."""
 
-    def __init__(self, transport: Transport, capabilities: Callable[[], Capabilities]) -> None:
+    def __init__(
+        self, transport: Transport, configs: TableConfigs, capabilities: Callable[[], Capabilities]
+    ) -> None:
         self._transport = transport
+        self._configs = configs
         self._capabilities = capabilities
 
     @overload
@@ -110,12 +114,26 @@ class TablesApi:
         )
 
     def get(self, table: str) -> TableConfig:
-        """Return a table's config.
+        """Return a table's config as it was written, with its templates: to be shown, copied or changed.
+
+        Raises:
+            NotFoundError: There is no such table.
+            AuthError: The user may not read it, see :meth:`.TableConfigs.written`.
+            ConflictError: It is being changed, or its record does not match.
+        """
+        name = TableName(table)
+        return self._config(name, self._configs.written(name.raw, name.type))
+
+    def in_use(self, table: str) -> TableConfig:
+        """Return a table's config as the controller answers, for reading only: never write it back.
+
+        Before Pinot 1.3, its templates (``${NAME:default}``) are replaced.
 
         Raises:
             NotFoundError: There is no such table.
         """
-        return TableConfig.from_json(self._config_document(table))
+        name = TableName(table)
+        return self._config(name, self._configs.in_use(name.raw, name.type))
 
     def create(self, config: TableConfig, *, skip_task_validation: bool = False) -> None:
         """Add a table; its schema must exist.
@@ -297,8 +315,8 @@ class TablesApi:
         return found
 
     def task_config(self, table: str, task_type: str) -> dict[str, str] | None:
-        """Return the configs of a task type; None if the table has none."""
-        return self.get(table).task_config(task_type)
+        """Return the configs of a task type, as in :meth:`in_use`; None if the table has none."""
+        return self.in_use(table).task_config(task_type)
 
     def set_task_config(self, table: str, task_type: str, configs: Mapping[str, str] | None) -> None:
         """Replace a task type's configs (None removes them); the rest of the table's config stays.
@@ -311,7 +329,7 @@ class TablesApi:
         """
         changed = self.get(table).with_task_config(task_type, configs)
         self.update(changed, skip_task_validation=True)
-        found = self.task_config(table, task_type)
+        found = self.get(table).task_config(task_type)
         if found != (None if configs is None else dict(configs)):
             raise ConflictError(
                 f"someone else changed the {task_type} config of {table} at the same time",
@@ -322,15 +340,10 @@ class TablesApi:
     def _names(self, params: Mapping[str, str | None] | None = None) -> Iterator[str]:
         return list_everywhere(self._transport, self._capabilities, "/tables", key="tables", params=params)
 
-    def _config_document(self, table: str) -> dict[str, Any]:
-        name = TableName(table)
-        raw, table_type = name.raw, name.type
-        # For an unknown table Pinot returns an empty document, not 404.
-        answer = self._transport.get_json(path_of("tables", raw), dict, params={"type": table_type.lower()})
-        document: dict[str, Any] | None = answer.get(table_type)
-        if document is None:
-            raise NotFoundError(f"there is no table {table}", where=self._transport.base_url)
-        return document
+    def _config(self, name: TableName, found: Mapping[TableName, Mapping[str, Any]]) -> TableConfig:
+        if name not in found:
+            raise NotFoundError(f"there is no table {name}", where=self._transport.base_url)
+        return TableConfig.from_json(found[name])
 
     def _view(self, table: str, view: str) -> SegmentStates:
         table_type = TableName(table).type

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from controller_client.common.extras import extra_for, install_command
 from controller_client.common.redaction import mask_text
+from controller_client.common.references import is_template
 from controller_client.errors import NotFoundError, SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.leaders import ask_leader
@@ -31,7 +32,7 @@ __all__ = [
 _Opened = TypeVar("_Opened")
 
 _TIMEOUT_S = 10.0
-_BROKERS = "stream.kafka.broker.list"
+_BROKERS, _TOPIC = "stream.kafka.broker.list", "stream.kafka.topic.name"
 # Keys with the same name in Kafka's Java client and librdkafka; Pinot passes all keys to its client.
 _SHARED_KEYS = ("security.protocol", "sasl.mechanism")
 _JAAS = re.compile(r'\b(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
@@ -188,6 +189,10 @@ def topic_partitions(client: TopicLister, topic: str, timeout_s: float) -> set[i
     return set(found.partitions)
 
 
+def _is_for_client(key: str) -> bool:
+    return key in (_BROKERS, _TOPIC, *_SHARED_KEYS) or key.startswith(("sasl.", "ssl."))
+
+
 def client_settings(values: Mapping[str, str]) -> dict[str, str]:
     """Translate Pinot's settings for Kafka's Java client: the brokers and the credentials.
 
@@ -198,8 +203,16 @@ def client_settings(values: Mapping[str, str]) -> dict[str, str]:
         Settings for confluent-kafka; they may contain a password.
 
     Raises:
-        StreamUnknownError: The config uses security settings that only Kafka's Java client supports.
+        StreamUnknownError: The config uses security settings that only Kafka's Java client supports, or
+            templates, which only Pinot's roles can replace.
     """
+    templates = sorted(key for key, value in values.items() if is_template(value) and _is_for_client(key))
+    if templates:
+        raise StreamUnknownError(
+            f"the stream cannot be read from this machine: Pinot's roles replace {', '.join(templates)} by"
+            " variables of their environment",
+            expected="literal values instead of templates such as ${NAME:default}",
+        )
     settings = {"bootstrap.servers": values.get(_BROKERS, "")}
     settings.update((key, values[key]) for key in _SHARED_KEYS if key in values)
     strange = sorted(key for key in values if key.startswith("ssl.") and not key.endswith(".algorithm"))

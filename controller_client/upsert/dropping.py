@@ -87,7 +87,7 @@ def plan_drop(client: RestClient, store: PropertyStore, name: str, *, keep_schem
     """
     parsed = TableName.parse(name)
     table = TableName.of(parsed.raw if parsed else name, TableType.REALTIME)
-    present = client.tables.get(table) if client.tables.exists(table) else None
+    present = client.tables.in_use(table) if client.tables.exists(table) else None
     if present is not None and not is_upsert(present):
         raise ConflictError(
             f"{table} is not an upsert table",
@@ -119,7 +119,7 @@ def _schema_of(client: RestClient, config: TableConfig) -> str | None:
     name = next((each for each in config.schema_names if each in existing), None)
     others = set(client.tables.list_typed())
     others.discard(config.name_with_type)
-    if name and any(each.raw == name or name in client.tables.get(each).schema_names for each in others):
+    if name and any(each.raw == name or name in client.tables.in_use(each).schema_names for each in others):
         return None
     return name
 

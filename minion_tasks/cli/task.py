@@ -130,7 +130,7 @@ def unregister(cli: CliContext, table: str, yes: bool, dry_run: bool) -> None:
 def show(cli: CliContext, table: str) -> None:
     """Show the task's parameters, with references unresolved and secrets masked."""
     name = offline_table(cli.client(), table)
-    configs = cli.client().tables.task_config(name, TASK_TYPE)
+    configs = cli.client().tables.get(name).task_config(TASK_TYPE)
     if configs is None:
         raise NotFoundError(f"{name} has no {TASK_TYPE}", remedy="add one with 'pinotctl task register'")
     cli.out.record(shown(configs))

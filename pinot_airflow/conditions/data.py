@@ -59,7 +59,7 @@ def _config(access: PinotAccess, table: str) -> TableConfig:
         name = TableName.of(table, TableType.REALTIME)
         if not access.client.tables.exists(name):
             name = name.as_type(TableType.OFFLINE)
-    return access.client.tables.get(name)
+    return access.client.tables.in_use(name)
 
 
 def _time_of(field: SchemaField) -> tuple[str, int]:

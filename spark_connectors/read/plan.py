@@ -138,7 +138,7 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
     configs = []
     for table_type in wanted:
         try:
-            configs.append(client.tables.get(TableName.of(raw, table_type)))
+            configs.append(client.tables.in_use(TableName.of(raw, table_type)))
         except NotFoundError:
             continue
     if not configs:

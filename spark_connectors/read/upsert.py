@@ -142,4 +142,4 @@ def _names_upsert_table(client: ControllerClient, query: str) -> bool:
     """Whether a query may read an upsert table; asks only the controller, as ZooKeeper may be unreachable."""
     tables = TableNames(client.tables.list(TableType.REALTIME))
     named = {table for word in queried_words(query) for table in tables.alike(word)}
-    return any(is_upsert(client.tables.get(table)) for table in sorted(named))
+    return any(is_upsert(client.tables.in_use(table)) for table in sorted(named))

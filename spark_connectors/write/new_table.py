@@ -75,7 +75,7 @@ def create_table(
                 client.schemas.create(schema)
             client.tables.create(config)
             logger.info("%s was created", table)
-    return client.tables.get(table)
+    return client.tables.in_use(table)
 
 
 def schema_of(frame: spark.StructType, name: str) -> Schema:

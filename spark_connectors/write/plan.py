@@ -214,7 +214,7 @@ def _table(client: ControllerClient, options: WriteOptions, frame: StructType) -
         )
     realtime = table.as_type(TableType.REALTIME)
     try:
-        config = client.tables.get(table)
+        config = client.tables.in_use(table)
     except NotFoundError as error:
         if client.tables.exists(realtime):
             raise ConfigError(

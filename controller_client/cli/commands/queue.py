@@ -224,7 +224,7 @@ def _configured(
     """Return the tables whose configs contain tasks, by task type."""
     found: dict[str, list[str]] = {}
     for table in tables:
-        task = client.tables.get(table).task
+        task = client.tables.in_use(table).task
         for each in task.task_type_configs_map if task else ():
             if task_type in (None, each):
                 found.setdefault(each, []).append(table)

@@ -23,7 +23,7 @@ def tables_of_schema(client: ControllerClient, schema: str) -> list[TableName]:
     found = []
     for name in client.tables.list_typed():
         with suppress(NotFoundError):  # the table has just been deleted
-            names = client.tables.get(name).schema_names
+            names = client.tables.in_use(name).schema_names
             if next((each for each in names if each in schemas), None) == schema:
                 found.append(name)
     return found

@@ -144,7 +144,7 @@ def rebuild_brokers(cli: CliContext, table_name: str, routing: bool, dry_run: bo
     urls = [url.strip() for url in given.split(",")] if given else []
     record = {"table": table, "routing": [], "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        tenant = client.tables.get(table).tenants.get("broker") or "DefaultTenant"
+        tenant = client.tables.in_use(table).tenants.get("broker") or "DefaultTenant"
         brokers = client.tenants.get(tenant).broker
         record["brokers"] = list(brokers)
         cli.out.result(f"{table} would be served by {', '.join(brokers) or 'no broker'}.", record)

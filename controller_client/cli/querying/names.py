@@ -50,7 +50,7 @@ class Names:
             for kind in TableType:
                 name = f"{raw}_{kind}"
                 if client.tables.exists(name):
-                    return client.schemas.of_table(client.tables.get(name))
+                    return client.schemas.of_table(client.tables.in_use(name))
             raise client.tables.unknown(table) from None
 
     def fitting(self, word: str, statement: str) -> Iterator[str]:

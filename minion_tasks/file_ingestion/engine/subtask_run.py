@@ -30,7 +30,7 @@ def read_table(client: ControllerClient, table: str) -> tuple[FileIngestionParam
         ConfigError: The table has no such task, or its parameters are invalid.
         NotFoundError: There is no such table, or no schema for it.
     """
-    config = client.tables.get(table)
+    config = client.tables.in_use(table)
     params = FileIngestionParams.from_configs(config.task_config(TASK_TYPE) or {})
     return params, config, client.schemas.of_table(config)
 

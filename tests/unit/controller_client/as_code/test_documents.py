@@ -202,6 +202,18 @@ def test_a_reference_for_a_task_is_kept_and_shown() -> None:
     assert References({}, Path()).resolve(document) == live
 
 
+def test_templates_are_kept_and_only_their_defaults_may_be_secrets() -> None:
+    """Pinot's roles replace them."""
+    live = {"sasl.jaas.config": "${JAAS}", "who": "${USER:me}", "path": "${PATH}"}
+    assert hide(live) == live
+    assert secret_references(_TABLE, live) == (live, {})
+    assert References({}, Path()).resolve(live) == live
+    document, names = secret_references(_TABLE, {"password": f"${{PW:{_SECRET}}}"})
+    assert document == {"password": "${env:PINOT_FLIGHTS_REALTIME_PASSWORD}"}
+    assert hide({"password": f"${{PW:{_SECRET}}}"}) == {"password": "***"}
+    assert References(dict.fromkeys(names, "${PW:x}"), Path()).resolve(document) == {"password": "${PW:x}"}
+
+
 def test_a_large_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"x" * (1024 * 1024 + 1))
     with pytest.raises(ConfigError, match="larger than"):

@@ -178,6 +178,23 @@ def test_settings_that_only_java_supports_leave_the_offsets_unknown(values: dict
         client_settings(values)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"stream.kafka.broker.list": "${BROKERS:k:9092}"},
+        {"stream.kafka.topic.name": "${TOPIC}"},
+        {"security.protocol": "SASL_SSL", "sasl.jaas.config": "${JAAS}"},
+    ],
+)
+def test_templates_that_only_pinots_roles_replace_leave_the_offsets_unknown(values: dict[str, str]) -> None:
+    with pytest.raises(
+        StreamUnknownError, match=r"Pinot's roles replace .* by variables of their environment"
+    ):
+        client_settings({**STREAM, **values})
+    decoder = {"stream.kafka.decoder.class.name": "${DECODER:x}"}
+    assert client_settings({**STREAM, **decoder}) == {"bootstrap.servers": "k:9092"}
+
+
 def test_a_stream_that_cannot_be_read_leaves_the_offsets_unknown() -> None:
     refused, other = StreamConfig({**STREAM, "security.protocol": "no such"}), {"streamType": "kinesis"}
     with pytest.raises(StreamUnknownError, match="the stream's offsets are unknown"):

@@ -16,6 +16,9 @@ from tests.unit.fake_clock import FakeClock
 Make = Callable[..., tuple[ControllerClient, ScriptedServer]]
 V11 = answer(200, {"pinot-controller": "0.11.0-1b4d"})
 V15 = answer(200, {"pinot-controller": "1.5.1-abc"})
+CLUSTER = answer(200, {"clusterName": "c"})
+RECORD = answer(200, {"simpleFields": {}})
+"""The record of a table's config without templates."""
 
 
 @pytest.fixture

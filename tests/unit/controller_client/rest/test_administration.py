@@ -22,7 +22,7 @@ from controller_client.errors import (
 from controller_client.rest.table_copy import plan_copy
 from controller_client.rest.tenants import TenantRole
 from controller_client.rest.users import Component, Permission, User, UserRole
-from tests.unit.controller_client.rest.conftest import V11, V15, Make
+from tests.unit.controller_client.rest.conftest import CLUSTER, RECORD, V11, V15, Make
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 
 OK = answer(200, {"status": "ok"})
@@ -191,7 +191,11 @@ def test_a_copy_includes_the_secrets_of_the_config_but_not_those_of_the_first_cl
     }
     schema = {"schemaName": "t", "dimensionFieldSpecs": [{"name": "a", "dataType": "INT"}]}
     source, _ = make(
-        answer(200, {"REALTIME": config}), answer(200, schema), auth=BasicAuth("me", Secret("first-cluster"))
+        answer(200, {"REALTIME": config}),
+        CLUSTER,
+        RECORD,
+        answer(200, schema),
+        auth=BasicAuth("me", Secret("first-cluster")),
     )
     target, other = make(answer(404, {"error": "no table"}), answer(404, {"error": "no schema"}), OK, OK, OK)
     plan = plan_copy(source, target, TableName("t_REALTIME"))
@@ -227,7 +231,7 @@ def test_a_copy_whose_segments_would_get_wrong_times_is_refused(make: Make) -> N
 def test_a_refused_copy_deletes_its_schema(make: Make) -> None:
     config = {"tableName": "t_OFFLINE", "tableType": "OFFLINE"}
     schema = {"schemaName": "t"}
-    source, _ = make(answer(200, {"OFFLINE": config}), answer(200, schema))
+    source, _ = make(answer(200, {"OFFLINE": config}), CLUSTER, RECORD, answer(200, schema))
     missing = answer(404, {"error": "nothing"})
     target, other = make(missing, missing, OK, OK, answer(400, {"error": "no such tenant"}), OK)
     plan = plan_copy(source, target, TableName("t_OFFLINE"))

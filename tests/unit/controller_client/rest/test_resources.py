@@ -8,7 +8,7 @@ import pytest
 
 from controller_client.errors import ConfigError, ConflictError, NotFoundError, UnsupportedError
 from controller_client.models import TableConfig
-from tests.unit.controller_client.rest.conftest import V11, V15, Make
+from tests.unit.controller_client.rest.conftest import CLUSTER, RECORD, V11, V15, Make
 from tests.unit.controller_client.scripted_server import NOTHING, Step, answer
 
 TABLE = {"OFFLINE": {"tableName": "t_OFFLINE", "tableType": "OFFLINE", "new": {"a": [1]}}}
@@ -95,7 +95,10 @@ def test_without_permission_to_list_databases_the_default_one_is_listed(
 def test_a_task_config_is_set_by_rewriting_the_table_config(make: Make, version: Step, target: str) -> None:
     task = {"taskTypeConfigsMap": {"T": {"schedule": "x"}}}
     after = {"OFFLINE": {**TABLE["OFFLINE"], "task": task}}
-    client, server = make(answer(200, TABLE), version, answer(200, {"status": "ok"}), answer(200, after))
+    client, server = make(
+        *(answer(200, TABLE), CLUSTER, RECORD, version, answer(200, {"status": "ok"})),
+        *(answer(200, after), RECORD),
+    )
     client.tables.set_task_config("t_OFFLINE", "T", {"schedule": "x"})
     put = next(seen for seen in server.requests if seen.method == "PUT")
     assert put.target == target
@@ -103,7 +106,7 @@ def test_a_task_config_is_set_by_rewriting_the_table_config(make: Make, version:
 
 
 def test_a_task_config_written_by_someone_else_is_a_conflict(make: Make) -> None:
-    client, _ = make(answer(200, TABLE), V11, answer(200, {}), answer(200, TABLE))
+    client, _ = make(answer(200, TABLE), CLUSTER, RECORD, V11, answer(200, {}), answer(200, TABLE), RECORD)
     with pytest.raises(ConflictError, match="someone else"):
         client.tables.set_task_config("t_OFFLINE", "T", {"a": "b"})
 
