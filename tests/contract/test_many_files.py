@@ -148,8 +148,8 @@ def test_rows_that_take_more_than_pinot_maps(child: SegmentChild, tmp_path: Path
 
 def test_files_without_rows(child: SegmentChild, tmp_path: Path) -> None:
     empty, full = tmp_path / "empty.csv", tmp_path / "full.csv"
-    empty.write_text("d_int,d_string\n")
-    full.write_text("d_int,d_string\n1,a\n2,b\n")
+    empty.write_text("d_int,d_string,ts\n")
+    full.write_text("d_int,d_string,ts\n1,a,1600000000000\n2,b,1600000000000\n")
     for reader in ("pinot", "auto"):
         built = child.build_files(CONFIG, SCHEMA, [empty, empty], reader, read_back=True)
         (segment,) = built["segments"]

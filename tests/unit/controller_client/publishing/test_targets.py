@@ -15,7 +15,7 @@ from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.models import Schema, TableConfig
 from controller_client.publishing.targets import FILE_INGESTION, check_target
 from controller_client.rest.capabilities import Capabilities, PinotVersion
-from tests.unit.controller_client.rest.conftest import V15, Make, make
+from tests.unit.controller_client.rest.conftest import CLUSTER, RECORD, V15, Make, make
 from tests.unit.controller_client.scripted_server import answer
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 
@@ -62,7 +62,7 @@ def test_a_table_with_a_column_of_which_no_segment_can_be_built() -> None:
 def test_the_task_is_not_registered(make: Make) -> None:
     live = answer(200, {"OFFLINE": _table(upsertConfig={"mode": "FULL"})})
     for options in ((), ("--dry-run",)):
-        _, server = make(live, live, answer(200, SCHEMA))
+        _, server = make(live, live, CLUSTER, RECORD, answer(200, SCHEMA))
         words = (
             "task",
             "register",

@@ -220,7 +220,10 @@ def test_a_copy_whose_segments_would_get_wrong_times_is_refused(make: Make) -> N
     }
     field = {"name": "ts", "dataType": "LONG", "format": "5:MINUTES:EPOCH"}
     source, _ = make(
-        answer(200, {"REALTIME": config}), answer(200, {"schemaName": "t", "dateTimeFieldSpecs": [field]})
+        answer(200, {"REALTIME": config}),
+        CLUSTER,
+        RECORD,
+        answer(200, {"schemaName": "t", "dateTimeFieldSpecs": [field]}),
     )
     target, other = make()
     with pytest.raises(ConfigError, match="steps of 5 MINUTES"):

@@ -152,7 +152,7 @@ def test_an_accepted_delete_is_sent(make: Make) -> None:
 def test_where_a_partition_continues_is_read_from_the_segment_that_stays(make: Make) -> None:
     ideal = {name(0, 0): {"s": "ONLINE"}, name(0, 1): {"s": "CONSUMING"}}
     metadata = {"segment.realtime.endOffset": "120", "segment.crc": "1"}
-    client, server = make(V11, answer(200), answer(200, {"REALTIME": ideal}), answer(200, metadata))
+    client, server = make(V11, answer(200, {}), answer(200, {"REALTIME": ideal}), answer(200, metadata))
     (found,) = client.segments.consequences_of_delete("t_REALTIME", [name(0, 1)])
     assert "starts at offset 120, after" in found.text
     assert server.requests[-1].path == f"/segments/t_REALTIME/{name(0, 0)}/metadata"

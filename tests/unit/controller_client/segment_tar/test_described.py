@@ -106,7 +106,8 @@ def test_a_segment_of_one_partition(packed: Packed, name: str, partitions: dict[
 
 def _upload(tar: Path, config: dict[str, object], *options: str) -> tuple[int, str, list[str]]:
     live = answer(200, {"OFFLINE": config})
-    with ScriptedServer(live, live, live) as server:
+    record = (answer(200, {"clusterName": "c"}), answer(200, {"simpleFields": {}}))
+    with ScriptedServer(live, live, *record, live, *record) as server:
         words = ("--controller", server.url, "segment", "upload", "t_OFFLINE", str(tar), *options)
         done = CliRunner().invoke(cli, words)
         return done.exit_code, done.stderr, [seen.method for seen in server.requests]
