@@ -121,6 +121,24 @@ class _ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     def _split_scope(self, nodeid: str) -> str:
         return self._groups[nodeid]
 
+    def remove_node(self, node: Any) -> str | None:
+        """A process has crashed: others get the rest of its tests, or its end is the end of its work.
+
+        Unlike xdist's own, this neither runs the crashed test again nor returns groups without tests, with
+        which a process would wait forever.
+        """
+        groups = self.assigned_work.pop(node)
+        crashed = None
+        for group, tests in groups.items():
+            rest = [test for test, is_completed in tests.items() if not is_completed]
+            if crashed is None and rest:
+                crashed = rest.pop(0)
+            if rest:
+                self.workqueue[group] = dict.fromkeys(rest, False)
+        for other in self.nodes:
+            self._reschedule(other)
+        return crashed
+
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         super().mark_test_complete(node, item_index, duration)
         if self._only_alone_left():
@@ -128,6 +146,8 @@ class _ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
                 self._reschedule(other)
 
     def _reschedule(self, node: Any) -> None:
+        if node not in self.registered_collections:
+            return  # it has just replaced a crashed one; it gets its tests when it has collected them
         others = [other for other in self.nodes if other is not node]
         if self._only_alone_left() and not node.shutting_down and not all(o.shutting_down for o in others):
             if self._pending_of(self.assigned_work[node]) <= 2:

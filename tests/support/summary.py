@@ -22,10 +22,15 @@ _TALLY = "pinot_plugins_tally"
 
 
 class SummaryPlugin:
-    """Collects the lines, and the counts of reader polls, from the processes that run tests."""
+    """Collects lines and counts of reader polls from the processes of a run; says at once what fails."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._terminal: pytest.TerminalReporter | None = None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        if not hasattr(session.config, "workerinput"):
+            self._terminal = session.config.pluginmanager.get_plugin("terminalreporter")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         lines = [line for make in SUMMARY if (line := make(session.config))]
@@ -45,6 +50,14 @@ class SummaryPlugin:
         TALLY.polls += polls
         TALLY.readers += readers
         TALLY.torn += torn
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        # A run that is ended before its summary, as by CI's limit, has shown what failed.
+        if report.failed and self._terminal is not None:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            cause = str(crash.message if crash else report.longrepr).strip().partition("\n")[0]
+            self._terminal.ensure_newline()
+            self._terminal.write_line(f"failed in {report.when}: {report.nodeid}: {cause[:200]}")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         tally = TALLY.line()
