@@ -45,7 +45,8 @@ class Promise:
 
 _FILES = "controller_client.filestore"
 _S3 = f"{_FILES}.s3"
-_BY_FSSPEC = (f"{_FILES}.fsspec_store", f"{_FILES}.webhdfs")
+_GCS = f"{_FILES}.gcs"
+_BY_FSSPEC = (f"{_FILES}.fsspec_store", f"{_FILES}.webhdfs", _GCS)
 
 _MINION = Promise(
     ("jvm_bridge", "minion_tasks", _FILES),
@@ -62,8 +63,8 @@ PROMISES = {
     "jvm": Promise(("jvm_bridge",), commands=("jvm",)),
     "s3": Promise((_FILES,), without=_BY_FSSPEC),
     "gcs": Promise((_FILES,), without=(_S3,), libraries=("gcsfs",)),
-    "azure": Promise((_FILES,), without=(_S3,), libraries=("adlfs",)),
-    "hdfs": Promise((_FILES,), without=(_S3,)),
+    "azure": Promise((_FILES,), without=(_S3, _GCS), libraries=("adlfs",)),
+    "hdfs": Promise((_FILES,), without=(_S3, _GCS)),
     "sasl": Promise(("controller_client.zookeeper",), libraries=("puresasl",)),
     "arrow": Promise(("controller_client.broker",), without=(_PANDAS, _POLARS)),
     "pandas": Promise(("controller_client.broker",), without=(_POLARS,)),
@@ -127,6 +128,7 @@ NEEDS_AN_EXTRA = {
     "controller_client.common.arrow_types": ("pyarrow",),
     _S3: ("boto3",),
     **dict.fromkeys(_BY_FSSPEC, ("fsspec",)),
+    _GCS: ("gcsfs",),
     "controller_client.upsert.": ("numpy",),
     "controller_client.coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,13 +32,28 @@ from pinot_airflow.access import ClusterAddress as AirflowAddress
 from spark_connectors.options import ReadOptions, WriteOptions, parse_options
 from spark_connectors.options.declared import declared
 from spark_connectors.read.server_query import ServerQuery
-from tests.unit.controller_client.scripted_server import ScriptedServer, answer
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 from tests.unit.minion_tasks.samples import file, make_params, make_session, make_store
 
 CANARY = "canary"
 VERSION = {"pinot-controller": "1.5.1"}
 XML = {"Content-Type": "application/xml"}
 TABLE_CONFIG = {"OFFLINE": {"tableName": "t_OFFLINE", "tableType": "OFFLINE", "segmentsConfig": {}}}
+
+
+def table_answers(config: dict[str, Any]) -> Callable[[Seen], Step]:
+    """Answers to requests about a table: its config, the record of that, a schema."""
+    fields = config["OFFLINE"].items()
+    record = {key: value if isinstance(value, str) else json.dumps(value) for key, value in fields}
+    answers = {
+        "/tables/t": config,
+        "/tables/t_OFFLINE": config,
+        "/tables/t_REALTIME": {},
+        "/cluster/info": {"clusterName": "c"},
+        "/zk/get": {"simpleFields": record},
+        "/version": VERSION,
+    }
+    return lambda seen: answer(200, answers.get(seen.path, {"schemaName": "t"}))
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +187,8 @@ def test_what_pinotctl_shows_of_a_task_has_no_secret(tmp_path: Path) -> None:
     live = {"OFFLINE": {**TABLE_CONFIG["OFFLINE"], "task": task}}
     for output in ("json", "table"):
         for command in (("register", "t", "--file", str(written), "--dry-run"), ("show", "t")):
-            with ScriptedServer(*[answer(200, live)] * 2, answer(200, {"schemaName": "t"})) as server:
+            with ScriptedServer() as server:
+                server.answers = table_answers(live)
                 arguments = ["-vv", "--controller", server.url, "task", *command, "--output", output]
                 done = CliRunner().invoke(cli, arguments)
             assert done.exit_code == 0, done.output
@@ -188,11 +204,18 @@ def test_a_reference_is_registered_so_that_pinot_leaves_it_alone() -> None:
     guarded = {key: f" {configs[key]}" for key in secrets}
     registered = {"taskTypeConfigsMap": {"FileIngestionTask": {**configs, **guarded}}}
     live = {"OFFLINE": {**TABLE_CONFIG["OFFLINE"], "task": registered}}
-    steps = answer(200, TABLE_CONFIG), answer(200, VERSION), answer(200, {}), answer(200, live)
-    with ScriptedServer(*steps) as server:
+    with ScriptedServer() as server:
+        before, after = table_answers(TABLE_CONFIG), table_answers(live)
+
+        def by_state(seen: Seen) -> Step:
+            is_written = any(request.method == "PUT" for request in server.requests)
+            return (after if is_written else before)(seen)
+
+        server.answers = by_state
         with ControllerClient(ControllerConfig(server.url)) as client:
             register_task(client.tables, TableName("t_OFFLINE"), configs)
-        sent = server.requests[2].json()["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
+        [put] = [request for request in server.requests if request.method == "PUT"]
+        sent = put.json()["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
     assert sent == {**configs, **guarded}
     assert FileIngestionParams.from_configs(sent).input_fs["secretKey"] == " ${file:key}"
 

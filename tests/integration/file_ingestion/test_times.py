@@ -29,7 +29,8 @@ def _create(table: IngestionTable, data_type: str, time_format: str, **config: A
         "dateTimeFieldSpecs": [field],
     }
     segments = offline_table(table.name, time_column="ts")["segmentsConfig"]
-    retention = {"retentionTimeUnit": "DAYS", "retentionTimeValue": "30"}
+    # Retention deletes nothing in a table without this type.
+    retention = {"retentionTimeUnit": "DAYS", "retentionTimeValue": "30", "segmentPushType": "APPEND"}
     table.create(schema, segmentsConfig={**segments, **retention}, **config)
 
 
