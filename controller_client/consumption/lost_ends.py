@@ -10,7 +10,7 @@ partition end, and in the lineage, which names the segments that others have rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from controller_client.common.names import SegmentName, TableName
@@ -24,7 +24,7 @@ from controller_client.rest.lineage_entry import LineageEntry, LineageState
 from controller_client.stream.offsets import OffsetRange
 from controller_client.stream.topics import topic_index
 
-__all__ = ["LostEnd", "find_lost_ends", "read_lineage_of"]
+__all__ = ["LostEnd", "find_lost_ends", "partitions_left_out", "read_lineage_of"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,24 @@ def find_lost_ends(
     }
 
 
+def partitions_left_out(
+    ideal: IdealState, partitions: Mapping[int, PartitionSegments], stream: Mapping[int, OffsetRange]
+) -> list[int]:
+    """Return the partitions whose segments are all gone and for which no resume creates one.
+
+    Pinot takes the number of partitions that have segments for the number of the first new one. So it creates
+    segments for the topic's last partitions, whose segments may be there, and for none before these.
+
+    Args:
+        ideal: The table's ideal state.
+        partitions: The last segments in the property store.
+        stream: The stream's offsets; empty if they could not be read.
+    """
+    present = {number for number, newest in map(_newest, partitions.items()) if newest}
+    missing = _before_last(present, stream) - present
+    return sorted(number for number in missing if not is_topic_paused(ideal, number))
+
+
 def read_lineage_of(
     client: RestClient, table: TableName, ideal: IdealState, partitions: Mapping[int, PartitionSegments]
 ) -> list[LineageEntry]:
@@ -117,6 +135,11 @@ def _never_new(known: set[int], stream: Mapping[int, OffsetRange]) -> set[int]:
     """
     if not known:
         return set(stream) or {0}
+    return _before_last(known, stream)
+
+
+def _before_last(known: Collection[int], stream: Collection[int]) -> set[int]:
+    """Return the stream's partitions with lower numbers than the last known one of their topic."""
     last: dict[int, int] = {}
     for number in known:
         last[topic_index(number)] = max(number, last.get(topic_index(number), number))

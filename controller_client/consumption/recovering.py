@@ -11,6 +11,7 @@ from collections.abc import Callable
 from controller_client.common.counted_text import counted_text
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.committing import failed_segments, force_commit
+from controller_client.consumption.lost_ends import partitions_left_out
 from controller_client.consumption.pause_record import read_record
 from controller_client.consumption.pausing import pause
 from controller_client.consumption.pinots_pauses import is_topic_paused, refuse_pinots_pause
@@ -19,7 +20,7 @@ from controller_client.consumption.status import PartitionState
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError
 from controller_client.helix import wake_helix
-from controller_client.helix.stream_segments import newest_by_partition
+from controller_client.helix.stream_segments import newest_by_partition, read_partitions
 
 __all__ = ["recover", "recreate", "reset"]
 
@@ -84,11 +85,12 @@ def recreate(
     """Create consuming segments for partitions that have none, e.g. because the segments were deleted.
 
     A partition continues after its last committed row; one without committed rows starts at the stream's
-    first row.
+    first row. If all segments of a partition are gone, Pinot may not start it while the table consumes: then
+    the table is paused and resumed.
 
     Args:
         control: The table.
-        timeout_s: Seconds for the partitions to consume.
+        timeout_s: Seconds for each wait.
         report: Called with each step before it is taken, in the caller's thread.
         dry_run: Report what would be done, and change nothing.
 
@@ -101,12 +103,22 @@ def recreate(
             f"{control.table} is paused", expected="a table that is not paused", remedy="resume it instead"
         )
     stopped = control.status().in_state(PartitionState.STOPPED)
+    stream, _problem = control.stream_or_problem()
+    partitions = read_partitions(control.store, control.table)
+    left_out = partitions_left_out(control.ideal(), partitions, stream)
+    would = "would " if dry_run else ""
+    if left_out:
+        report(f"{would}pause {control.table}, and resume it with the segments that follow")
     for each in stopped:
         begin = each.committed_offset or "the stream's first offset"
-        report(f"{'would ' if dry_run else ''}create a segment for partition {each.partition} from {begin}")
+        report(f"{would}create a segment for partition {each.partition} from {begin}")
     if dry_run or not stopped:
         return ResumeResult(changed=False)
-    return resume(control, timeout_s=timeout_s)
+    if not left_out:
+        return resume(control, timeout_s=timeout_s)
+    pause(control, reason="recreate", timeout_s=timeout_s)
+    offsets = {number: stream[number].earliest for number in left_out}
+    return resume(control, consume_from=offsets, timeout_s=timeout_s)
 
 
 def reset(

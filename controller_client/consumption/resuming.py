@@ -9,7 +9,12 @@ from typing import Any
 
 from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
-from controller_client.consumption.lost_ends import LostEnd, find_lost_ends, read_lineage_of
+from controller_client.consumption.lost_ends import (
+    LostEnd,
+    find_lost_ends,
+    partitions_left_out,
+    read_lineage_of,
+)
 from controller_client.consumption.offset_jumps import OffsetJump, find_jumps
 from controller_client.consumption.offsets import drop_placeholders, past_end, place_offsets
 from controller_client.consumption.orphans import delete_orphans, find_orphans
@@ -90,7 +95,8 @@ def resume(
         RejectedError: The stream ends before the offset where the table would resume, so the next rows would
             be dropped silently; there is no partition with a given number, or its topic is paused separately;
             or Pinot itself has paused the table.
-        ConflictError: The pause is not finished, or somebody paused the table again meanwhile.
+        ConflictError: The pause is not finished, somebody paused the table again meanwhile, or only a pause
+            makes it possible to start a partition, see :func:`~controller_client.consumption.recreate`.
         WaitTimeoutError: Some partitions do not consume; the error lists them, and the reason if known.
         OutcomeUnknownError: It is unknown whether the flag was cleared.
         FormatVersionError: A later release wrote the record of who paused the table; nothing was changed.
@@ -105,6 +111,15 @@ def resume(
     by_offset = not isinstance(consume_from, ConsumeFrom)
     if by_offset or (consume_from is not ConsumeFrom.LAST_CONSUMED and paused):
         _require_finished(control, ideal)
+    left_out = partitions_left_out(ideal, partitions, stream)
+    if left_out and not paused:
+        numbers = ", ".join(map(str, left_out))
+        raise ConflictError(
+            f"all segments of partition {numbers} of {control.table} are gone, and Pinot creates none in a"
+            " table that is not paused",
+            where=control.table,
+            remedy="run 'pinotctl consumption recreate'",
+        )
     if not paused and not _missing_partitions(ideal, before):
         drop_record(control.store, control.table)
         if wait:
@@ -118,20 +133,23 @@ def resume(
         _require_readable(control, before, stream)
     if paused:
         delete_orphans(control, find_orphans(control, ideal))
+    given: Mapping[int, int] = {}
     if isinstance(consume_from, ConsumeFrom):
-        if paused:
-            drop_placeholders(control)  # otherwise Pinot might create segments from them
         start = consume_from
     else:
         _require_topics(control, ideal, consume_from)
-        place_offsets(control, consume_from)
-        start = ConsumeFrom.LAST_CONSUMED
+        start, given = ConsumeFrom.LAST_CONSUMED, consume_from
+    is_largest = start is ConsumeFrom.LARGEST
+    firsts = {number: stream[number].latest if is_largest else stream[number].earliest for number in left_out}
+    if offsets := {**firsts, **given}:
+        place_offsets(control, offsets)
+    elif paused:
+        drop_placeholders(control)  # otherwise Pinot might create segments from them
     _clear_flag(control, start, comment, record, timeout_s)
     drop_record(control.store, control.table)
     if not wait:
         return ResumeResult(changed=True)
-    given = set() if isinstance(consume_from, ConsumeFrom) else consume_from.keys()
-    without_segments = (lost.keys() | given) - partitions.keys()
+    without_segments = (lost.keys() | offsets.keys()) - partitions.keys()
     _wait_consuming(control, before, start, timeout_s, without_segments)
     drop_placeholders(control)
     return ResumeResult(True, find_jumps(control, before))

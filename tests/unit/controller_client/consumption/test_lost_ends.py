@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.common.names import SegmentName
-from controller_client.consumption.lost_ends import LostEnd, find_lost_ends
+from controller_client.consumption.lost_ends import LostEnd, find_lost_ends, partitions_left_out
 from controller_client.consumption.next_steps import next_steps
 from controller_client.consumption.offsets import place_offsets
 from controller_client.consumption.pause_record import Holder, PauseRecord, change_record, read_record
@@ -15,7 +15,7 @@ from controller_client.consumption.pausing import _remember
 from controller_client.consumption.resuming import resume
 from controller_client.consumption.status import Observation, assess
 from controller_client.consumption.status_text import note
-from controller_client.errors import LostEndError, RejectedError
+from controller_client.errors import ConflictError, LostEndError, RejectedError
 from controller_client.helix.stream_segments import newest_by_partition, read_partitions
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.rest.lineage_entry import LineageEntry, LineageState
@@ -219,6 +219,37 @@ def test_a_partition_without_segments_gets_a_placeholder(left: bool) -> None:
     assert ideal.segments[placed.name] == {"s1" if left else "Server_h_1": "OFFLINE"}
     assert read_partitions(world.store, TABLE)[0].newest.start_offset == "200"
     assert [each.partition for each in world.lost()] == ([0] if left else [0, 1]), "it is no segment"
+
+
+@pytest.mark.parametrize(
+    ("stream", "present", "left_out"),
+    [
+        ({0, 1}, {1}, [0]),
+        ({0, 1}, {0}, []),  # a new partition, for which Pinot creates a segment
+        ({0, 1}, set(), []),
+        ({0, 1, 2, 3}, {1, 3}, [0, 2]),
+        ({0, 1, 10_000, 10_001}, {0, 1, 10_001}, [10_000]),
+        ({0, 1, 10_000}, {0, 1}, []),
+        (set(), {1}, []),
+    ],
+)
+def test_partitions_for_which_no_resume_creates_a_segment(
+    stream: set[int], present: set[int], left_out: list[int]
+) -> None:
+    world = Paused()
+    one = read_partitions(world.store, TABLE)[0]
+    offsets = dict.fromkeys(stream, STREAM[0])
+    assert partitions_left_out(world.control.ideal(), dict.fromkeys(present, one), offsets) == left_out
+
+
+def test_a_running_table_is_not_resumed_for_a_partition_that_pinot_leaves_out() -> None:
+    world = Paused()
+    world.delete(segment(0, 0), segment(0, 1))
+    world.control.stream_or_problem = lambda: (STREAM, None)  # type: ignore[method-assign]
+    world.ideal(world.left, paused=False)
+    with pytest.raises(ConflictError, match="all segments of partition 0 of t_REALTIME are gone") as refused:
+        resume(world.control)
+    assert refused.value.remedy == "run 'pinotctl consumption recreate'"
 
 
 def test_the_status_shows_it() -> None:
