@@ -56,8 +56,7 @@ class SummaryPlugin:
         if report.failed and self._terminal is not None:
             crash = getattr(report.longrepr, "reprcrash", None)
             cause = str(crash.message if crash else report.longrepr).strip().partition("\n")[0]
-            self._terminal.ensure_newline()
-            self._terminal.write_line(f"failed in {report.when}: {report.nodeid}: {cause[:200]}")
+            self._terminal.write(f"\nfailed in {report.when}: {report.nodeid}: {cause[:200]}\n")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         tally = TALLY.line()

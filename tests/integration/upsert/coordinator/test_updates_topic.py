@@ -55,6 +55,11 @@ def _read(admin: AdminClient, name: str, setting: str) -> str:
     return str(admin.describe_configs([asked])[asked].result(_TIMEOUT_S)[setting].value)
 
 
+def _wait_for_setting(admin: AdminClient, name: str, setting: str, value: str) -> None:
+    """Wait until the broker has a setting, which it takes over from the controller a moment after the change."""
+    wait_for(lambda: _read(admin, name, setting) == value, f"{setting} of {name} to be {value}", _TIMEOUT_S)
+
+
 def _is_known(admin: AdminClient, name: str) -> bool:
     """Whether the broker answers for a topic, which it does a moment after it was created."""
     try:
@@ -102,19 +107,19 @@ def test_its_retention_follows_the_table_and_is_never_shortened(kafka: Kafka) ->
     assert not notes, "it looked again within a minute"
     clock.sleep(61)
     settings.check()
-    assert _read(admin, name, "retention.ms") == str(_RETENTION_MS + _DAY_MS)
-    assert _read(admin, name, "retention.bytes") == "-1"
+    _wait_for_setting(admin, name, "retention.ms", str(_RETENTION_MS + _DAY_MS))
+    _wait_for_setting(admin, name, "retention.bytes", "-1")
     for days, kept_days in ((30, 36), (10, 36), (40, 48)):
         needed_ms[0] = days * _DAY_MS
         clock.sleep(61)
         settings.check()
-        assert _read(admin, name, "retention.ms") == str(kept_days * _DAY_MS)
+        _wait_for_setting(admin, name, "retention.ms", str(kept_days * _DAY_MS))
     assert len(notes) == 3
     assert f"retention.ms from {36 * _DAY_MS} to {48 * _DAY_MS} of the topic {name}" in notes[-1]
     needed_ms[0] = FOREVER_MS
     clock.sleep(61)
     settings.check()
-    assert _read(admin, name, "retention.ms") == "-1"
+    _wait_for_setting(admin, name, "retention.ms", "-1")
     admin.delete_topics([name])[name].result(_TIMEOUT_S)
 
 
