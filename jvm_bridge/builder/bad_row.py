@@ -10,7 +10,7 @@ import jpype
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import UnreadableFileError
-from jvm_bridge.builder.pinot_classes import java_class, root_causes
+from jvm_bridge.builder.pinot_classes import causes, java_class, root_causes
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.segment_times import segment_times
 from jvm_bridge.builder.source_file import SourceFile
@@ -71,12 +71,8 @@ def find_bad_row(
 
 def _is_of_a_row(error: Any) -> bool:
     """Return whether Java was reading or transforming rows; if not, a scan of all rows finds nothing."""
-    while error is not None:
-        names = [str(element.getClassName()) for element in error.getStackTrace()]
-        if any(name.endswith(_ROW_CLASSES) or name.startswith(ROWS_PACKAGE) for name in names):
-            return True
-        error = error.getCause()
-    return False
+    names = [str(frame.getClassName()) for cause in causes(error) for frame in cause.getStackTrace()]
+    return any(name.endswith(_ROW_CLASSES) or name.startswith(ROWS_PACKAGE) for name in names)
 
 
 def _scan(file: SourceFile, config: Any, reader: Any, zone: str, clock: Clock) -> DataError | None:
@@ -134,9 +130,9 @@ def _remedy(field: str, value: Any | None) -> str:
 
 def _unfit(error: Any) -> Any | None:
     """Return the cause that is an ``UnfitException``."""
-    while error is not None and not str(error.getClass().getName()).endswith(".UnfitException"):
-        error = error.getCause()
-    return error
+    return next(
+        (each for each in causes(error) if str(each.getClass().getName()).endswith(".UnfitException")), None
+    )
 
 
 def _expected(spec: Any, *, is_time: bool) -> str:

@@ -12,7 +12,7 @@ import jpype
 
 from controller_client.errors import HeapFullError
 from jvm_bridge.builder.model import FileFormat
-from jvm_bridge.builder.pinot_classes import java_class
+from jvm_bridge.builder.pinot_classes import causes, java_class
 
 __all__ = ["heap_full", "heap_full_by_rows", "max_heap_mib", "of_full_heap"]
 
@@ -62,11 +62,4 @@ def max_heap_mib() -> int:
 def of_full_heap(error: Any) -> str | None:
     """Return Java's message about its full heap if that caused a Java exception, or None."""
     full = java_class("java.lang.OutOfMemoryError")
-    seen = 0
-    cause: Any = error
-    while cause is not None and seen < 20:  # an exception may be its own cause
-        if isinstance(cause, full):
-            return str(cause.getMessage())
-        cause = cause.getCause()
-        seen += 1
-    return None
+    return next((str(cause.getMessage()) for cause in causes(error) if isinstance(cause, full)), None)

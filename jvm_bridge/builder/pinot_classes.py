@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jpype
@@ -19,6 +19,7 @@ from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.input_rules import derived_columns
 
 __all__ = [
+    "causes",
     "fill_registries",
     "has_class",
     "has_constructor",
@@ -34,6 +35,8 @@ __all__ = [
     "source_fields",
 ]
 
+_MAX_CAUSES = 20
+_MAX_TEXTS = 6
 _registries = threading.Lock()
 
 
@@ -173,11 +176,27 @@ def has_default_time(schema: Any, column: str) -> bool:
     return bool(java_class("org.apache.pinot.spi.utils.TimeUtils").timeValueInValidRange(millis))
 
 
+def causes(error: Any) -> Iterator[Any]:
+    """Yield a Java exception and its causes, outermost first.
+
+    One whose message has a character outside of Unicode's basic plane, such as an emoji, is left out together
+    with its own causes: JPype cannot return such an exception.
+    """
+    cause = error
+    for _ in range(_MAX_CAUSES):  # an exception may be its own cause
+        yield cause
+        try:
+            cause = cause.getCause()
+        except UnicodeDecodeError:
+            return
+        if cause is None:
+            return
+
+
 def root_causes(error: Any) -> str:
     """Return the messages of a Java exception and of its causes, outermost first, each once."""
     texts: list[str] = []
-    cause: Any = error
-    while cause is not None and len(texts) < 6:
+    for cause in causes(error):
         message = cause.getMessage()
         text = str(message).strip().splitlines()[0] if message is not None and str(message).strip() else ""
         name = str(cause.getClass().getSimpleName())
@@ -185,5 +204,4 @@ def root_causes(error: Any) -> str:
         if not any(text and text in earlier for earlier in texts):
             # Jackson quotes input that it cannot read, including secrets in a table config.
             texts.append(f"{name}: {mask_text(text)[:300]}" if text else name)
-        cause = cause.getCause()
-    return "; ".join(texts)
+    return "; ".join(texts[:_MAX_TEXTS])

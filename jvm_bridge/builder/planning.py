@@ -389,8 +389,7 @@ def _integer_conversion(field: Field, source: pa.DataType) -> Conversion | None:
     if field.data_type in NUMBER_TYPES:
         return Conversion.SAME if NUMBER_TYPES[field.data_type] == source else Conversion.NUMBER
     if field.data_type == "TIMESTAMP":
-        # Pinot rejects a Java Integer here, as a narrower column or a small JSON number would be.
-        return Conversion.SAME if source == pa.int64() else None
+        return Conversion.SAME if source == pa.int64() else Conversion.NUMBER
     return {"BOOLEAN": Conversion.NUMBER_TO_BOOLEAN, "STRING": Conversion.TO_TEXT}.get(field.data_type)
 
 

@@ -196,7 +196,6 @@ OTHERS: Mapping[str, tuple[Any, Sequence[Any], str]] = {
     "an array for one value": ({"type": "array", "items": "int"}, [[1], [2]], "INT"),
     "bytes for a text": ("bytes", [b"ab"], "STRING"),
     "a fraction for a text": ("double", [0.1], "STRING"),
-    "an int for a TIMESTAMP": ("int", [5], "TIMESTAMP"),
     "a long that does not fit": ("long", [2**31], "INT"),
     "a decimal that does not fit": (_MONEY, [b"\x01"], "LONG"),
     "texts that are no numbers": ("string", ["1.5f"], "DOUBLE"),

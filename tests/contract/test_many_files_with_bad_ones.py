@@ -173,7 +173,7 @@ def test_only_arrow_and_files_it_must_not_read(child: SegmentChild, tmp_path: Pa
     schema = schema_of({"t": "TIMESTAMP"})
     paths = [tmp_path / f"{number}.json" for number in range(3)]
     for path, row in zip(
-        paths, ({"t": 1_600_000_000_000}, {"t": 5}, {"t": "2020-01-01 00:00:00"}), strict=True
+        paths, ({"t": 1_600_000_000_000}, {"t": 5.0}, {"t": "2020-01-01 00:00:00"}), strict=True
     ):
         path.write_text(json.dumps(row) + "\n")
     built = child.build_files(table_config(), schema, paths, "arrow")

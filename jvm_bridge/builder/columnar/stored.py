@@ -25,7 +25,6 @@ Mask = npt.NDArray[np.bool_]
 Offsets = npt.NDArray[np.int64]
 
 _JAVA_TRIMS = "".join(map(chr, range(0x21)))  # String.trim drops all characters up to the space
-_EXACT_IN_DOUBLE = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -222,18 +221,15 @@ def text_bytes(source: Any) -> tuple[Offsets, npt.NDArray[np.uint8]]:
 
 
 def _another_width(field: Field, source: Any) -> npt.NDArray[Any]:
-    if field.data_type in {"INT", "LONG"}:
+    if field.data_type in {"INT", "LONG", "TIMESTAMP"}:
         # Arrow rejects a number that does not fit.
-        return np.asarray(source.cast(NUMBER_TYPES[field.data_type]).to_numpy())
+        return np.asarray(source.cast(NUMBER_TYPES.get(field.data_type, pa.int64())).to_numpy())
     values = np.asarray(source.to_numpy(zero_copy_only=False))
-    if (
-        field.data_type == "FLOAT"
-        and values.dtype == np.float64
-        and (np.abs(values) > _EXACT_IN_DOUBLE).any()
-    ):
-        raise Unsuitable(f"column {field.name}, FLOAT: numbers beyond 2^53 may round twice")
     with np.errstate(over="ignore"):
-        return values.astype(FIXED_WIDTH[field.data_type])
+        numbers = values.astype(FIXED_WIDTH[field.data_type])
+    if (np.isinf(numbers) & ~np.isinf(values)).any():
+        raise Unsuitable(f"column {field.name}, {field.data_type}: numbers that are too large")
+    return numbers
 
 
 # --- text

@@ -24,7 +24,6 @@ __all__ = ["NullRowGuard", "first_keys", "open_json"]
 _BLOCK_BYTES = 4 << 20
 _PEEK_BYTES = 256 << 10
 _UNREADABLE: tuple[type[Exception], ...] = (pa.ArrowException, OSError, *CORRUPT_GZIP)
-_INTEGER_MAX = 2**31 - 1
 _EXACT_IN_DOUBLE = 2.0**53
 _BLANKS = b" \t\r"
 # Each starts with a fixed byte, which makes the search twenty times faster than with alternatives. The second
@@ -32,6 +31,7 @@ _BLANKS = b" \t\r"
 _NULL_LINE = re.compile(rb"\n[ \t\r]*null")
 _NULL_AFTER_OBJECT = re.compile(rb"\}[ \t\r]*null")
 
+_FRACTIONS = ("FLOAT", "DOUBLE")
 _NUMBER_TYPES = {"INT": pa.int32(), "FLOAT": pa.float64(), "DOUBLE": pa.float64()}
 _TEXT_BY_NATURE = frozenset(["STRING", "BYTES", "JSON", "BIG_DECIMAL"])
 
@@ -97,6 +97,8 @@ def _scalar_type(field: Field, sample: Any) -> pa.DataType:
     if isinstance(sample, int):
         return _NUMBER_TYPES.get(field.data_type, pa.int64())
     if isinstance(sample, float):
+        if field.data_type not in _FRACTIONS:
+            raise Unsuitable(f"column {field.name} has fractions, which Arrow rounds before they are checked")
         return pa.float64()
     raise Unsuitable(f"column {field.name} has {type(sample).__name__} values")
 
@@ -115,19 +117,15 @@ def _argument_type(name: str, sample: Any) -> pa.DataType:
 
 
 def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> Iterator[Batch]:
-    whole = [name for name in sorted(table.arguments) if types[name] == pa.float64()]
-    millis = [f.name for f in table.fields if f.data_type == "TIMESTAMP" and types[f.name] == pa.int64()]
     floats = [name for name, kind in types.items() if _values_type(kind) == pa.float64()]
+    # A transform may get an integer or a fraction, and a FLOAT would be rounded twice.
+    exact = {*table.arguments, *(field.name for field in table.fields if field.data_type == "FLOAT")}
     try:
         with closing(open_bytes(path)) as stream, _reader(stream, types) as reader:
             for batch in reader:
                 columns = {name: batch.column(name) for name in types}
-                for name in millis:
-                    _refuse_small_millis(name, columns[name])
                 for name in floats:
-                    _refuse_odd_floats(name, columns[name])
-                for name in whole:
-                    _refuse_large_whole_numbers(name, columns[name])
+                    _refuse_odd_floats(name, columns[name], exact=name in exact)
                 yield Batch.of(columns, batch.num_rows, table)
     except _UNREADABLE as error:
         raise Unsuitable(f"Arrow cannot read it: {str(error).splitlines()[0][:200]}") from error
@@ -178,20 +176,13 @@ def _values_type(source: pa.DataType) -> pa.DataType:
     return source.value_type if pa.types.is_list(source) else source
 
 
-def _refuse_small_millis(name: str, column: Any) -> None:
-    values = column.drop_null().to_numpy(zero_copy_only=False)
-    if (np.abs(values) <= _INTEGER_MAX + 1).any():
-        raise Unsuitable(f"column {name} has small numbers, which Pinot does not accept for a TIMESTAMP")
-
-
-def _refuse_odd_floats(name: str, column: Any) -> None:
+def _refuse_odd_floats(name: str, column: Any, *, exact: bool) -> None:
     values = column.flatten() if pa.types.is_list(column.type) else column
     numbers = values.drop_null().to_numpy(zero_copy_only=False)
     # "-0" is an integer for Jackson, and then has no sign.
     if not np.isfinite(numbers).all() or ((numbers == 0) & np.signbit(numbers)).any():
         raise Unsuitable(f"column {name} has numbers that are not finite, or a negative zero")
-
-
-def _refuse_large_whole_numbers(name: str, column: Any) -> None:
-    if (np.abs(column.drop_null().to_numpy(zero_copy_only=False)) >= _EXACT_IN_DOUBLE).any():
-        raise Unsuitable(f"column {name} has numbers of 2^53 or more and is used by a transform or filter")
+    if exact and (np.abs(numbers) >= _EXACT_IN_DOUBLE).any():
+        raise Unsuitable(
+            f"column {name} has numbers of 2^53 or more, and is FLOAT or used by a transform or filter"
+        )

@@ -182,7 +182,7 @@ def test_csv_options_for_pinot(config: dict[str, str]) -> None:
         ("BOOLEAN", pa.float64(), None),
         ("INT", pa.bool_(), None),
         ("TIMESTAMP", pa.int64(), Conversion.SAME),
-        ("TIMESTAMP", pa.int32(), None),
+        ("TIMESTAMP", pa.int32(), Conversion.NUMBER),
         ("TIMESTAMP", pa.timestamp("us"), Conversion.TO_STEPS),
         ("TIMESTAMP", pa.string(), Conversion.LATE),
         ("LONG", pa.date32(), Conversion.TO_STEPS),

@@ -76,10 +76,13 @@ def test_strings_are_truncated_as_by_pinot() -> None:
         stored("STRING", pa.array(["😀😀😀"]), "", max_length=4)
 
 
-@pytest.mark.parametrize(("data_type", "value"), [("INT", 2**31), ("FLOAT", 2.0**60)])
-def test_numbers_that_do_not_fit(data_type: str, value: float) -> None:
+@pytest.mark.parametrize(
+    ("data_type", "value", "kind"),
+    [("INT", 2**31, pa.int64()), ("FLOAT", 1e39, pa.float64()), ("TIMESTAMP", 2**63, pa.uint64())],
+)
+def test_numbers_that_do_not_fit(data_type: str, value: float, kind: pa.DataType) -> None:
     with pytest.raises(Unsuitable):
-        stored(data_type, pa.array([value]), 0)
+        stored(data_type, pa.array([value], kind), 0)
 
 
 def test_points_in_time_are_floored_to_milliseconds() -> None:

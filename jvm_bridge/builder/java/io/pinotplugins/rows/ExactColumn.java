@@ -6,12 +6,14 @@ import java.math.BigInteger;
 import java.math.RoundingMode;
 import java.util.Collection;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.apache.pinot.spi.data.FieldSpec;
 import org.apache.pinot.spi.data.FieldSpec.DataType;
 
 /** Converts the values of one column; values and types that are not mentioned here are left to Pinot. */
 final class ExactColumn {
   private static final double BEYOND_LONG = 0x1p63;
+  private static final Pattern HEXADECIMAL = Pattern.compile("[0-9a-fA-F]*+");
 
   final String name;
   private final DataType _type;
@@ -98,7 +100,7 @@ final class ExactColumn {
           if (value instanceof String) {
             return _texts.millis((String) value);
           }
-          return value instanceof Double || value instanceof Float || decimalOrNull(value) != null ? whole(value) : value;
+          return whole(value);
         default:
           return value;
       }
@@ -214,8 +216,12 @@ final class ExactColumn {
   }
 
   private Object bytes(Object value) {
-    if (value instanceof String || value instanceof byte[]) {
+    if (value instanceof byte[]) {
       return value;
+    }
+    String text = value instanceof String ? (String) value : "-";
+    if (text.length() % 2 == 0 && HEXADECIMAL.matcher(text).matches()) {
+      return text;
     }
     throw unfit(value);
   }
