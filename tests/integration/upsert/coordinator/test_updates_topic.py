@@ -56,7 +56,7 @@ def _read(admin: AdminClient, name: str, setting: str) -> str:
 
 
 def _wait_for_setting(admin: AdminClient, name: str, setting: str, value: str) -> None:
-    """Wait until the broker has a setting, which it takes over from the controller a moment after the change."""
+    """Wait until the broker has a setting, which its controller tells it a moment after the change."""
     wait_for(lambda: _read(admin, name, setting) == value, f"{setting} of {name} to be {value}", _TIMEOUT_S)
 
 
