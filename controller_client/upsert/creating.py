@@ -24,7 +24,7 @@ from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import StreamUnknownError, open_offsets
 from controller_client.upsert.columns import NIL, SYSTEM_COLUMNS
 from controller_client.upsert.requirements import check_requirements, check_retention
-from controller_client.upsert.settings import UpsertSettings, is_upsert
+from controller_client.upsert.settings import UpsertSettings, is_upsert, named_order, named_topic
 from controller_client.zookeeper import PropertyStore
 
 __all__ = [
@@ -68,8 +68,8 @@ def plan_upsert_table(
         table: A realtime table with a Kafka stream and a retention.
         primary_key: The key's columns; a later row replaces the one with the same key.
         timestamp_column: Column of milliseconds that orders the rows of a key.
-        updates_topic: Kafka topic of the updates; default: ``<table>_REALTIME.updates``.
-        order: ``module:function`` that ranks rows instead of the timestamp.
+        updates_topic: Kafka topic of the updates; default: the config's, else ``<table>_REALTIME.updates``.
+        order: ``module:function`` that ranks rows instead of the timestamp; default: the config's.
 
     Raises:
         ConfigError: The table cannot be an upsert table; the error lists all reasons.
@@ -77,8 +77,8 @@ def plan_upsert_table(
     settings = UpsertSettings(
         primary_key=tuple(primary_key),
         timestamp_column=timestamp_column,
-        updates_topic=updates_topic or f"{table.name_with_type}.updates",
-        order=order,
+        updates_topic=updates_topic or named_topic(table) or f"{table.name_with_type}.updates",
+        order=order or named_order(table),
     )
     check_retention(table)
     warnings = check_requirements(schema, table, settings)

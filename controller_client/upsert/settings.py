@@ -22,7 +22,7 @@ from controller_client.common.formats import Format
 from controller_client.errors import ConfigError
 from controller_client.models import TableConfig
 
-__all__ = ["SETTINGS_FORMAT", "UpsertSettings", "is_upsert"]
+__all__ = ["SETTINGS_FORMAT", "UpsertSettings", "is_upsert", "named_order", "named_topic"]
 
 SETTINGS_FORMAT = Format("the list of settings of an upsert table", version=2, field="upsert.format")
 
@@ -79,7 +79,7 @@ class UpsertSettings:
             tuple(part.strip() for part in custom[_PRIMARY_KEY].split(",")),
             custom[_TIMESTAMP],
             custom[_TOPIC],
-            custom.get(_ORDER) or None,
+            named_order(table),
         )
 
     def put_into(self, table: TableConfig) -> TableConfig:
@@ -97,6 +97,16 @@ class UpsertSettings:
         kept = {key: value for key, value in _custom(document).items() if key not in (_ORDER, _OF_VERSION_1)}
         document["metadata"] = {**(document.get("metadata") or {}), "customConfigs": {**kept, **values}}
         return TableConfig.from_json(document)
+
+
+def named_topic(table: TableConfig) -> str | None:
+    """Return the updates topic that a config names, whether it is that of an upsert table or not."""
+    return _custom(table.to_json()).get(_TOPIC) or None
+
+
+def named_order(table: TableConfig) -> str | None:
+    """Return the order that a config names, whether it is that of an upsert table or not."""
+    return _custom(table.to_json()).get(_ORDER) or None
 
 
 def is_upsert(table: TableConfig) -> bool:

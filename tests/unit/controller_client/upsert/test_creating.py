@@ -72,10 +72,12 @@ def test_columns_indexes_and_settings_are_added() -> None:
     assert UpsertSettings.of(planned.table) == UpsertSettings(("user",), "at", "t_REALTIME.updates")
 
 
-def test_planning_is_idempotent() -> None:
-    once = plan()
-    twice = plan_upsert_table(once.schema, once.table, primary_key=["user"], timestamp_column="at")
-    assert twice == once
+@pytest.mark.parametrize("own", [{}, {"updates_topic": "versions", "order": "own_orders:newest"}])
+def test_planning_is_idempotent(own: dict[str, Any]) -> None:
+    schema, table = documents()
+    given: dict[str, Any] = {"primary_key": ["user"], "timestamp_column": "at"}
+    once = plan_upsert_table(Schema.from_json(schema), TableConfig.from_json(table), **given, **own)
+    assert plan_upsert_table(once.schema, once.table, **given) == once
 
 
 def index(name: str, value: Any) -> Change:
