@@ -22,6 +22,11 @@ __all__ = [
     "check_table",
 ]
 
+# Versions before 1.0 read them. By the second, a commit ends with the metadata, without the segment itself.
+_COMMIT_FLAGS = (
+    "pinot.server.instance.enable.split.commit",
+    "pinot.server.instance.enable.commitend.metadata",
+)
 _STORE_URI = "pinot.server.instance.segment.store.uri"
 _DATA_DIR = "pinotPlugins.commitUpload.dataDir"
 _RETRY = "controller.realtime.segment.deepStoreUploadRetryEnabled"
@@ -143,8 +148,11 @@ def check_server(
         checks = [Check(name, Verdict.NOTE, f"it still uploads to {uri}: remove {_STORE_URI}")]
     else:
         checks = [Check(name, Verdict.OK, "uploads nothing")]
-    if config.get("pinot.server.instance.enable.split.commit", "true").lower() == "false":
-        checks.append(Check(name, Verdict.WRONG, "pinot.server.instance.enable.split.commit is false"))
+    checks += [
+        Check(name, Verdict.WRONG, f"{key} is false")
+        for key in _COMMIT_FLAGS
+        if config.get(key, "true").lower() == "false"
+    ]
     return checks + check_fetching(name, config, {scheme})
 
 

@@ -84,6 +84,7 @@ FETCHERS = {"pinot.server.segment.fetcher.protocols": "file,https"}
         (STORE, {**GOOD, URI: "hdfs://n/segments"}, "http", "cannot be moved"),
         (STORE, {URI: ROOT}, "http", "cannot reach"),
         (STORE, {**GOOD, "pinot.server.instance.enable.split.commit": "false"}, "http", "split.commit"),
+        (STORE, {**GOOD, "pinot.server.instance.enable.commitend.metadata": "false"}, "http", "commitend"),
         (STORE, GOOD, "https", "lacks https"),
         (STORE, {**GOOD, **FETCHERS}, "https", ""),
         (SERVERS, {}, "http", ""),
