@@ -39,6 +39,27 @@ def test_a_row_that_does_not_fit(child: SegmentChild, tmp_path: Path) -> None:
         assert _left(child) == before
 
 
+@pytest.mark.parametrize(
+    ("kind", "transforms"),
+    [
+        ("BYTES", []),
+        ("INT", []),
+        ("STRING", [{"columnName": "c", "transformFunction": "Groovy({throw new Exception(d)}, d)"}]),
+        ("LONG", [{"columnName": "c", "transformFunction": "fromDateTime(d, 'yyyy')"}]),
+    ],
+)
+def test_a_text_outside_of_the_basic_plane_that_java_quotes(
+    child: SegmentChild, tmp_path: Path, kind: str, transforms: list[dict[str, str]]
+) -> None:
+    path = tmp_path / "emoji.csv"
+    path.write_text(f"{'d' if transforms else 'c'}\n😀\n", encoding="utf-8")
+    config = table_config(ingestionConfig={"transformConfigs": transforms})
+    for reader in ("pinot", "auto"):
+        reply = child.build(config, schema_of({"c": kind}), path, reader)
+        assert reply["error"] == "DataError"
+        assert "emoji.csv, row 1" in reply["message"]
+
+
 def test_dates_in_another_form(child: SegmentChild, tmp_path: Path) -> None:
     path = tmp_path / "dates.csv"
     schema = schema_of({"seen": "TIMESTAMP", "d_int": "INT"}, times={"ts": "1:MILLISECONDS:EPOCH"})
