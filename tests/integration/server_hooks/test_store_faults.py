@@ -14,6 +14,7 @@ from controller_client.publishing.loading import SegmentLoading
 from controller_client.zookeeper import ZNRecord
 from tests.integration.deepstore.conftest import Audit, Run, audit, run
 from tests.integration.server_hooks.commits import (
+    ROWS,
     fill,
     in_commits,
     make_committing,
@@ -25,6 +26,7 @@ from tests.integration.server_hooks.commits import (
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3
+from tests.support.scheduling import DISTURBS
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
@@ -111,6 +113,29 @@ def test_the_committer_is_killed_during_its_upload(
     assert audit(table.full_name, "--read-tars", "--min-copies", "3") == {}
     fill(table)
     assert not without_url(table)
+
+
+@DISTURBS
+def test_the_controller_is_killed_between_the_upload_and_the_end_of_a_commit(
+    make_committing: MakeTopicTable, hosted_store: FaultyS3, audit: Audit
+) -> None:
+    table = make_committing(1)
+    segment = table.consuming()[0]
+    # The store has the segment, and the committer does not know it yet.
+    hang = hosted_store.hold_reply("PUT", in_commits(table))
+    table.produce(0, ROWS)
+    try:
+        hang.wait_hit()
+        table.pinot.kill("controller")
+    finally:
+        hang.lift()
+        table.pinot.start("controller")
+    wait_for(lambda: segment in urls(table), f"{segment} to be committed", _TIMEOUT_S)
+    table.wait_seen(table.produced)
+    wait_uploaded(table)
+    fill(table)
+    wait_uploaded(table)
+    assert audit(table.full_name, "--read-tars") == {}
 
 
 @contextmanager
