@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -121,6 +122,7 @@ class Partition:
         self.counts = False
         self._sealed: dict[str, Rows] = {}
         self._consuming: dict[str, ConsumingPart] = {}
+        self._starts: dict[int, int] = {}
         self._former: list[Rows] = []
         self._long_former: list[Rows] = []
         self._pending = _NONE
@@ -189,11 +191,14 @@ class Partition:
     def refresh(self) -> None:
         """Read the progress of the consuming segments, and apply the events that waited for their rows."""
         position = None if self._consuming else self.at_least(max(self._last_rows(), default=-1) + 1)
+        is_whole = True
         for part in sorted(self._consuming.values(), key=lambda each: each.sequence):
             part.refresh()
             # A gap before a segment: the one before it lags, or is about to be replaced.
-            if position is None or part.first <= position:
+            if position is None or is_whole or part.first <= position:
                 position = part.position
+                # Pinot may never replace one whose build failed, and seal those after it: they are whole.
+                is_whole = position >= self._starts.get(part.sequence + 1, sys.maxsize)
         self._position = position or 0
         if len(self._pending):
             pending, self._pending = self._pending, _NONE
@@ -223,6 +228,9 @@ class Partition:
     def attach_consuming(self, part: ConsumingPart, events: EventColumns) -> None:
         """Attach a consuming segment, with all events in the log about its first row and later ones."""
         self._consuming[part.name] = part
+        oldest = min(each.sequence for each in self._consuming.values())
+        self._starts[part.sequence] = part.first
+        self._starts = {number: start for number, start in self._starts.items() if number >= oldest}
         part.refresh()
         self._pending = self._pending.plus(events)
         self.refresh()

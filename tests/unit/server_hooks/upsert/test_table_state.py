@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -310,3 +311,29 @@ def test_the_mark_goes_back_only_where_allowed(tmp_path: Path) -> None:
     assert state.mark() == Complete(2, 20)
     state.allow_lower_mark()
     assert state.mark().version == NIL
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "lagging"])
+def test_a_segment_that_is_never_replaced(tmp_path: Path, is_whole: bool) -> None:
+    """Its build failed, so Pinot serves it from memory, and seals the segments after it."""
+    state = TableState(tmp_path / "state", FakeClock())
+    state.follow([0])
+    state.count_now(0)
+    parts = [MemoryPart(f"s{number}", number, 10 * number) for number in range(3)]
+    for part in parts:
+        state.attach_consuming(0, part)
+        part.end_offset = part.first + 10
+    parts[0].end_offset = 10 if is_whole else 9
+    # Offset 10 is of a record that cannot be decoded.
+    folder = write_segment(tmp_path / "s1", range(11, 20))
+    state.attach_sealed(0, SealedRows("s1", folder, 9, NotifiedVersions(folder)))
+    values = [
+        *encode_events(Events(0, np.array([25]), np.array([False]))),
+        encode_end(VersionEnd(0, 0, 0, 7)),
+    ]
+    state.take(0, [(number, each, decode(each, where="the topic")) for number, each in enumerate(values)])
+    state.refresh()
+    assert state.mark().version == (0 if is_whole else NIL)
+    parts[0].end_offset = 10
+    state.refresh()
+    assert state.mark() == Complete(0, 7)
