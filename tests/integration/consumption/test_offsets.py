@@ -114,6 +114,13 @@ def configure(kafka: Kafka, topic: str, name: str, value: str) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     for future in admin.incremental_alter_configs([resource]).values():
         future.result(60)
+    asked = ConfigResource(ResourceType.TOPIC, topic)
+
+    def present() -> str:
+        return str(admin.describe_configs([asked])[asked].result(60)[name].value)
+
+    # The broker takes it over from the controller a moment after the change.
+    wait_for(lambda: present() == value, f"{name} of {topic} to be {value}")
 
 
 def test_rows_expire_by_the_topics_retention_time(kafka: Kafka) -> None:
