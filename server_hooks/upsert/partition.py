@@ -122,6 +122,7 @@ class Partition:
         self.counts = False
         self._sealed: dict[str, Rows] = {}
         self._consuming: dict[str, ConsumingPart] = {}
+        # Of the segments that were consumed here, from the oldest that still is one, by sequence number.
         self._starts: dict[int, int] = {}
         self._former: list[Rows] = []
         self._long_former: list[Rows] = []
@@ -190,16 +191,16 @@ class Partition:
 
     def refresh(self) -> None:
         """Read the progress of the consuming segments, and apply the events that waited for their rows."""
-        position = None if self._consuming else self.at_least(max(self._last_rows(), default=-1) + 1)
-        is_whole = True
+        position = 0 if self._consuming else self.at_least(max(self._last_rows(), default=-1) + 1)
+        is_whole = True  # whether the rows before the next consuming segment are all here
         for part in sorted(self._consuming.values(), key=lambda each: each.sequence):
             part.refresh()
             # A gap before a segment: the one before it lags, or is about to be replaced.
-            if position is None or is_whole or part.first <= position:
+            if is_whole or part.first <= position:
                 position = part.position
-                # Pinot may never replace one whose build failed, and seal those after it: they are whole.
+                # Pinot never replaces one whose build failed, but seals those after it, which are whole then.
                 is_whole = position >= self._starts.get(part.sequence + 1, sys.maxsize)
-        self._position = position or 0
+        self._position = position
         if len(self._pending):
             pending, self._pending = self._pending, _NONE
             self._apply(pending)
