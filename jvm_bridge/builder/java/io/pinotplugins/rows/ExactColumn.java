@@ -216,13 +216,13 @@ final class ExactColumn {
   }
 
   private Object bytes(Object value) {
-    if (value instanceof byte[]) {
+    if (value instanceof byte[] || (value instanceof String && isHexadecimal((String) value))) {
       return value;
     }
-    String text = value instanceof String ? (String) value : "-";
-    if (text.length() % 2 == 0 && HEXADECIMAL.matcher(text).matches()) {
-      return text;
-    }
     throw unfit(value);
+  }
+
+  private static boolean isHexadecimal(String text) {
+    return text.length() % 2 == 0 && HEXADECIMAL.matcher(text).matches();
   }
 }
