@@ -103,6 +103,8 @@ def recreate(
             f"{control.table} is paused", expected="a table that is not paused", remedy="resume it instead"
         )
     stopped = control.status().in_state(PartitionState.STOPPED)
+    if not stopped:
+        return ResumeResult(changed=False)
     stream, _problem = control.stream_or_problem()
     partitions = read_partitions(control.store, control.table)
     left_out = partitions_left_out(control.ideal(), partitions, stream)
@@ -112,7 +114,7 @@ def recreate(
     for each in stopped:
         begin = each.committed_offset or "the stream's first offset"
         report(f"{would}create a segment for partition {each.partition} from {begin}")
-    if dry_run or not stopped:
+    if dry_run:
         return ResumeResult(changed=False)
     if not left_out:
         return resume(control, timeout_s=timeout_s)

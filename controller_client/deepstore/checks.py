@@ -22,7 +22,7 @@ __all__ = [
     "check_table",
 ]
 
-# Versions before 1.0 read them. By the second, a commit ends with the metadata, without the segment itself.
+# Pinot 0.11 reads them, 1.5 does not. By the second, a commit ends with the metadata, without the segment.
 _COMMIT_FLAGS = (
     "pinot.server.instance.enable.split.commit",
     "pinot.server.instance.enable.commitend.metadata",
