@@ -6,11 +6,15 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # public by its docs
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by its docs
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+)
 
 from tests.support.wait import wait_for
 
-__all__ = ["Topic", "read_committed"]
+__all__ = ["Topic", "read_committed", "topic_setting", "wait_for_setting"]
 
 _TIMEOUT_S = 300.0
 _MANY = 5000
@@ -122,3 +126,14 @@ def _watermarks(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
     found = wait_for(asked, f"a leader of {place.topic}, partition {place.partition}")
     assert found is not None
     return found
+
+
+def topic_setting(admin: AdminClient, topic: str, name: str) -> str:
+    """Return a setting of a topic, as the broker has it."""
+    asked = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    return str(admin.describe_configs([asked])[asked].result(_TIMEOUT_S)[name].value)
+
+
+def wait_for_setting(admin: AdminClient, topic: str, name: str, value: str) -> None:
+    """Wait until the broker has a setting, which its controller tells it a moment after the change."""
+    wait_for(lambda: topic_setting(admin, topic, name) == value, f"{name} of {topic} to be {value}")

@@ -122,7 +122,7 @@ class _ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         return self._groups[nodeid]
 
     def remove_node(self, node: Any) -> str | None:
-        """A process has crashed: others get the rest of its tests, or its end is the end of its work.
+        """A process has ended: if it crashed, returns the test that it ran, and the others get the rest.
 
         Unlike xdist's own, this neither runs the crashed test again nor returns groups without tests, with
         which a process would wait forever.

@@ -22,7 +22,7 @@ from controller_client.stream.config import StreamConfig
 from controller_client.stream.expiry import open_ages
 from tests.integration.consumption.conftest import MakeTable
 from tests.support.kafka import Kafka
-from tests.support.kafka_topics import Topic
+from tests.support.kafka_topics import Topic, wait_for_setting
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
@@ -114,13 +114,7 @@ def configure(kafka: Kafka, topic: str, name: str, value: str) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     for future in admin.incremental_alter_configs([resource]).values():
         future.result(60)
-    asked = ConfigResource(ResourceType.TOPIC, topic)
-
-    def present() -> str:
-        return str(admin.describe_configs([asked])[asked].result(60)[name].value)
-
-    # The broker takes it over from the controller a moment after the change.
-    wait_for(lambda: present() == value, f"{name} of {topic} to be {value}")
+    wait_for_setting(admin, topic, name, value)
 
 
 def test_rows_expire_by_the_topics_retention_time(kafka: Kafka) -> None:

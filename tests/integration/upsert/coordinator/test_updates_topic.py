@@ -11,7 +11,6 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by its documents
     AdminClient,
-    ConfigResource,
     NewTopic,
 )
 
@@ -27,6 +26,7 @@ from controller_client.upsert.update_message import Events, VersionEnd, VersionR
 from controller_client.upsert.version_ends import VersionEnds
 from tests.integration.upsert.coordinator.topics import read_topic
 from tests.support.kafka import Kafka
+from tests.support.kafka_topics import topic_setting, wait_for_setting
 from tests.support.wait import wait_for
 from tests.unit.fake_clock import FakeClock
 
@@ -50,20 +50,10 @@ def _settings(
     )
 
 
-def _read(admin: AdminClient, name: str, setting: str) -> str:
-    asked = ConfigResource(ConfigResource.Type.TOPIC, name)
-    return str(admin.describe_configs([asked])[asked].result(_TIMEOUT_S)[setting].value)
-
-
-def _wait_for_setting(admin: AdminClient, name: str, setting: str, value: str) -> None:
-    """Wait until the broker has a setting, which its controller tells it a moment after the change."""
-    wait_for(lambda: _read(admin, name, setting) == value, f"{setting} of {name} to be {value}", _TIMEOUT_S)
-
-
 def _is_known(admin: AdminClient, name: str) -> bool:
     """Whether the broker answers for a topic, which it does a moment after it was created."""
     try:
-        return bool(_read(admin, name, "retention.ms"))
+        return bool(topic_setting(admin, name, "retention.ms"))
     except KafkaException:
         return False
 
@@ -83,8 +73,8 @@ def test_it_is_created_extended_and_read_back(kafka: Kafka) -> None:
             assert sent.newest() == version
             topic.send_ends({each: VersionEnd(version, 0, 5, 9) for each in range(partitions)})
         assert topic.ensure(1) == 7
-        assert _read(admin, name, "retention.ms") == str(_RETENTION_MS + _DAY_MS)
-        assert _read(admin, name, "min.insync.replicas") == "1"
+        assert topic_setting(admin, name, "retention.ms") == str(_RETENTION_MS + _DAY_MS)
+        assert topic_setting(admin, name, "min.insync.replicas") == "1"
         found = [decode(message.value or b"", where=name) for message in read_topic(kafka.bootstrap, name)]
         assert sum(len(each.offsets) for each in found if isinstance(each, Events)) == 12 * len(many)
         assert sum(isinstance(each, VersionEnd) for each in found) == 12
@@ -107,19 +97,19 @@ def test_its_retention_follows_the_table_and_is_never_shortened(kafka: Kafka) ->
     assert not notes, "it looked again within a minute"
     clock.sleep(61)
     settings.check()
-    _wait_for_setting(admin, name, "retention.ms", str(_RETENTION_MS + _DAY_MS))
-    _wait_for_setting(admin, name, "retention.bytes", "-1")
+    wait_for_setting(admin, name, "retention.ms", str(_RETENTION_MS + _DAY_MS))
+    wait_for_setting(admin, name, "retention.bytes", "-1")
     for days, kept_days in ((30, 36), (10, 36), (40, 48)):
         needed_ms[0] = days * _DAY_MS
         clock.sleep(61)
         settings.check()
-        _wait_for_setting(admin, name, "retention.ms", str(kept_days * _DAY_MS))
+        wait_for_setting(admin, name, "retention.ms", str(kept_days * _DAY_MS))
     assert len(notes) == 3
     assert f"retention.ms from {36 * _DAY_MS} to {48 * _DAY_MS} of the topic {name}" in notes[-1]
     needed_ms[0] = FOREVER_MS
     clock.sleep(61)
     settings.check()
-    _wait_for_setting(admin, name, "retention.ms", "-1")
+    wait_for_setting(admin, name, "retention.ms", "-1")
     admin.delete_topics([name])[name].result(_TIMEOUT_S)
 
 
