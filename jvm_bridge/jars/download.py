@@ -1,9 +1,10 @@
-"""Fetches a jar from a Maven repository, with the library jgo."""
+"""Fetches a jar from a Maven repository."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ MIRROR_VARIABLE = "PINOT_PLUGINS_MAVEN_REPOSITORY"
 
 _ATTEMPTS = 3
 _TIMEOUT_S = 30
+_MOST_BYTES = 1024**3
+_HEADERS = {"Accept-Encoding": "identity"}  # the bytes that the pin is of
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,41 +51,70 @@ class Repository:
 
         Raises:
             SetupError: The repository does not answer or does not have the jar.
+            DataError: It sends more than 1 GiB.
         """
         # Imported here, as requests and jgo are slow to import and a complete cache needs neither.
-        from jgo.maven import MavenContext
-        from requests import RequestException
+        import requests
+
+        from controller_client.rest.bodies import write_body
 
         parts = urlsplit(self.mirror or "")
         if self.mirror is not None and parts.scheme in {"", "file"}:
             return _copy(Path(parts.path), pin, folder)
-        context = MavenContext(
-            repo_cache=folder,
-            local_repos=[],  # not the user's: each jar is fetched and verified for this cache
-            remote_repos=None if self.mirror is None else {"mirror": self.mirror.rstrip("/")},
-            timeout=_TIMEOUT_S,
-        )
-        component = context.project(pin.group, pin.artifact).at_version(pin.version)
-        # A GET may be retried; jgo raises RuntimeError for any response but 200, "not found" or "busy".
+        url = f"{(self.mirror or _central()).rstrip('/')}/{pin.path}"
+        target = folder / pin.path.name
         retrying = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(_ATTEMPTS),
             wait=tenacity.wait_random_exponential(0.2, max=3),
-            retry=tenacity.retry_if_exception_type((RequestException, RuntimeError)),
-            before=lambda _: (folder / pin.path).unlink(missing_ok=True),  # jgo rejects an incomplete file
+            retry=tenacity.retry_if_exception(_may_pass),
             reraise=True,
         )
+
+        def attempt() -> None:
+            response = requests.get(url, headers=_HEADERS, stream=True, timeout=_TIMEOUT_S)
+            with response, target.open("wb") as file:
+                response.raise_for_status()
+                write_body(response, file, pin.coordinate, _MOST_BYTES)
+
         try:
-            return Path(retrying(component.artifact(classifier=pin.classifier).resolve))
-        except (RequestException, RuntimeError) as error:
-            reason = (
-                "the repository does not have it" if isinstance(error, RuntimeError) else type(error).__name__
-            )
+            retrying(attempt)
+        except requests.RequestException as error:
             raise SetupError(
-                f"{pin.coordinate} cannot be fetched: {reason}",
+                f"{pin.coordinate} cannot be fetched: {_reason(error)}",
                 where=self.shown,
                 remedy=f"Set {MIRROR_VARIABLE} to a repository that this machine can reach, or PINOT_HOME to "
                 "a Pinot distribution. Jars that were already fetched are kept.",
             ) from None  # the cause's text may contain the mirror's credentials
+        return target
+
+
+def _central() -> str:
+    from jgo.maven import MavenContext
+
+    return str(MavenContext().remote_repos["central"])
+
+
+def _status(error: BaseException) -> int | None:
+    response = getattr(error, "response", None)
+    return None if response is None else int(response.status_code)
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Return whether the next GET may succeed: the connection broke, or the repository is busy."""
+    from requests import RequestException
+
+    status = _status(error)
+    busy = (
+        status is None or status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    )
+    return isinstance(error, RequestException) and busy
+
+
+def _reason(error: BaseException) -> str:
+    status = _status(error)
+    if status == HTTPStatus.NOT_FOUND:
+        return "the repository does not have it"
+    return type(error).__name__ if status is None else f"the repository returned status {status}"
 
 
 def _copy(repository: Path, pin: Pin, folder: Path) -> Path:

@@ -55,8 +55,13 @@ class Mirror:
                     busy = mirror.busy_answers > 0
                     mirror.busy_answers -= busy
                 content = mirror.files.get(self.path)
-                if busy or content is None:
-                    self.send_error(503 if busy else 404)
+                if busy:
+                    self.send_response(429)
+                    self.send_header("Retry-After", "86400")  # a day, which no client should believe
+                    self.end_headers()
+                    return
+                if content is None:
+                    self.send_error(404)
                     return
                 try:
                     self._send(content, hold=mirror.hold_after is not None and count > mirror.hold_after)

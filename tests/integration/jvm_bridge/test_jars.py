@@ -91,7 +91,11 @@ def test_a_request_to_a_busy_mirror_is_repeated_and_a_jar_that_it_lacks_is_repor
     ) as error:
         cache.ensure(pins)
     assert mirror.url in str(error.value)
+    assert mirror.jar_requests["/maven/g/j3/1/j3-1.jar"] == 1
     assert not list((tmp_path / "cache" / "sets").glob("*"))
     mirror.files["/maven/g/j3/1/j3-1.jar"] = lacking
+    mirror.busy_answers = 1000
+    with pytest.raises(SetupError, match="cannot be fetched: the repository returned status 429"):
+        cache.ensure(pins)
     mirror.busy_answers = 2
     check(cache.ensure(pins))
