@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -40,6 +41,12 @@ _HIDDEN_VARIABLES = (
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", _PATIENT, derandomize=True)
 settings.register_profile("exploring", _PATIENT, max_examples=400)
+
+
+def pytest_collection_finish() -> None:
+    # What exists by now stays to the end: the collections between the tests need not visit it.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

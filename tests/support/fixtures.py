@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -22,12 +23,20 @@ __all__ = [
     "hosted_servers",
     "hosted_store",
     "kafka",
+    "leaks",
     "pinot",
     "s3",
     "s3_bucket",
     "test_session",
     "unique_table",
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leaks() -> Iterator[None]:
+    """Whatever a module's tests leave open is reported as its fault, not as that of a later test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
