@@ -30,7 +30,7 @@ from tests.support.pinot_services import (
     PinotLayout,
 )
 from tests.support.s3 import S3Access
-from tests.support.service import Backend, RunningService, wait_ready
+from tests.support.service import Backend, RunningService, Service, wait_ready
 from tests.support.wait import add_describer, remove_describer, wait_for
 
 _READY_TIMEOUT_S = 300.0
@@ -197,6 +197,51 @@ class PinotCluster:
         self._running[role].start()
         self.wait_ready(role, timeout_s)
 
+    @contextmanager
+    def patient(self, role: str) -> Iterator[None]:
+        """Within the block, a hosted server's session in ZooKeeper outlasts 20 s in which it hangs."""
+        layout = self._layout
+        self._replace(role, layout.hosted_server_service(role, session_timeout_ms=20_000))
+        try:
+            yield
+        finally:
+            self._replace(role, layout.hosted_server_service(role))
+
+    def _replace(self, role: str, service: Service) -> None:
+        self.kill(role)
+        address, first = HOSTED_ADDRESSES[role]
+        name = f"Server_{address}_{self._layout.slot.port(first)}"
+        # Helix does not wait for the end of a session that is longer than its own.
+        with self.client() as client:
+            wait_for(lambda: name not in client.instances.live(), f"the session of {role} to end")
+        self._running[role] = self._host.launch(service)
+        self.wait_ready(role)
+
+    @contextmanager
+    def suspended(self, role: str) -> Iterator[None]:
+        """Within the block a role hangs: it keeps its connections and does nothing."""
+        self._running[role].suspend()
+        try:
+            yield
+        finally:
+            self._running[role].resume()
+
+    @contextmanager
+    def second_controller(self) -> Iterator[str]:
+        """Within the block another controller leads a part of the tables; provides its name in Helix."""
+        service, instance = self._layout.second_controller_service(), self._layout.second_controller_instance
+        self._running[service.name] = self._backend.launch(service)
+        try:
+            self.wait_ready(service.name)
+            wait_for(lambda: self._led_parts(instance), f"{instance} to lead tables", _READY_TIMEOUT_S)
+            yield instance
+        finally:
+            self._running.pop(service.name).kill()
+            # While Helix knows it, Pinot waits five minutes for it to return.
+            with self.client() as client:
+                wait_for(lambda: _drop(client, instance), f"{instance} to be dropped", _READY_TIMEOUT_S)
+            self.wait_ready("controller")
+
     def put_file(self, role: str, path: str, content: bytes) -> None:
         """Replace a file on a role's disk, below its home, as a disk fault does."""
         self._running[role].put_file(path, content)
@@ -242,7 +287,10 @@ class PinotCluster:
 
     def _leads_all_tables(self) -> bool:
         """Return whether the controller commits segments and runs tasks: seconds after it serves REST."""
-        instance = f"Controller_{self._layout.controller_instance}"
+        return self._led_parts(self._layout.controller_instance) == _LEAD_PARTITIONS
+
+    def _led_parts(self, instance: str) -> int:
+        """Return how many of the parts of all tables a controller leads."""
         with self._zookeeper() as zookeeper:
             try:
                 live, _ = zookeeper.get(f"/{CLUSTER_NAME}/LIVEINSTANCES/{instance}")
@@ -250,8 +298,8 @@ class PinotCluster:
                 path = f"/{CLUSTER_NAME}/INSTANCES/{instance}/CURRENTSTATES/{session}/leadControllerResource"
                 states = json.loads(zookeeper.get(path)[0])["mapFields"].values()
             except NoNodeError:
-                return False
-        return len(states) == _LEAD_PARTITIONS and all(state["CURRENT_STATE"] == "MASTER" for state in states)
+                return 0
+        return sum(state["CURRENT_STATE"] == "MASTER" for state in states)
 
     @contextmanager
     def _zookeeper(self) -> Iterator[KazooClient]:
@@ -262,6 +310,15 @@ class PinotCluster:
         finally:
             zookeeper.stop()
             zookeeper.close()
+
+
+def _drop(client: ControllerClient, instance: str) -> bool:
+    """Drop a killed instance; return whether that was possible: its session must have expired."""
+    try:
+        client.instances.drop(instance)
+    except ConflictError:
+        return False
+    return True
 
 
 def _unserved_segments(controller_url: str) -> str:

@@ -73,6 +73,12 @@ class _RunningContainer:
     def start(self) -> None:
         self._container.start()
 
+    def suspend(self) -> None:
+        self._container.pause()
+
+    def resume(self) -> None:
+        self._container.unpause()
+
     def logs(self, lines: int) -> str:
         return self._container.logs(tail=lines).decode(errors="replace")
 

@@ -19,6 +19,7 @@ DEEP_STORE_BUCKET = "deep-store"
 
 ZOOKEEPER_ADDRESS = "127.0.0.13"
 CONTROLLER_ADDRESS = "127.0.0.11"
+SECOND_CONTROLLER_ADDRESS = "127.0.0.15"
 BROKER_ADDRESS = "127.0.0.12"
 HOSTED_BROKER_ADDRESS = "127.0.0.14"
 MINION_ADDRESS = "127.0.0.31"
@@ -93,27 +94,37 @@ class PinotLayout:
 
     def controller_service(self) -> Service:
         """Return the controller."""
-        port = self.slot.port(Port.CONTROLLER)
+        return self._controller("controller", CONTROLLER_ADDRESS, self.slot.port(Port.CONTROLLER))
+
+    def second_controller_service(self) -> Service:
+        """Return another controller of the cluster."""
+        address, port = SECOND_CONTROLLER_ADDRESS, self.slot.port(Port.SECOND_CONTROLLER)
+        return self._controller("second_controller", address, port)
+
+    def _controller(self, name: str, address: str, port: int) -> Service:
         properties = {
             "controller.helix.cluster.name": CLUSTER_NAME,
             "controller.zk.str": self.zookeeper,
-            "controller.host": CONTROLLER_ADDRESS,
+            "controller.host": address,
             # Servers commit segments there; the address would lack a port set only for the listener.
-            "controller.vip.host": CONTROLLER_ADDRESS,
+            "controller.vip.host": address,
             "controller.vip.port": str(port),
-            **_http_listener("controller", CONTROLLER_ADDRESS, port),
+            **_http_listener("controller", address, port),
             "controller.data.dir": self.deep_store_uri,
             "controller.local.temp.dir": f"{HOME}/temp",
             **self.file_systems("pinot.controller"),
         }
-        return self._role(
-            "controller", "StartController", properties, f"{self.controller_url}/health", heap_mb=320
-        )
+        return self._role(name, "StartController", properties, f"http://{address}:{port}/health", heap_mb=320)
 
     @property
     def controller_instance(self) -> str:
-        """The controller's host and port, as in its Helix name."""
-        return f"{CONTROLLER_ADDRESS}_{self.slot.port(Port.CONTROLLER)}"
+        """The controller's name in Helix."""
+        return f"Controller_{CONTROLLER_ADDRESS}_{self.slot.port(Port.CONTROLLER)}"
+
+    @property
+    def second_controller_instance(self) -> str:
+        """The name in Helix of :meth:`second_controller_service`."""
+        return f"Controller_{SECOND_CONTROLLER_ADDRESS}_{self.slot.port(Port.SECOND_CONTROLLER)}"
 
     def broker_service(self) -> Service:
         """Return the broker."""
@@ -181,7 +192,7 @@ class PinotLayout:
             environment={"PYTHONPATH": str(Path(__file__).parents[2])},
         )
 
-    def hosted_server_service(self, name: str) -> Service:
+    def hosted_server_service(self, name: str, session_timeout_ms: int = _SESSION_TIMEOUT_MS) -> Service:
         """Return a server hosted in Python, ``hosted_1`` or ``hosted_2``, with the hooks of this checkout."""
         address, first = HOSTED_ADDRESSES[name]
         file = f"{name}.properties"
@@ -199,7 +210,7 @@ class PinotLayout:
             program=Program.PINOTCTL,
             arguments=("serve", "server", "-configFileName", f"{HOME}/{file}"),
             is_ready=lambda: _health(f"http://{address}:{self.slot.port(first + 1)}/health"),
-            environment={"JAVA_OPTS": _java_options(heap_mb=320)},
+            environment={"JAVA_OPTS": _java_options(heap_mb=320, session_timeout_ms=session_timeout_ms)},
             files={file: _properties_text(properties)},
         )
 
@@ -297,10 +308,10 @@ def _health(url: str) -> bool:
     return requests.get(url, timeout=_PROBE_TIMEOUT_S).text == "OK"
 
 
-def _java_options(heap_mb: int) -> str:
+def _java_options(heap_mb: int, session_timeout_ms: int = _SESSION_TIMEOUT_MS) -> str:
     return (
         f"-Xmx{heap_mb}m {QUICK_START} -Dpinot.admin.system.exit=false "
-        f"-Dzk.session.timeout={_SESSION_TIMEOUT_MS}"
+        f"-Dzk.session.timeout={session_timeout_ms}"
     )
 
 

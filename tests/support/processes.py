@@ -143,12 +143,23 @@ class _RunningProcess:
     def kill(self) -> None:
         _end(self._mark)
 
+    def suspend(self) -> None:
+        self._running().suspend()
+
+    def resume(self) -> None:
+        self._running().resume()
+
     def logs(self, lines: int) -> str:
         with self._output.open(encoding="utf-8", errors="replace") as output:
             return "".join(deque(output, maxlen=lines))
 
     def put_file(self, path: str, content: bytes) -> None:
         (self._home / path).write_bytes(content)
+
+    def _running(self) -> psutil.Process:
+        process = _process(self._mark)
+        assert process is not None, f"{self.service.name} has ended"
+        return process
 
 
 def _end(mark: Path) -> None:

@@ -19,8 +19,10 @@ class RecordPlugin:
         self._began_s = time.monotonic()
 
     @pytest.hookimpl(trylast=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         config = terminalreporter.config
+        if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            return
         if not config.option.full or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
             return
         from tests.support.jars import jars_of

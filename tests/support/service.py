@@ -71,6 +71,12 @@ class RunningService(Protocol):
     def start(self) -> None:
         """Start it again after ``kill``; does not wait until it is ready."""
 
+    def suspend(self) -> None:
+        """Stop its processes, as on a machine that hangs."""
+
+    def resume(self) -> None:
+        """Let it go on after ``suspend``."""
+
     def logs(self, lines: int) -> str:
         """Return the last lines of its output."""
 

@@ -38,6 +38,7 @@ class Port(IntEnum):
     HOSTED_BROKER = 28
     HOSTED_BROKER_RUNNER = 29
     HOSTED_STORE = 30
+    SECOND_CONTROLLER = 31
 
 
 @dataclass(frozen=True)

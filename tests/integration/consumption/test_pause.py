@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+import requests
 
 from controller_client.consumption import (
     PartitionState,
@@ -19,10 +22,15 @@ from controller_client.consumption.pause_record import read_record
 from controller_client.errors import ConflictError
 from controller_client.helix.ideal_state import read_flags, set_paused_partitions
 from tests.integration.consumption.conftest import MakeTable
+from tests.integration.consumption.stream_table import StreamTable
+from tests.support.cluster import PinotCluster
+from tests.support.scheduling import DISTURBS
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for, watch_unchanged
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
+
+_MOST_TABLES = 12
 
 
 def test_rows_that_arrive_during_a_pause_are_read_after_it(make_stream_table: MakeTable, full: bool) -> None:
@@ -54,6 +62,40 @@ def test_rows_that_arrive_during_a_pause_are_read_after_it(make_stream_table: Ma
     status = control.status()
     assert (status.state, status.holders) == (TableState.CONSUMING, ())
     assert read_record(table.store, table.table) is None
+
+
+@DISTURBS  # every table may get another lead controller
+def test_another_controller_leads_the_table_and_dies_while_it_is_paused(
+    pinot: PinotCluster, make_stream_table: MakeTable
+) -> None:
+    with pinot.second_controller() as second:
+        # Pinot divides the tables among the controllers by their names.
+        table = next(table for table in _tables(make_stream_table) if _lead(table) == second)
+        table.produce(40)
+        table.wait_rows()
+        control = table.control()
+        assert pause(control, reason="test")
+        paused_rows = table.committed_rows()
+        assert paused_rows == len(table.produced)
+        table.produce(40)
+        watch_unchanged(table.counts, table.counts(), 2.0)
+    assert _lead(table) != second
+    assert control.status().state is TableState.PAUSED
+    assert table.committed_rows() == paused_rows
+    assert resume(control).jumps == ()
+    table.wait_rows()
+
+
+def _tables(make_stream_table: MakeTable) -> Iterator[StreamTable]:
+    for _ in range(_MOST_TABLES):
+        yield make_stream_table(partitions=2, replicas=2)
+
+
+def _lead(table: StreamTable) -> str:
+    """The name in Helix of the controller that leads a table."""
+    answer = requests.get(f"{table.pinot.controller_url}/leader/tables/{table.name}", timeout=60)
+    (entry,) = answer.json()["leadControllerEntryMap"].values()
+    return str(entry["leadControllerId"])
 
 
 @FULL  # tests/integration/server_hooks/pause proves it for servers that heed the flags

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
 
+from controller_client.models import TableConfig
 from controller_client.publishing.loading import SegmentLoading
 from controller_client.zookeeper import ZNRecord
 from tests.integration.deepstore.conftest import Audit, Run, audit, run
@@ -24,11 +25,13 @@ from tests.integration.server_hooks.commits import (
     without_url,
 )
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
+from tests.support.cluster import PinotCluster
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3
+from tests.support.pinot_services import HOSTED_TENANT, SERVER_ADDRESSES
 from tests.support.scheduling import DISTURBS
 from tests.support.tiers import FULL
-from tests.support.wait import wait_for
+from tests.support.wait import wait_for, watch_unchanged
 
 __all__ = ["audit", "make_committing", "run"]
 
@@ -138,18 +141,97 @@ def test_the_controller_is_killed_between_the_upload_and_the_end_of_a_commit(
     assert audit(table.full_name, "--read-tars") == {}
 
 
+@pytest.mark.parametrize("stored", [True, False], ids=["from the store", "from its peer"])
+def test_a_replica_that_lags_downloads_the_segment(
+    make_committing: MakeTopicTable, hosted_servers: Sequence[str], hosted_store: FaultyS3, stored: bool
+) -> None:
+    table = make_committing(1)
+    if not stored:
+        hosted_store.answer(403, "PUT", in_commits(table))
+    with table.pinot.patient("hosted_2"), _front_of(table, hosted_servers[0]) as peer:
+        fill(table)
+        table.wait_served(replicas=2)
+        segment = table.consuming()[0]
+        with table.pinot.suspended("hosted_2"):
+            # Kafka answers the last fetch of the server that hangs before there are rows.
+            watch_unchanged(table.consuming, {0: segment}, 1.0)
+            table.produce(0, ROWS)
+            wait_for(lambda: segment in urls(table), f"{segment} to be committed", _TIMEOUT_S)
+            # From now on only the other replica and the store have its rows.
+            table.topic.drop_before({0: len(table.produced[0])})
+        table.wait_served(replicas=2)
+        url = urls(table)[segment]
+        assert bool(url) is stored
+        assert (peer.count("GET", f"segments/{table.full_name}/{segment}") > 0) is not stored
+        assert not stored or hosted_store.gets(url.removeprefix("s3://")) > 0
+        table.wait_seen(table.produced)
+
+
+@DISTURBS  # the relocated segments get to the servers of other tables
+def test_segments_that_only_servers_have_move_to_the_servers_of_completed_segments(
+    make_committing: MakeTopicTable, hosted_store: FaultyS3, run: Run, audit: Audit
+) -> None:
+    table = make_committing(1)
+    away = hosted_store.answer(403, "PUT", in_commits(table))
+    fill(table, 2)
+    table.wait_served(replicas=2)
+    moved = without_url(table)
+    assert len(moved) == 2
+    config = table.client.tables.get(table.full_name).to_json()
+    config["tenants"]["tagOverrideConfig"] = {
+        "realtimeConsuming": f"{HOSTED_TENANT}_REALTIME",
+        "realtimeCompleted": "DefaultTenant_OFFLINE",
+    }
+    table.client.tables.update(TableConfig.from_json(config))
+    table.run_periodic_task("SegmentRelocator")
+
+    def relocated() -> bool:
+        servers = {server for segment in moved for server in table.segments()[segment]}
+        return len(servers) == 2 and not servers & set(hosted)
+
+    hosted = table.pinot.start_hosted_servers()
+    wait_for(relocated, f"{sorted(moved)} to be relocated", _TIMEOUT_S)
+    table.wait_served(replicas=2)
+    table.wait_seen(table.produced)
+    assert audit(table.full_name, "--min-copies", "1") == {"no_url": moved}
+    away.lift()
+    run("deepstore", "repair", table.name, "--yes")
+    assert not without_url(table)
+    assert audit(table.full_name, "--read-tars", "--min-copies", "3") == {}
+
+
 @contextmanager
 def _front_of(table: TopicTable, server: str) -> Iterator[FaultyHttp]:
-    """Redirect a server's admin port through a proxy; its next start writes the real port again."""
+    """Within the block, a server's peers reach its admin port through a proxy."""
     path = f"/{table.pinot.cluster_name}/CONFIGS/PARTICIPANT/{server}"
-    found = table.store.connection.get(path)
-    assert found is not None
-    record = ZNRecord.from_bytes(found[0])
-    host = record.simple_fields["HELIX_HOST"]
-    with FaultyHttp(f"http://{host}:{record.simple_fields['adminPort']}", host) as front:
-        fields = {**record.simple_fields, "adminPort": str(front.port)}
-        table.store.connection.set(path, replace(record, simple_fields=fields).to_bytes(), found[1])
+
+    def publish(port: int | str | None) -> tuple[str, str]:
+        """Publish another port, if one is given; return the server's host and the port before."""
+        content, version = table.store.connection.get(path) or (b"", 0)
+        record = ZNRecord.from_bytes(content)
+        fields = record.simple_fields
+        if port is not None:
+            changed = replace(record, simple_fields={**fields, "adminPort": str(port)})
+            table.store.connection.set(path, changed.to_bytes(), version)
+        return fields["HELIX_HOST"], fields["adminPort"]
+
+    host, port = publish(None)
+    with FaultyHttp(f"http://{host}:{port}", host) as front:
+        publish(front.port)
         yield front
+        publish(port)
+
+
+@contextmanager
+def _third_server(pinot: PinotCluster) -> Iterator[None]:
+    """Within the block, a server of other tables is also in the tenant of the hosted ones."""
+    address, _ = SERVER_ADDRESSES["server_1"]
+    with pinot.client() as client:
+        (name,) = (name for name in client.instances.live() if name.startswith(f"Server_{address}_"))
+        tags = client.instances.tags(name)
+        client.instances.set_tags(name, [*tags, f"{HOSTED_TENANT}_REALTIME"])
+        yield
+        client.instances.set_tags(name, tags)
 
 
 def test_a_peer_is_killed_while_it_serves(
@@ -204,3 +286,29 @@ def test_a_peer_is_killed_while_it_serves(
     away.lift()
     assert audit(table.full_name, "--read-tars", "--min-copies", "3") == {}
     table.wait_seen(table.produced)
+
+
+@DISTURBS  # a server of other tables joins the tenant
+def test_a_server_whose_peer_fails_downloads_from_another(
+    make_committing: MakeTopicTable, hosted_servers: Sequence[str], hosted_store: FaultyS3
+) -> None:
+    table = make_committing(1)
+    pinot = table.pinot
+    hosted_store.answer(403, "PUT", in_commits(table))
+    fill(table)
+    table.wait_served(replicas=2)
+    (segment,) = without_url(table)
+    with _third_server(pinot):
+        table.set_replicas(3)
+        table.wait_served(replicas=3)
+        pinot.kill("hosted_2")
+        pinot.lose_disk("hosted_2")
+        peers = table.segments()[segment].keys() - {hosted_servers[1]}
+        path = f"segments/{table.full_name}/{segment}"
+        with ExitStack() as fronts:
+            proxies = [fronts.enter_context(_front_of(table, peer)) for peer in sorted(peers)]
+            cuts = [proxy.cut(100, "GET", path, times=1) for proxy in proxies]
+            pinot.start("hosted_2")
+            table.wait_served(replicas=3)
+        assert any(cut.was_hit for cut in cuts)
+        table.wait_seen(table.produced)
