@@ -308,6 +308,27 @@ def test_avro_files_whose_logical_types_pinot_itself_applies(
     assert [row[name] for row in built["read"] for name in FORMATS] == [expected[name] for name in FORMATS]
 
 
+def test_other_columns_of_avro_files_whose_logical_types_are_applied(
+    child: SegmentChild, tmp_path: Path
+) -> None:
+    path = tmp_path / "times.avro"
+    kinds = {"n": ("long", "timestamp-micros"), "t": ("long", "timestamp-millis"), "day": ("int", "date")}
+    fields: list[dict[str, Any]] = [
+        {"name": name, "type": ["null", {"type": base, "logicalType": logical}]}
+        for name, (base, logical) in kinds.items()
+    ]
+    fields.append({"name": "many", "type": ["null", {"type": "array", "items": fields[0]["type"][1]}]})
+    micros = 1_709_209_845_678_901
+    row = {"n": micros, "t": 5, "day": 19_782, "many": [micros, micros]}
+    write_avro_file(path, fields, [row, dict.fromkeys(row)])
+    schema = schema_of({"n": "LONG", "t": "TIMESTAMP", "day": "STRING"}, multi_values={"many": "LONG"})
+    built = read_alike(child, path, schema, reader_config={"enableLogicalTypes": "true"})
+    first, second = built["read"]
+    millis = 1_709_209_845_678
+    assert first == {"n": millis, "t": 5, "day": "2024-02-29", "many": [millis, millis]}
+    assert all(second.get(name) is None for name in row)
+
+
 def test_a_time_that_does_not_fit(child: SegmentChild, tmp_path: Path) -> None:
     path = tmp_path / "times.parquet"
     schema = schema_of({"word": "STRING"})

@@ -51,6 +51,8 @@ def argument_of(
         return of.ofLists(items, _java(np.cumsum(lengths, dtype=np.int32)), nulls)
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         column, kind = column.cast(pa.string()), pa.string()
+    if kind == pa.timestamp("ms"):
+        column, kind = column.cast(pa.int64()), pa.int64()
     if kind == pa.uint64():
         try:
             column, kind = column.cast(pa.int64()), pa.int64()
