@@ -276,7 +276,10 @@ def test_logical_types(child: SegmentChild, tmp_path: Path, logical: str) -> Non
             assert by_choice.get("read") == by_row.get("read")
             assert by_choice.get("message") == by_row.get("message")
             stored += "read" in by_row
-            if column in ("long", "many", "text") and child.reads_files:
+            # Pinot 1.5 alone does not convert the lists of a union, writes each UUID in full, and the text of
+            # a timestamp in the time zone of its process.
+            of_pinot = ("long",) if logical.startswith(("timestamp", "uuid")) else ("long", "text")
+            if column in of_pinot and child.reads_files:
                 alone = child.build(table_config(), columns.schema, path, "alone", read_back=True)
                 assert by_row.get("read") == alone.get("read"), (column, shape)
     assert stored

@@ -113,7 +113,9 @@ NOT_AS_PINOT = (
     "a key twice",
     "Java's own number",
     "a name twice that nobody wants",
+    "a column without a name",
     "columns without names",
+    "an empty name at the end",
 )
 """Cases in which Pinot alone stores another value than the file has, or refuses it."""
 

@@ -218,8 +218,8 @@ def test_running_queries(run: Run, numbers: Numbers, pinot: PinotCluster, tmp_pa
     assert "no broker runs" in run.error("queries", "cancel", "123456789")
     run("schema", "create", numbers.schema_file)
     run("table", "create", numbers.table_file)
-    run("segment", "upload", numbers.name, *built_numbers(tmp_path, 60_000))
-    # Java's regular expressions backtrack on each row, which takes some seconds.
+    run("segment", "upload", numbers.name, *built_numbers(tmp_path, 240_000))
+    # Java's regular expressions backtrack on each row, which takes long enough to cancel the query.
     text = f"concat('{'a' * 10}', cast(id as varchar), '')"
     slow = f"select max(length(regexp_replace({text}, '(a+)+\\1b', ''))) from {numbers.name}"
 

@@ -70,8 +70,8 @@ def filtering(table: SparkTable, pinot: PinotCluster, tmp_path: Path) -> Iterato
                 wait_for(lambda: client.query(sql).rows == ((10,),), "the broker to know the table")
             yield url
         finally:
-            # A broker cannot be dropped while it serves a table.
-            table.client.tables.delete(table.typed)
+            # A broker cannot be dropped while it serves a table, also one of other tests.
+            table.client.instances.set_tags(broker.instance, (), update_broker_resource=True)
             broker.remove()
 
 
