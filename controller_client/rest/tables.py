@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, overload
 
 from controller_client.common.names import TableName, TableType
@@ -48,6 +49,15 @@ class TablesApi:
     def list_typed(self) -> Sequence[TableName]:
         """Return the names with type of all tables."""
         return sorted(name for each in TableType for name in self.list(each))
+
+    def all_in_use(self) -> Iterator[tuple[TableName, TableConfig]]:
+        """Yield the name with type and the config of each table, as in :meth:`in_use`.
+
+        A table that is deleted between the list and its config is left out.
+        """
+        for name in self.list_typed():
+            with suppress(NotFoundError):
+                yield name, self.in_use(name)
 
     def exists(self, table: str) -> bool:
         """Return whether a table exists; for a raw name, of any type."""

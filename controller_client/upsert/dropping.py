@@ -117,9 +117,11 @@ def _schema_of(client: RestClient, config: TableConfig) -> str | None:
     """Return the table's schema unless another table uses it."""
     existing = set(client.schemas.list())
     name = next((each for each in config.schema_names if each in existing), None)
-    others = set(client.tables.list_typed())
-    others.discard(config.name_with_type)
-    if name and any(each.raw == name or name in client.tables.in_use(each).schema_names for each in others):
+    if name and any(
+        table.raw == name or name in other.schema_names
+        for table, other in client.tables.all_in_use()
+        if table != config.name_with_type
+    ):
         return None
     return name
 

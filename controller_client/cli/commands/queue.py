@@ -5,7 +5,7 @@ Each task type has its own queue. For FileIngestionTask see 'pinotctl task'.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +20,7 @@ from controller_client.common.waiting import wait_until
 from controller_client.errors import NotFoundError, RejectedError
 
 if TYPE_CHECKING:
-    from controller_client.client import ControllerClient
+    from controller_client.models import TableConfig
 
 __all__ = ["queue"]
 
@@ -117,7 +117,8 @@ def schedule(cli: CliContext, task_type: str | None, table_name: str | None, dry
     client = cli.client()
     table = table_with_type(client, table_name) if table_name else None
     if dry_run:
-        found = _configured(client, task_type, [table] if table else client.tables.list_typed())
+        configs = client.tables.all_in_use()
+        found = _configured(task_type, [(table, client.tables.in_use(table))] if table else configs)
         texts = [f"{each} of {', '.join(tables)}" for each, tables in found.items()]
         cli.out.result(
             f"Would check for work: {'; '.join(texts) or 'no table has such a task in its config'}.",
@@ -218,13 +219,11 @@ def _switch(
     cli.out.result(f"The queue of {task_type} is {change}.", {**record, "state": wanted})
 
 
-def _configured(
-    client: ControllerClient, task_type: str | None, tables: Sequence[str]
-) -> dict[str, list[str]]:
+def _configured(task_type: str | None, configs: Iterable[tuple[str, TableConfig]]) -> dict[str, list[str]]:
     """Return the tables whose configs contain tasks, by task type."""
     found: dict[str, list[str]] = {}
-    for table in tables:
-        task = client.tables.in_use(table).task
+    for table, config in configs:
+        task = config.task
         for each in task.task_type_configs_map if task else ():
             if task_type in (None, each):
                 found.setdefault(each, []).append(table)

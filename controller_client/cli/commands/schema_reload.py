@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controller_client.cli.context import CliContext
 from controller_client.common.names import TableName
-from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capability
 
 if TYPE_CHECKING:
@@ -20,13 +18,11 @@ __all__ = ["note_missing_columns", "reload_tables", "tables_of_schema"]
 def tables_of_schema(client: ControllerClient, schema: str) -> list[TableName]:
     """Return the tables (with type) that use a schema, by Pinot's own rule."""
     schemas = set(client.schemas.list())
-    found = []
-    for name in client.tables.list_typed():
-        with suppress(NotFoundError):  # the table has just been deleted
-            names = client.tables.in_use(name).schema_names
-            if next((each for each in names if each in schemas), None) == schema:
-                found.append(name)
-    return found
+    return [
+        table
+        for table, config in client.tables.all_in_use()
+        if next((name for name in config.schema_names if name in schemas), None) == schema
+    ]
 
 
 def note_missing_columns(cli: CliContext, tables: Sequence[TableName], columns: Sequence[str]) -> None:

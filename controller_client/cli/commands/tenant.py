@@ -289,8 +289,7 @@ def _tables(cli: CliContext, name: str, role: str) -> list[str]:
     client = cli.client()
     if role == "server":
         return list(client.tenants.tables(name))
-    tables = client.tables.list_typed()
-    return [table for table in tables if client.tables.in_use(table).tenants.get("broker") == name]
+    return [table for table, config in client.tables.all_in_use() if config.tenants.get("broker") == name]
 
 
 def _kinds(found: Tenant, server: str) -> str:

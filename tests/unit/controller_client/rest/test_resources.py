@@ -55,6 +55,19 @@ def test_lists_with_a_type_have_the_type_in_every_version(make: Make) -> None:
     assert [seen.target for seen in server.requests] == ["/tables?type=offline", "/version"]
 
 
+def test_a_table_that_is_deleted_after_it_was_listed_is_left_out(make: Make) -> None:
+    client, _ = make(
+        answer(200, {"tables": ["gone_OFFLINE", "t_OFFLINE"]}),
+        V11,
+        answer(200, {"tables": []}),
+        answer(404, {"error": "Table not found"}),
+        answer(200, TABLE),
+    )
+    assert [(name, config.name_with_type) for name, config in client.tables.all_in_use()] == [
+        ("t_OFFLINE", "t_OFFLINE")
+    ]
+
+
 def test_lists_cover_all_databases(make: Make) -> None:
     client, server = make(
         answer(200, {"tables": ["a"]}),
