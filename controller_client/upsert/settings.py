@@ -7,7 +7,7 @@
         primaryKey               user,account        columns, comma-separated
         upsert.timestampColumn   updatedAt           LONG or TIMESTAMP, milliseconds
         upsert.updatesTopic      t_REALTIME.updates
-        upsert.order             package.module:function       only if it is not the timestamp
+        upsert.order             by_priority         name of a rank function; only if it is not the timestamp
         upsert.format            2                   version of these settings; omitted if it is 1
 
 Version 1 also had ``upsert.retentionMs``, the retention that the table had when it was created.
@@ -43,7 +43,7 @@ class UpsertSettings:
         timestamp_column: Of two records with the same key, the one with the greater time wins; then the
             greater offset, then the greater partition.
         updates_topic: Kafka topic of the segment update events, in the table's own Kafka cluster.
-        order: ``module:function`` that ranks records; None: the timestamp ranks them.
+        order: Name of the registered function that ranks records; None: the timestamp ranks them.
     """
 
     primary_key: tuple[str, ...]
