@@ -59,12 +59,13 @@ def export_cluster(
     """
     live = read_tables(client, tables) if tables else read_cluster(client)
     known: Mapping[ObjectRef, Document] = {}
+    files: Mapping[ObjectRef, str] = {}
     as_it_is: set[ObjectRef] = set()
     settings = FolderSettings(owner=owner or "default")
     if (path / SETTINGS_FILE).is_file():
         folder = read_folder(path)
-        settings, known = folder.settings, folder.documents
-        _require_places(folder.files, live, as_json)
+        settings, known, files = folder.settings, folder.documents, folder.files
+        _require_places(files, live, as_json)
         if owner is not None and owner != settings.owner:
             raise ConfigError(f"the folder's owner is {settings.owner}", expected=owner, where=str(path))
         as_it_is = _without_difference(client, folder, live)
@@ -78,7 +79,7 @@ def export_cluster(
         variables.update(dict.fromkeys(names, ref))
     used = {text for document in documents.values() for _, text in leaves(document) if isinstance(text, str)}
     variables = {name: ref for name, ref in variables.items() if f"${{env:{name}}}" in used}
-    written = write_folder(path, settings, documents, as_json=as_json)
+    written = write_folder(path, settings, documents, as_json=as_json, files=files)
     return ExportReport(len(live), tuple(written), variables)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.common.parsing import whole_number
+
 __all__ = [
     "ABSENT",
     "FieldChange",
@@ -137,8 +139,13 @@ def value_at(document: Any, pointer: Pointer) -> Any:
             document = document.get(key, ABSENT)
         elif isinstance(document, list):
             named = by_name(document) or {}
-            in_range = key.isdecimal() and int(key) < len(document)
-            document = named[key] if key in named else document[int(key)] if in_range else ABSENT
+            index = whole_number(key)
+            if key in named:
+                document = named[key]
+            elif index is not None and index < len(document):
+                document = document[index]
+            else:
+                return ABSENT
         else:
             return ABSENT
     return document

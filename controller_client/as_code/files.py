@@ -14,9 +14,10 @@ The content of a file determines which object it describes; its name is only for
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ SETTINGS_FILE = "cluster.yaml"
 
 _LARGEST_BYTES = 4 * 1024 * 1024
 _SUFFIXES = (".yaml", ".yml", ".json")
+_DIGEST_DIGITS = 8
 _FIRST_KEYS = ("schemaName", "tableName", "tableType", "tenant", "instance", "table", "name", "dataType")
 
 
@@ -108,18 +110,28 @@ def read_folder(path: Path) -> Folder:
 
 
 def write_folder(
-    path: Path, settings: FolderSettings, documents: Mapping[ObjectRef, Document], *, as_json: bool = False
+    path: Path,
+    settings: FolderSettings,
+    documents: Mapping[ObjectRef, Document],
+    *,
+    as_json: bool = False,
+    files: Mapping[ObjectRef, str] | None = None,
 ) -> list[Path]:
     """Write a folder, with a separate file for each object; existing files are replaced.
+
+    Args:
+        path: The folder; created if it does not exist.
+        settings: Written if the folder has none.
+        documents: Documents by object.
+        as_json: Write JSON instead of YAML.
+        files: The present file of each object, relative to the folder, which is then rewritten.
 
     Returns:
         The files that are new or whose content changed, relative to the folder.
     """
     suffix = ".json" if as_json else ".yaml"
-    texts = {
-        f"{ref.kind}/{_file_name(ref.name)}{suffix}": _text(_ordered(document), as_json)
-        for ref, document in documents.items()
-    }
+    places = _places(documents, files or {}, suffix)
+    texts = {places[ref]: _text(_ordered(document), as_json) for ref, document in documents.items()}
     if not (path / SETTINGS_FILE).exists():
         document = {"format": settings.format, "owner": settings.owner}
         if settings.unmanaged:
@@ -211,6 +223,26 @@ def _ordered(value: Any) -> Any:
 
 def _text(document: Any, as_json: bool) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n" if as_json else dump_yaml(document)
+
+
+def _places(refs: Iterable[ObjectRef], files: Mapping[ObjectRef, str], suffix: str) -> dict[ObjectRef, str]:
+    """Return the file of each object: its present one, or one that is named like it.
+
+    No two files differ in case alone: on macOS and Windows they would be one file.
+    """
+    taken = {file.casefold() for file in files.values()}
+    places = {}
+    for ref in refs:
+        place = files.get(ref)
+        if place is None:
+            name = f"{ref.kind}/{_file_name(ref.name)}"
+            place = f"{name}{suffix}"
+            if place.casefold() in taken:
+                digest = hashlib.sha256(ref.name.encode()).hexdigest()[:_DIGEST_DIGITS]
+                place = f"{name}.{digest}{suffix}"
+            taken.add(place.casefold())
+        places[ref] = place
+    return places
 
 
 def _file_name(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from controller_client.errors import ConfigError
@@ -39,23 +39,19 @@ def write_page(file: Path, text: str) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".new", dir=target.parent)
-    new = Path(name)
+    new = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.new")
+    present = target.stat().st_mode & 0o777 if target.exists() else None
+    # The system itself applies the umask, which Python could only read by changing it for all threads.
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if present is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
+            if present is not None:
+                os.fchmod(handle, present)
             stream.write(data)
             stream.flush()
-            os.fsync(stream.fileno())
-        new.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+            os.fsync(handle)
         new.replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
             new.unlink()
         raise
-
-
-def _umask() -> int:
-    # It can only be read by setting it.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from controller_client.common.counted_text import counted_text
+from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
 from controller_client.consumption.committing import failed_segments
 from controller_client.consumption.offsets import parse_consume_from
@@ -203,9 +204,9 @@ def _moved(control: TableControl, end_offsets: Mapping[str, str | None]) -> dict
     """Return the old offsets of the partitions that have committed rows from the new stream."""
     now = _end_offsets(control)
     return {
-        number: int(end)
+        number: offset
         for number, end in end_offsets.items()
-        if end and end.isdigit() and now.get(number) != end
+        if (offset := whole_number(end)) is not None and now.get(number) != end
     }
 
 

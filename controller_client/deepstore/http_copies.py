@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import requests
 
+from controller_client.common.parsing import whole_number
 from controller_client.config import BrokerConfig
 from controller_client.errors import AuthError, DataError, RejectedError
 from controller_client.rest.bodies import Download
@@ -142,7 +143,7 @@ class HttpCopies:
                 # Pinot does not report a controller's TLS port; as a rule, all controllers use the same.
                 ports = {instance.port, *self._home_ports}
                 if not is_controller:
-                    ports = {int(instance.details.get("adminPort") or 0)}
+                    ports = {whole_number(str(instance.details.get("adminPort"))) or 0}
                 if instance.host.lower() == origin.host and origin.port in ports:
                     return True
         config = self._client.cluster.app_config()

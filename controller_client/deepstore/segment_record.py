@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from controller_client.common.names import TableName
+from controller_client.common.parsing import whole_number
 from controller_client.deepstore.layout import shown
 from controller_client.deepstore.rate import RateLimit
 from controller_client.segment_tar import ExpectedSegment
@@ -100,11 +101,11 @@ class SegmentRecord:
             segment,
             consuming=status in ("IN_PROGRESS", _COMMITTING),
             committing=status == _COMMITTING,
-            crc=_natural(fields.get(_CRC)),
-            data_crc=_natural(fields.get(_DATA_CRC)),
+            crc=whole_number(fields.get(_CRC)),
+            data_crc=whole_number(fields.get(_DATA_CRC)),
             by_data_crc=fields.get(_USE_DATA_CRC) == "true",
             url=next((fields[key] for key in _URLS if fields.get(key) not in (None, "null")), ""),
-            size_bytes=_natural(fields.get(_SIZE)),
+            size_bytes=whole_number(fields.get(_SIZE)),
             size_is_of_tar=not (folder_sizes and status == "DONE"),
             encrypted=bool(fields.get(_CRYPTER)),
             version=found.version,
@@ -176,7 +177,3 @@ def read_records(
             for name, each in zip(page, found, strict=True)
             if each
         )
-
-
-def _natural(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import NotFoundError
 from controller_client.helix.record_at import read_records_at
 from controller_client.zookeeper.property_store import PropertyStore
@@ -49,9 +50,11 @@ def live_controllers(store: PropertyStore) -> Sequence[tuple[str, int]]:
     names = [name for name in store.live_instances() if name.startswith(_CONTROLLER)]
     records = read_records_at(store, [_path(store, name) for name in names])
     return [
-        (record.simple_fields[_HOST].removeprefix(_CONTROLLER), int(record.simple_fields[_PORT]))
+        (record.simple_fields[_HOST].removeprefix(_CONTROLLER), port)
         for record in records
-        if record and record.simple_fields.get(_HOST) and record.simple_fields.get(_PORT, "").isdigit()
+        if record
+        and record.simple_fields.get(_HOST)
+        and (port := whole_number(record.simple_fields.get(_PORT))) is not None
     ]
 
 

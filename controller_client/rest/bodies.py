@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 import requests
 import urllib3
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError, RejectedError
 
 __all__ = ["Download", "beginning_of", "redirect_of", "text_of", "words_of", "write_body"]
@@ -101,8 +102,7 @@ def write_body(response: requests.Response, target: IO[bytes], where: str, max_b
         DataError: The body is longer.
         requests.RequestException: The connection broke.
     """
-    announced = response.headers.get("Content-Length", "")
-    size_bytes = int(announced) if announced.isdigit() else 0
+    size_bytes = whole_number(response.headers.get("Content-Length")) or 0
     written = 0
     try:
         while True:

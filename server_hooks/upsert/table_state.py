@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from controller_client.clock import Clock
+from controller_client.common.parsing import whole_number
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import PartitionProgress
 from controller_client.upsert.update_message import Events
@@ -56,8 +57,9 @@ class TableState:
         folder.mkdir(parents=True, exist_ok=True)
         self._checkpoint = Checkpoint(folder / "checkpoint.json")
         for path in folder.iterdir():
-            if path.is_dir() and path.name.isdecimal():
-                self._open(int(path.name))
+            number = whole_number(path.name)
+            if number is not None and path.is_dir():
+                self._open(number)
 
     def follow(self, partitions: Iterable[int]) -> None:
         """Set the partitions of the updates topic; before the first call there is no mark."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.common.names import TableType
-from controller_client.common.parsing import boolean, count, one_of, text
+from controller_client.common.parsing import boolean, count, one_of, text, whole_number
 from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError
 from spark_connectors.options.connection import ConnectionOptions
@@ -61,10 +61,10 @@ def _settings(value: str) -> tuple[tuple[str, str], ...]:
 
 
 def _version(value: str) -> int:
-    number = value.strip()
-    if not number.isascii() or not number.isdecimal():
+    number = whole_number(value.strip())
+    if number is None:
         raise ValueError("expected a whole number, 0 or more")
-    return int(number)
+    return number
 
 
 def _decimal_type(value: str) -> tuple[int, int] | None:

@@ -18,6 +18,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from controller_client.broker.client import without_java
 from controller_client.common.counted_text import counted_text
+from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
 from controller_client.config import Auth, Tls
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
@@ -211,7 +212,7 @@ def _shown(message: str) -> str:
 
 
 def _literal(value: str) -> str:
-    return value if value.isdecimal() else f"'{value}'"
+    return value if whole_number(value) is not None else f"'{value}'"
 
 
 def _file(path: str | None) -> bytes | None:

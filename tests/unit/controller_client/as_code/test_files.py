@@ -106,3 +106,28 @@ def _write(folder: Path, name: str, text: str) -> None:
     settings = folder / "cluster.yaml"
     if not settings.exists():
         settings.write_text("owner: us\n")
+
+
+def test_names_that_differ_in_case_alone_get_files_that_do_not(tmp_path: Path) -> None:
+    names = ("Flights", "flights", "FLIGHTS", "other")
+    documents = {ObjectRef(Kind.SCHEMA, name): {"schemaName": name} for name in names}
+    write_folder(tmp_path, FolderSettings(), documents)
+    files = [path.name for path in (tmp_path / "schemas").iterdir()]
+    assert len({name.casefold() for name in files}) == len(names)
+    assert {"Flights.yaml", "other.yaml"} <= set(files)
+    folder = read_folder(tmp_path)
+    assert folder.documents == documents
+    # In another order, and after the first of them is gone, each keeps its file.
+    left = {ref: documents[ref] for ref in reversed(list(documents)[1:])}
+    assert write_folder(tmp_path, FolderSettings(), left, files=folder.files) == []
+
+
+def test_an_object_is_rewritten_where_it_is(tmp_path: Path) -> None:
+    _write(tmp_path, "schemas/any name.yaml", "schemaName: flights\n")
+    ref = ObjectRef(Kind.SCHEMA, "flights")
+    document = {"schemaName": "flights", "primaryKeyColumns": ["id"]}
+    files = read_folder(tmp_path).files
+    assert write_folder(tmp_path, FolderSettings(), {ref: document}, files=files) == [
+        Path("schemas/any name.yaml")
+    ]
+    assert read_folder(tmp_path).documents == {ref: document}
