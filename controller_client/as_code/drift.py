@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from controller_client.as_code.fields import FieldChange, changes, copy_fields
 from controller_client.as_code.files import Folder
+from controller_client.as_code.hiding import hide
 from controller_client.as_code.inventory import Inventory, InventoryEntry
 from controller_client.as_code.live import read_cluster
 from controller_client.as_code.membership import without_members
 from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, ObjectRef, sort_order
-from controller_client.as_code.references import hide
 from controller_client.errors import RejectedError
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore

@@ -19,12 +19,13 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from controller_client.as_code.fields import Pointer, parse_pointer
+from controller_client.as_code.hiding import BOOKKEEPING
 from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
 from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
 from controller_client.common.formats import Format
@@ -42,6 +43,9 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _FIRST_KEYS = ("schemaName", "tableName", "tableType", "tenant", "instance", "table", "name", "dataType")
 
 
+_Prefix = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
 class FolderSettings(BaseModel):
     """The settings in ``cluster.yaml``."""
 
@@ -52,6 +56,8 @@ class FolderSettings(BaseModel):
     """Owner of the objects: a separate name for each folder that is applied to a cluster."""
     unmanaged: dict[Kind, tuple[str, ...]] = Field(default_factory=dict)
     """Fields that stay as they are in the cluster: JSON pointers by kind; ``*`` matches any text in a key."""
+    secrets: tuple[_Prefix, ...] = ()
+    """Prefixes of the variables that references may use, if the process allows them too; empty: any."""
 
     @field_validator("unmanaged")
     @classmethod
@@ -62,8 +68,9 @@ class FolderSettings(BaseModel):
         return value
 
     def pointers(self, kind: Kind) -> list[Pointer]:
-        """Return the unmanaged fields of a kind."""
-        return [parse_pointer(text) for text in self.unmanaged.get(kind, ())]
+        """Return the unmanaged fields of a kind; always those in which this project keeps its own state."""
+        own = [BOOKKEEPING] if kind is Kind.TABLE else []
+        return [*own, *(parse_pointer(text) for text in self.unmanaged.get(kind, ()))]
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,8 @@ def write_folder(
         document = {"format": settings.format, "owner": settings.owner}
         if settings.unmanaged:
             document["unmanaged"] = {str(key): [*value] for key, value in settings.unmanaged.items()}
+        if settings.secrets:
+            document["secrets"] = [*settings.secrets]
         texts[SETTINGS_FILE] = dump_yaml(document)
     written = []
     for name, text in texts.items():

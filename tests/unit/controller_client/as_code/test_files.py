@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from controller_client.as_code.files import FolderSettings, read_folder, write_folder
+from controller_client.as_code.hiding import BOOKKEEPING
 from controller_client.as_code.objects import Kind, ObjectRef
 from controller_client.errors import ConfigError
 
@@ -22,13 +23,15 @@ _DOCUMENTS: dict[ObjectRef, dict[str, Any]] = {
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_written_folder_is_read_back(tmp_path: Path, as_json: bool) -> None:
-    settings = FolderSettings(owner="us", unmanaged={Kind.TABLE: ("/task/*",)})
+    unmanaged = {Kind.TABLE: ("/task/*",)}
+    settings = FolderSettings(owner="us", unmanaged=unmanaged, secrets=("PINOT_SECRET_US_",))
     written = write_folder(tmp_path, settings, _DOCUMENTS, as_json=as_json)
     assert len(written) == len(_DOCUMENTS) + 1
     folder = read_folder(tmp_path)
     assert folder.documents == _DOCUMENTS
     assert folder.settings == settings
-    assert folder.settings.pointers(Kind.TABLE) == [("task", "*")]
+    assert folder.settings.pointers(Kind.TABLE) == [BOOKKEEPING, ("task", "*")]
+    assert folder.settings.pointers(Kind.SCHEMA) == []
     assert write_folder(tmp_path, settings, _DOCUMENTS, as_json=as_json) == []
 
 
@@ -73,6 +76,7 @@ def test_a_name_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
         ),
         ({"cluster.yaml": "owner: 'a b'"}, "owner"),
         ({"cluster.yaml": "ownr: x"}, "ownr"),
+        ({"cluster.yaml": "secrets: ['']"}, "secrets.0"),
         ({"cluster.yaml": "unmanaged:\n  tables: [task]"}, "is not a JSON pointer"),
     ],
 )
