@@ -64,9 +64,10 @@ def _drifted(
         return None
     if live is None:
         return DriftedObject(ref, True, (), entry.plan, entry.at_ms)
-    # The applied document has references instead of secrets, and so must this one.
-    present = hide(live, entry.applied)
-    applied = copy_fields(present, entry.applied, folder.settings.pointers(ref.kind))
+    # The applied document has references instead of secrets, and so must this one. What an older release
+    # recorded may have texts that are taken for secrets now.
+    present, recorded = hide(live, entry.applied), hide(entry.applied, entry.applied)
+    applied = copy_fields(present, recorded, folder.settings.pointers(ref.kind))
     if applied == present:
         return None
     # After an upgrade, the cluster's own defaults may have changed: that is not drift. What this version

@@ -43,7 +43,7 @@ class References:
         self._lookup: Lookup = OperatorSecrets(env, prefixes=prefixes, folder=folder)
         nonce = secrets.token_hex(6)
         self._placeholder = f"REFERENCE{nonce}N{{}}E"
-        self._is_placeholder = re.compile(rf"REFERENCE{nonce}N([0-9]+)E")
+        self._is_placeholder = re.compile(rf"REFERENCE{nonce}N([0-9]+)E", re.IGNORECASE)
         self._resolved: list[_Resolved] = []
         self._numbers: dict[_Resolved, int] = {}
         self._redact: Redactor | None = None

@@ -83,9 +83,9 @@ class OperatorSecrets:
             )
         if name.startswith(_NEVER) and not name.startswith(DEFAULT_PREFIX):
             raise ConfigError(
-                f"references may not use the variable {visible(name)}: it is a setting of this process",
+                f"references may not use the variable {visible(name)}: such names are settings of a process",
                 expected=f"a name that starts with {DEFAULT_PREFIX}, or with neither {' nor '.join(_NEVER)}",
-                remedy="rename the variable",
+                remedy="rename it in the environment and in the references to it",
             )
         allowed = " or ".join(self.prefixes)
         if not _NAME.fullmatch(name) or not name.startswith(self.prefixes):

@@ -9,7 +9,14 @@ from typing import Any, Self
 
 import pytest
 
-from controller_client.as_code import Applier, References, applying, export_cluster, read_folder
+from controller_client.as_code import (
+    Applier,
+    References,
+    applying,
+    export_cluster,
+    find_drift,
+    read_folder,
+)
 from controller_client.as_code.inventory import Inventory
 from controller_client.as_code.objects import Kind, ObjectRef
 from controller_client.client import ControllerClient
@@ -305,3 +312,15 @@ def test_an_export_needs_no_values_and_keeps_references_of_any_name(cluster: Clu
     report = export_cluster(cluster.client, cluster.path, as_json=True)
     assert report.objects == 2
     assert (cluster.path / "tables" / "t_OFFLINE.json").read_text().count("${env:OTHER}") == 1
+
+
+def test_what_an_older_release_recorded_in_the_clear_is_no_drift(cluster: Cluster) -> None:
+    cluster.controller.table = config(**{"sasl.pwd": SECRET, "plain": "x", "moved": SECRET})
+    applied = config(**{"sasl.pwd": SECRET, "plain": "y", "moved": "${env:PINOT_SECRET_KEY}"})
+    inventory = Inventory(cluster.store, "us")
+    inventory.record_applied(TABLE, applied, plan="p", at_ms=1, by="me")
+    cluster.applier(config())
+    [drifted] = find_drift(cluster.client, cluster.store, read_folder(cluster.path))
+    assert [(each.path, each.old, each.new) for each in drifted.fields] == [
+        ("/metadata/customConfigs/plain", "y", "x")
+    ]

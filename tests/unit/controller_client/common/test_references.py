@@ -86,10 +86,10 @@ def test_allowed_references_are_resolved(folder: Path, text: str, expected: str)
         *(
             (f"${{env:{name}}}", {"PINOT_PLUGINS_SECRETS_ENV": "PINOT_,AIRFLOW,P", name: "hush"}, message)
             for name, message in {
-                "PINOT_TOKEN": "may not use the variable PINOT_TOKEN: it is a setting of this process",
-                "PINOT_ZOOKEEPER_PASSWORD": "a setting of this process",
-                "AIRFLOW__CORE__FERNET_KEY": "a setting of this process",
-                "AIRFLOW_CONN_PINOT": "a setting of this process",
+                "PINOT_TOKEN": "PINOT_TOKEN: such names are settings of a process",
+                "PINOT_ZOOKEEPER_PASSWORD": "settings of a process",
+                "AIRFLOW__CORE__FERNET_KEY": "settings of a process",
+                "AIRFLOW_CONN_PINOT": "settings of a process",
             }.items()
         ),
         ("${file:/etc/passwd}", {}, "does not allow references to files"),

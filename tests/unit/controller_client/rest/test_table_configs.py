@@ -262,10 +262,11 @@ def test_a_reference_that_pinot_would_take_for_a_template_is_not_written(make: M
     present = {"tableName": NAME, "tableType": "OFFLINE", "task": {"taskTypeConfigsMap": {"X": bare}}}
     present["ingestionConfig"] = {"list": [{"x": "y"}, {"x": "${file:hush}"}]}
     client, server = make()
-    for create in (
+    creates: list[Callable[[], None]] = [
         lambda: client.tables.create(TableConfig.from_json(present)),
         lambda: client.configs.create_table(present),
-    ):
+    ]
+    for create in creates:
         with pytest.raises(ConfigError) as caught:
             create()
         assert "task.taskTypeConfigsMap.X.dir, ingestionConfig.list.1.x" in str(caught.value)
