@@ -30,6 +30,7 @@ from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
 from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
 from controller_client.common.formats import Format
 from controller_client.common.nearest import did_you_mean
+from controller_client.common.references import open_regular
 from controller_client.errors import ConfigError
 
 __all__ = ["FORMAT", "SETTINGS_FILE", "Folder", "FolderSettings", "read_folder", "write_folder"]
@@ -105,7 +106,7 @@ def read_folder(path: Path) -> Folder:
     for file in _files(path):
         relative = file.relative_to(path)
         kind = _kind(relative)
-        document = _document(file, str(relative))
+        document = _document(path, file, str(relative))
         ref = ref_of(kind, document, str(relative))
         if ref in files:
             raise ConfigError(f"two files describe the {ref}", where=f"{files[ref]} and {relative}")
@@ -155,7 +156,7 @@ def _settings(path: Path) -> FolderSettings:
             remedy="create one with: pinotctl export DIR, or write a file with the line 'owner: NAME'",
         )
     try:
-        document = _document(file, SETTINGS_FILE)
+        document = _document(path, file, SETTINGS_FILE)
         if isinstance(document.get("format"), int):
             FORMAT.check(document, str(file))
         return FolderSettings.model_validate(document)
@@ -189,12 +190,19 @@ def _kind(relative: Path) -> Kind:
     return Kind(first)
 
 
-def _document(file: Path, where: str) -> dict[str, Any]:
+def _document(folder: Path, file: Path, where: str) -> dict[str, Any]:
     try:
-        with file.open("rb") as opened:
+        real = file.resolve()
+        if not real.is_relative_to(folder.resolve()):
+            raise ConfigError(
+                "the file is a link out of the folder",
+                where=where,
+                remedy="put a copy of what it links to into the folder",
+            )
+        with open(real, "rb", opener=open_regular) as opened:
             data = opened.read(_LARGEST_BYTES + 1)
         text = data.decode()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigError(f"the file cannot be read: {reason}", where=where) from None
     if len(data) > _LARGEST_BYTES:

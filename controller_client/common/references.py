@@ -25,6 +25,7 @@ __all__ = [
     "literal",
     "misread_by_pinot",
     "only_names",
+    "open_regular",
     "read_value",
     "replaced",
     "shown",
@@ -115,7 +116,7 @@ def read_value(path: Path, name: str, max_bytes: int) -> str:
         ConfigError: It cannot be read, is not a regular file, is too large, or is not text.
     """
     try:
-        with open(path, "rb", opener=_open_regular) as file:
+        with open(path, "rb", opener=open_regular) as file:
             content = file.read(max_bytes + 1)
         if len(content) > max_bytes:
             raise ConfigError(f"the file {name} is larger than {max_bytes} bytes")
@@ -125,7 +126,12 @@ def read_value(path: Path, name: str, max_bytes: int) -> str:
         raise ConfigError(f"the file {name} cannot be read: {reason}") from None
 
 
-def _open_regular(path: str, flags: int) -> int:
+def open_regular(path: str, flags: int) -> int:
+    """Open a regular file, as the ``opener`` of :func:`open`; its path must have been resolved.
+
+    Raises:
+        OSError: It cannot be opened, or is not a regular file.
+    """
     # A pipe would block; a link can only have replaced the file since its path was resolved.
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,34 @@ def _write(folder: Path, name: str, text: str) -> None:
     settings = folder / "cluster.yaml"
     if not settings.exists():
         settings.write_text("owner: us\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("../outside.yaml", "a link out of the folder"),
+        ("/dev/zero", "a link out"),
+        ("pipe", "not a regular file"),
+    ],
+)
+def test_only_regular_files_of_the_folder_are_read(tmp_path: Path, target: str, words: str) -> None:
+    folder = tmp_path / "folder"
+    write_folder(folder, FolderSettings(), _DOCUMENTS)
+    (tmp_path / "outside.yaml").write_text("hunter2: [")
+    os.mkfifo(folder / "pipe")
+    link = folder / "schemas" / "x.yaml"
+    link.symlink_to(tmp_path / "folder" / target)
+    with pytest.raises(ConfigError, match=words) as caught:
+        read_folder(folder)
+    assert "schemas/x.yaml" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_mounted_folder_has_links_to_its_own_files(tmp_path: Path) -> None:
+    write_folder(tmp_path, FolderSettings(), _DOCUMENTS)
+    (tmp_path / "..2026").mkdir()
+    file = tmp_path / "tables/flights_OFFLINE.yaml"
+    file.rename(tmp_path / "..2026" / "flights")
+    (tmp_path / "..data").symlink_to("..2026")
+    file.symlink_to("../..data/flights")
+    assert read_folder(tmp_path).documents == _DOCUMENTS
