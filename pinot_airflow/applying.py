@@ -21,7 +21,8 @@ class PinotApplyOperator(PinotOperator):
     It runs in the worker, which needs access to the folder, and waits there for the reloads that it starts.
     If a try is killed, the next one completes it: finished steps are not repeated, and a reload that was
     started is not forgotten. References in the files, such as ``${env:NAME}``, refer to the worker's
-    environment.
+    environment, as far as the worker's operator allows: by default, to variables ``PINOT_SECRET_*`` and to
+    files in the folder.
 
     Args:
         folder: The folder.

@@ -19,6 +19,7 @@ __all__ = [
     "leaves",
     "parse_pointer",
     "pointer_text",
+    "replace_leaves",
     "replace_texts",
     "same",
     "value_at",
@@ -163,13 +164,18 @@ def leaves(document: Any, at: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:
         yield at, document
 
 
-def replace_texts(document: Any, replace: Callable[[Pointer, str], Any], at: Pointer = ()) -> Any:
-    """Copy a document, replacing each text with the result of a function."""
+def replace_leaves(document: Any, replace: Callable[[Pointer, Any], Any], at: Pointer = ()) -> Any:
+    """Copy a document, replacing each value that is neither an object nor a list; indexes are in pointers."""
     if isinstance(document, Mapping):
-        return {key: replace_texts(value, replace, (*at, str(key))) for key, value in document.items()}
+        return {key: replace_leaves(value, replace, (*at, str(key))) for key, value in document.items()}
     if isinstance(document, list):
-        return [replace_texts(value, replace, (*at, str(index))) for index, value in enumerate(document)]
-    return replace(at, document) if isinstance(document, str) else document
+        return [replace_leaves(value, replace, (*at, str(index))) for index, value in enumerate(document)]
+    return replace(at, document)
+
+
+def replace_texts(document: Any, replace: Callable[[Pointer, str], Any]) -> Any:
+    """Copy a document, replacing each text with the result of a function."""
+    return replace_leaves(document, lambda at, value: replace(at, value) if isinstance(value, str) else value)
 
 
 def without_nulls(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,16 +20,18 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from controller_client.as_code.fields import Pointer, parse_pointer
+from controller_client.as_code.hiding import BOOKKEEPING
 from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
 from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
 from controller_client.common.formats import Format
 from controller_client.common.nearest import did_you_mean
+from controller_client.common.references import open_regular
 from controller_client.errors import ConfigError
 
 __all__ = ["FORMAT", "SETTINGS_FILE", "Folder", "FolderSettings", "read_folder", "write_folder"]
@@ -44,6 +46,9 @@ _DIGEST_DIGITS = 8
 _FIRST_KEYS = ("schemaName", "tableName", "tableType", "tenant", "instance", "table", "name", "dataType")
 
 
+_Prefix = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
 class FolderSettings(BaseModel):
     """The settings in ``cluster.yaml``."""
 
@@ -54,6 +59,8 @@ class FolderSettings(BaseModel):
     """Owner of the objects: a separate name for each folder that is applied to a cluster."""
     unmanaged: dict[Kind, tuple[str, ...]] = Field(default_factory=dict)
     """Fields that stay as they are in the cluster: JSON pointers by kind; ``*`` matches any text in a key."""
+    secrets: tuple[_Prefix, ...] = ()
+    """Prefixes of the variables that references may use, if the process allows them too; empty: any."""
 
     @field_validator("unmanaged")
     @classmethod
@@ -64,8 +71,9 @@ class FolderSettings(BaseModel):
         return value
 
     def pointers(self, kind: Kind) -> list[Pointer]:
-        """Return the unmanaged fields of a kind."""
-        return [parse_pointer(text) for text in self.unmanaged.get(kind, ())]
+        """Return the unmanaged fields of a kind; always those in which this project keeps its own state."""
+        own = [BOOKKEEPING] if kind is Kind.TABLE else []
+        return [*own, *(parse_pointer(text) for text in self.unmanaged.get(kind, ()))]
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ def read_folder(path: Path) -> Folder:
     for file in _files(path):
         relative = file.relative_to(path)
         kind = _kind(relative)
-        document = _document(file, str(relative))
+        document = _document(path, file, str(relative))
         ref = ref_of(kind, document, str(relative))
         if ref in files:
             raise ConfigError(f"two files describe the {ref}", where=f"{files[ref]} and {relative}")
@@ -136,6 +144,8 @@ def write_folder(
         document = {"format": settings.format, "owner": settings.owner}
         if settings.unmanaged:
             document["unmanaged"] = {str(key): [*value] for key, value in settings.unmanaged.items()}
+        if settings.secrets:
+            document["secrets"] = [*settings.secrets]
         texts[SETTINGS_FILE] = dump_yaml(document)
     written = []
     for name, text in texts.items():
@@ -158,7 +168,7 @@ def _settings(path: Path) -> FolderSettings:
             remedy="create one with: pinotctl export DIR, or write a file with the line 'owner: NAME'",
         )
     try:
-        document = _document(file, SETTINGS_FILE)
+        document = _document(path, file, SETTINGS_FILE)
         if isinstance(document.get("format"), int):
             FORMAT.check(document, str(file))
         return FolderSettings.model_validate(document)
@@ -192,12 +202,19 @@ def _kind(relative: Path) -> Kind:
     return Kind(first)
 
 
-def _document(file: Path, where: str) -> dict[str, Any]:
+def _document(folder: Path, file: Path, where: str) -> dict[str, Any]:
     try:
-        with file.open("rb") as opened:
+        real = file.resolve()
+        if not real.is_relative_to(folder.resolve()):
+            raise ConfigError(
+                "the file is a link out of the folder",
+                where=where,
+                remedy="put a copy of what it links to into the folder",
+            )
+        with open(real, "rb", opener=open_regular) as opened:
             data = opened.read(_LARGEST_BYTES + 1)
         text = data.decode()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigError(f"the file cannot be read: {reason}", where=where) from None
     if len(data) > _LARGEST_BYTES:

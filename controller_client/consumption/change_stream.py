@@ -37,6 +37,7 @@ from controller_client.helix.stream_segments import read_partitions
 from controller_client.models import TableConfig
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.rest.delete_risks import DeleteRisk
+from controller_client.rest.table_configs import check_references
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import StreamUnknownError, open_offsets
 
@@ -239,6 +240,7 @@ def _wanted(
         )
     old = StreamConfig.of(control.client.tables.get(control.table))
     new = old.changed(changes)
+    check_references(new.values, old.values)
     if not old.differences(new):
         return None
     if consume_from is None:

@@ -57,6 +57,7 @@ def apply(  # noqa: D103
     folder: Path | None,
     prune: bool,
     keep_unset: bool,
+    secrets_env: tuple[str, ...],
     plan_id: str | None,
     timeout_s: float,
     lock_wait_s: float,
@@ -72,7 +73,7 @@ def apply(  # noqa: D103
         prune, keep_unset = saved.prune, saved.keep_unset
     elif folder is not None:
         raise ConfigError("--dir needs a saved plan", remedy="pass the folder alone, without --dir")
-    read, references = opened(folder or (Path(saved.folder) if saved else source))
+    read, references = opened(folder or (Path(saved.folder) if saved else source), secrets_env)
     with ExitStack() as open_:
         view = _ProgressView(cli)
         applier = Applier(

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from controller_client.as_code.effects import Effect, table_effect
 from controller_client.as_code.fields import ABSENT, FieldChange, changes
+from controller_client.as_code.hiding import hide
 from controller_client.as_code.membership import (
     instance_documents,
     members,
@@ -30,7 +31,6 @@ from controller_client.as_code.plan import (
     load_plan,
     save_plan,
 )
-from controller_client.as_code.references import hide
 from controller_client.as_code.refusals import emptied_tenant
 from controller_client.as_code.schema_effects import columns_of, schema_effect
 from controller_client.as_code.steps import shown_values
@@ -274,5 +274,5 @@ def test_a_tenant_in_use_cannot_lose_its_last_member(
         ObjectRef(Kind.TABLE, "x_OFFLINE"): {"tenants": {"broker": "T", "server": "T"}},
         ObjectRef(Kind.TABLE, "y_OFFLINE"): {"tenants": {"broker": "U", "server": "U"}},
     }
-    reason = emptied_tenant(Target(ref, None, document, document), live)
+    reason = emptied_tenant(Target(ref, None, document, document, document, document), live)
     assert reason is None if words is None else reason is not None and words in reason
