@@ -150,6 +150,7 @@ class Repairer:
 
     def _repair(self, table: TableName, segment: str, replicas: Sequence[Replica], tar: Path) -> Repaired:
         uploaded = False
+        unknown: OutcomeUnknownError | None = None
         for _ in range(_ATTEMPTS):
             record = self._read(table, segment)
             if record is None or record.consuming:
@@ -181,9 +182,10 @@ class Repairer:
                 )
             except (ConflictError, NotFoundError, OutcomeUnknownError) as error:
                 logger.info("reading %s of %s again: %s", segment, table, error.message)
+                unknown = error if isinstance(error, OutcomeUnknownError) else unknown
                 continue
             return _repaired(record, Outcome.REPAIRED, found, url)
-        raise ConflictError(
+        raise unknown or ConflictError(
             f"somebody else keeps changing {segment} of {table}",
             remedy="run the repair again",
         )
