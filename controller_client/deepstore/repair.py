@@ -10,11 +10,11 @@ A copy that cannot be verified is never uploaded; the next server is tried.
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.deepstore.fetching import SegmentFetcher
@@ -121,8 +121,8 @@ class Repairer:
         try:
             if dry_run:
                 return self._plan(judged)
-            with tempfile.TemporaryDirectory(prefix="repair-", dir=self._work_dir) as folder:
-                return self._repair(table, segment, judged.replicas, Path(folder) / "segment.tar.gz")
+            with scratch_folder("repair-", self._work_dir) as folder:
+                return self._repair(table, segment, judged.replicas, folder / "segment.tar.gz")
         except NotFoundError as error:
             return Repaired(table, segment, Outcome.NO_SOURCE, message=error.message)
         except (PinotPluginError, OSError) as error:

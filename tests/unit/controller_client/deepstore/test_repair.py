@@ -165,8 +165,8 @@ def test_a_repair_opens_the_store_once_and_reads_each_size_once(
     opened, sizes = [], []
 
     class Counted(LocalStore):
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, folder_uri: str | None = None) -> None:
+            super().__init__(folder_uri)
             opened.append(self)
 
         def size_bytes(self, uri: str) -> int | None:
