@@ -71,9 +71,10 @@ def test_the_id_depends_only_on_what_the_plan_would_do() -> None:
             {"action": Action.DELETE},
         )
     ]
-    elsewhere = {"controller": "http://d:9000"}
     steps = [{"steps": (step,)} for step in other_steps]
-    for change in ({"owner": "them"}, elsewhere, {"steps": ()}, *steps):
+    elsewhere = {"controller": "http://d:9000"}
+    others: list[dict[str, Any]] = [{"owner": "them"}, elsewhere, {"steps": ()}, *steps]
+    for change in others:
         assert _PLAN.model_copy(update=change).id != _PLAN.id
 
 

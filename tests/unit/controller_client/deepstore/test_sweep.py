@@ -18,7 +18,7 @@ from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.store_mark import MARK_FILE, StoreOwner
-from controller_client.deepstore.sweep import DEFAULT_MAX_SHARE, LeftoverKind, Sweeper, sweep_tables
+from controller_client.deepstore.sweep import DEFAULT_MAX_SHARE, Leftover, LeftoverKind, Sweeper, sweep_tables
 from controller_client.deepstore.watch import Watch
 from controller_client.errors import ConflictError, DataError
 from controller_client.monitoring import Monitoring
@@ -72,7 +72,7 @@ def record(world: World, *, status: str = "DONE", url: str = "") -> None:
 
 def swept(world: World) -> list[tuple[str, str]]:
     looker = sweeper(world)
-    deleted = []
+    deleted: list[Leftover] = []
     for found in looker.find([TABLE]):
         assert tuple(looker.delete(found)) == found.leftovers
         deleted += found.leftovers
