@@ -8,12 +8,16 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.cli.commands.deepstore.options import check_owner
+from controller_client.cli.context import CliContext
 from controller_client.common.names import TableName, TableType
+from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
@@ -305,6 +309,34 @@ def test_of_two_clusters_that_mark_a_store_at_the_same_time_one_is_refused(world
     with pytest.raises(ConflictError, match="mark of another cluster"):
         list(looker.delete(found))
     assert path.exists()
+
+
+class Commands:
+    """In place of a command's context."""
+
+    def __init__(self, store: PropertyStore) -> None:
+        self._store = store
+
+    def property_store(self) -> PropertyStore:
+        return self._store
+
+
+def test_a_command_starts_without_the_store_but_not_on_another_clusters(world: World) -> None:
+    def check(store: PropertyStore, layout: StoreLayout = world.layout) -> None:
+        check_owner(cast("CliContext", Commands(store)), layout)
+
+    other, _ = memory_store()
+    for store in (world.properties, other):
+        check(store)
+        # The commands are for outages of the store, and for stores that cannot be inspected.
+        check(store, replace(world.layout, root="hdfs://name/segments"))
+    StoreOwner(world.properties, world.layout, lambda _uri: world.files).claim()
+    check(world.properties)
+    with pytest.raises(ConflictError, match="mark of another cluster"):
+        check(other)
+    mark_of(world).write_text("{")
+    with pytest.raises(DataError, match="mark"):
+        check(world.properties)
 
 
 def test_the_watch_sweeps_after_its_repairs_and_counts(world: World) -> None:
