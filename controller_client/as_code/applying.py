@@ -97,6 +97,12 @@ class Applier:
                 keep_unset=self._keep_unset,
             )
 
+    def remaining(self, approved: Plan) -> Plan:
+        """Return what remains of an approved plan, as of now; errors as of :meth:`apply`."""
+        now = self.plan().plan
+        _require_approved(approved, now)
+        return now
+
     def apply(self, approved: Plan) -> ApplyReport:
         """Apply a plan.
 
@@ -220,8 +226,8 @@ def _require_approved(approved: Plan, now: Plan) -> None:
             f"the cluster would refuse {len(now.refused)} of {counted_text(len(now.steps), 'step')}:\n"
             f"  {reasons}"
         )
-    known = {step.key for step in approved.steps}
-    new = [step for step in now.steps if step.key not in known]
+    known = {step.key: step for step in approved.steps}
+    new = [step for step in now.steps if step.key not in known or step.does_more_than(known[step.key])]
     if new:
         raise ConflictError(
             f"the cluster or the files have changed since plan {approved.id} was created: "

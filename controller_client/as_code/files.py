@@ -31,6 +31,7 @@ from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
 from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
 from controller_client.common.formats import Format
 from controller_client.common.nearest import did_you_mean
+from controller_client.common.new_file import new_file
 from controller_client.common.references import open_regular
 from controller_client.errors import ConfigError
 
@@ -152,9 +153,8 @@ def write_folder(
         file = path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
-            partial = file.with_name(f".{file.name}.partial")
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(file)
+            with new_file(file) as new:
+                new.write_text(text, encoding="utf-8")
             written.append(Path(name))
     return sorted(written)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 from pathlib import Path
 
+from controller_client.common.new_file import new_file
 from controller_client.errors import ConfigError
 
 __all__ = ["write_page"]
@@ -28,7 +26,8 @@ def write_page(file: Path, text: str) -> None:
         if target.exists() and not target.is_file():
             target.write_bytes(text.encode())
         else:
-            _replace(target, text.encode())
+            with new_file(target, durable=True) as new:
+                new.write_bytes(text.encode())
     except OSError as error:
         raise ConfigError(
             f"the page cannot be written: {error.strerror}",
@@ -36,22 +35,3 @@ def write_page(file: Path, text: str) -> None:
             where=str(file),
             remedy="name another file",
         ) from error
-
-
-def _replace(target: Path, data: bytes) -> None:
-    new = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.new")
-    present = target.stat().st_mode & 0o777 if target.exists() else None
-    # The system itself applies the umask, which Python could only read by changing it for all threads.
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if present is None else 0o600)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            if present is not None:
-                os.fchmod(handle, present)
-            stream.write(data)
-            stream.flush()
-            os.fsync(handle)
-        new.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            new.unlink()
-        raise

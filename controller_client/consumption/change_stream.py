@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from controller_client.common.counted_text import counted_text
+from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
 from controller_client.consumption.committing import failed_segments
@@ -276,6 +277,8 @@ def _update(control: TableControl, wanted: TableConfig, is_done: Callable[[Table
     """Replace the table's config; if the reply is lost, the present config decides."""
     try:
         control.client.tables.update(wanted)
-    except OutcomeUnknownError:
-        if not is_done(control.client.tables.get(control.table)):
+    except OutcomeUnknownError as error:
+        with keeping_outcome(error):
+            present = control.client.tables.get(control.table)
+        if not is_done(present):
             raise

@@ -27,7 +27,7 @@ __all__ = ["AuditOptions", "Auditor", "TableAudit"]
 
 logger = logging.getLogger(__name__)
 
-_COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC, Fault.NOT_BUILT})
+_COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC, Fault.UNPROVEN, Fault.NOT_BUILT})
 """Faults found by comparing the store or servers with metadata that was read earlier."""
 
 

@@ -10,11 +10,11 @@ A copy that cannot be verified is never uploaded; the next server is tried.
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.deepstore.fetching import SegmentFetcher
@@ -121,8 +121,8 @@ class Repairer:
         try:
             if dry_run:
                 return self._plan(judged)
-            with tempfile.TemporaryDirectory(prefix="repair-", dir=self._work_dir) as folder:
-                return self._repair(table, segment, judged.replicas, Path(folder) / "segment.tar.gz")
+            with scratch_folder("repair-", self._work_dir) as folder:
+                return self._repair(table, segment, judged.replicas, folder / "segment.tar.gz")
         except NotFoundError as error:
             return Repaired(table, segment, Outcome.NO_SOURCE, message=error.message)
         except (PinotPluginError, OSError) as error:
@@ -150,6 +150,7 @@ class Repairer:
 
     def _repair(self, table: TableName, segment: str, replicas: Sequence[Replica], tar: Path) -> Repaired:
         uploaded = False
+        unknown: OutcomeUnknownError | None = None
         for _ in range(_ATTEMPTS):
             record = self._read(table, segment)
             if record is None or record.consuming:
@@ -181,9 +182,10 @@ class Repairer:
                 )
             except (ConflictError, NotFoundError, OutcomeUnknownError) as error:
                 logger.info("reading %s of %s again: %s", segment, table, error.message)
+                unknown = error if isinstance(error, OutcomeUnknownError) else unknown
                 continue
             return _repaired(record, Outcome.REPAIRED, found, url)
-        raise ConflictError(
+        raise unknown or ConflictError(
             f"somebody else keeps changing {segment} of {table}",
             remedy="run the repair again",
         )

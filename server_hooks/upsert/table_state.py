@@ -54,7 +54,7 @@ class TableState:
         """Whether Pinot has a segment of the table that is not attached: then the mark does not advance."""
         self.lost_partitions: frozenset[int] = frozenset()
         """Partitions that are not read further, as messages were deleted that rows of the table need."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._checkpoint = Checkpoint(folder / "checkpoint.json")
         for path in folder.iterdir():
             number = whole_number(path.name)
