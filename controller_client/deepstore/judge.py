@@ -57,7 +57,7 @@ class Finding:
     detail: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Replica:
     """A server's copy.
 
@@ -107,7 +107,7 @@ class Stored:
     why: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """A segment with everything known about its copies.
 
