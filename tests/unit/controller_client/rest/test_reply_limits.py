@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_client.broker.client import BrokerClient
+from controller_client.broker.client import BrokerClient, without_java
 from controller_client.common.retry import RetryPolicy
 from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import ConfigError, NotAppliedError, OutcomeUnknownError, RejectedError
@@ -106,9 +106,11 @@ def test_the_words_of_a_page(page: str, words: str) -> None:
     assert words_of(page) == words
 
 
-@pytest.mark.parametrize("part", ["<", "<style", "<style>", "</style", "<a ", "<a>"])
-def test_markup_takes_time_in_proportion_to_its_length(part: str) -> None:
-    page = part * (1_000_000 // len(part))
+@pytest.mark.parametrize("part", ["<", "<style", "<style>", "</style", "<a ", "<a>", "a.", "a.b.C", "a.b.C:"])
+def test_a_message_takes_time_in_proportion_to_its_length(part: str) -> None:
+    text = part * (1_000_000 // len(part))
     began_s = time.process_time()
-    words_of(page)
+    words_of(text)
+    words_of(f"<{text}")
+    without_java(text)
     assert time.process_time() - began_s < 3
