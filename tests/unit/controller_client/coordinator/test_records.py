@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from controller_client.coordinator.reading.columns import CheckedColumn, KeyColumn, TimeColumn
 from controller_client.coordinator.reading.recipe import Recipe
 from controller_client.coordinator.reading.records import Messages, Read, RecordReader
+from controller_client.coordinator.reading.values import ALWAYS_STORED
 from controller_client.errors import ConfigError, SourceError
 
 _MS = 1_700_000_000_000
@@ -197,6 +200,35 @@ def test_a_rank_of_a_value_without_text_is_unread() -> None:
     read = RecordReader(recipe).read(messages_of([deep(1), deep(900), deep(3)]))
     assert read.records.order.tolist() == [3, 7]
     assert read.example == "partition 3, offset 1: it cannot be read (TypeError)"
+
+
+_VALUES = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5),
+        st.sampled_from(["12", "1e999", "2023-02-31 00:00:00", "\0", "\ud800", "0x", "²", "9" * 40]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)  # fmt: skip
+_EVERY_KIND = tuple(
+    CheckedColumn(f"{kind}{single}", kind, single) for kind in ALWAYS_STORED for single in (True, False)
+)
+_NAMES = [*(each.name for each in (*_KEY, *_EVERY_KIND)), "ts"]
+_ROWS = st.one_of(
+    st.fixed_dictionaries(dict.fromkeys((*(each.name for each in _KEY), "ts"), _VALUES)),
+    st.dictionaries(st.sampled_from(_NAMES), _VALUES),
+    _VALUES,
+)
+
+
+@given(st.lists(st.one_of(st.none(), st.binary(max_size=8), _ROWS.map(lambda row: json.dumps(row).encode()))))
+def test_whatever_messages_contain_each_is_a_record_or_unread(values: list[bytes | None]) -> None:
+    reader = RecordReader(Recipe(_KEY, TimeColumn("ts", "LONG"), _EVERY_KIND))
+    keys = {at: value or b"7" for at, value in enumerate(values[1:])}
+    read = reader._read(messages_of(values, keys))  # not by the boundary, which nothing should need
+    assert len(read.records) + read.refused == len(values)
 
 
 def test_a_registry_that_is_down_is_no_fault_of_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
