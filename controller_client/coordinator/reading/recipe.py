@@ -18,7 +18,8 @@ __all__ = ["MessageFormat", "RankFunction", "Recipe"]
 RankFunction = Callable[["pd.DataFrame"], "NDArray[np.int64]"]
 """Ranks records: receives the key's columns, the time column and those named in its attribute ``columns``, as
 strings or None; for a tombstone, the key and Kafka's timestamp. Called once per batch, in the coordinator's
-process or in the Python workers of Spark's tasks."""
+process or in the Python workers of Spark's tasks; after a failure, also for parts of the batch, and for no
+records."""
 
 
 @dataclass(frozen=True)

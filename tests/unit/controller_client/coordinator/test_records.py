@@ -148,6 +148,20 @@ def test_a_failing_ranking_function_is_a_config_error() -> None:
             RecordReader(recipe).read(messages_of([b'{"id": 1, "ts": 2}']))
 
 
+def test_a_record_that_cannot_be_ranked_is_unread() -> None:
+    def by_number(records: pd.DataFrame) -> NDArray[np.int64]:
+        return np.array(records["n"].astype("int64"), np.int64)
+
+    by_number.columns = ("n",)  # type: ignore[attr-defined]
+    recipe = Recipe((KeyColumn("id", "LONG"),), TimeColumn("ts", "LONG"), rank=by_number)
+    values: list[bytes | None] = [
+        json.dumps({"id": 1, "ts": 2, "n": number}).encode() for number in ("5", "x", "7", None)
+    ]
+    read = RecordReader(recipe).read(messages_of(values))
+    assert read.records.order.tolist() == [5, 7]
+    assert (read.refused, read.example) == (2, "partition 3, offset 1: it cannot be read (ValueError)")
+
+
 def deep(levels: int) -> bytes:
     return b'{"id": 1, "ts": 2, "n": ' + b"[" * levels + b"1" + b"]" * levels + b"}"
 
@@ -215,7 +229,7 @@ _VALUES = st.recursive(
 _EVERY_KIND = tuple(
     CheckedColumn(f"{kind}{single}", kind, single) for kind in ALWAYS_STORED for single in (True, False)
 )
-_NAMES = [*(each.name for each in (*_KEY, *_EVERY_KIND)), "ts"]
+_NAMES = ["ts", *(column.name for column in _KEY), *(column.name for column in _EVERY_KIND)]
 _ROWS = st.one_of(
     st.fixed_dictionaries(dict.fromkeys((*(each.name for each in _KEY), "ts"), _VALUES)),
     st.dictionaries(st.sampled_from(_NAMES), _VALUES),
