@@ -13,7 +13,10 @@ Values come from arguments or, by ``from_env``, from the environment:
 ``PINOT_TLS_VERIFY``            ``false`` turns certificate checks off
 ``PINOT_CONNECT_TIMEOUT_S``     seconds to wait for a connection
 ``PINOT_READ_TIMEOUT_S``        seconds to wait for a response
+``PINOT_MAX_REPLY_BYTES``       maximum size of a response, decompressed; default: 1 GiB
 ==============================  ======================================================
+
+The last one also applies to configurations that are made of arguments.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from controller_client.errors import ConfigError
 __all__ = ["Auth", "BasicAuth", "BearerToken", "BrokerConfig", "ControllerConfig", "Secret", "Tls"]
 
 _ADDRESS = "an address like http://localhost:9000"
+_MAX_REPLY_BYTES = "PINOT_MAX_REPLY_BYTES"
 # A password in an address may also contain a comma.
 _BETWEEN_URLS = re.compile(r",(?=\s*https?://)")
 
@@ -150,6 +154,13 @@ class Tls:
                 context.load_cert_chain(self.client_cert_file, self.client_key_file, password=lambda: b"")
 
 
+def _max_reply_bytes() -> int:
+    text = os.environ.get(_MAX_REPLY_BYTES) or str(1 << 30)
+    if not re.fullmatch("[0-9]{1,18}", text) or not int(text):
+        raise ConfigError(f"{_MAX_REPLY_BYTES} is {text!r}", expected="a number of bytes, at least 1")
+    return int(text)
+
+
 @dataclass(frozen=True)
 class ControllerConfig:
     """How to reach a cluster's controllers.
@@ -162,6 +173,7 @@ class ControllerConfig:
         connect_timeout_s: Seconds to wait for a connection.
         read_timeout_s: Seconds to wait for a response; calls that take longer set their own.
         retry: How calls that are safe to repeat are retried.
+        max_reply_bytes: Maximum size of a response's body, decompressed; files to download have other limits.
 
     Raises:
         ConfigError: An address is not an http(s) address, the schemes differ, or a timeout is not positive.
@@ -173,6 +185,7 @@ class ControllerConfig:
     connect_timeout_s: float = 5.0
     read_timeout_s: float = 30.0
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+    max_reply_bytes: int = field(default_factory=_max_reply_bytes)
 
     def __post_init__(self) -> None:
         urls, auth = _split_all(_BETWEEN_URLS.split(self.url), self.auth, "controller URL")
@@ -238,6 +251,7 @@ class BrokerConfig:
         connect_timeout_s: Seconds to wait for a connection.
         read_timeout_s: Seconds to wait for a response when the query has no timeout of its own.
         retry: How often, and with which pauses, to go through all brokers.
+        max_reply_bytes: Maximum size of a response's body, decompressed.
 
     Raises:
         ConfigError: No address is given, or one is not an http(s) address.
@@ -249,6 +263,7 @@ class BrokerConfig:
     connect_timeout_s: float = 5.0
     read_timeout_s: float = 60.0
     retry: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=3))
+    max_reply_bytes: int = field(default_factory=_max_reply_bytes)
 
     def __post_init__(self) -> None:
         if not self.urls:
@@ -291,6 +306,7 @@ class BrokerConfig:
             auth=controller.auth,
             tls=controller.tls,
             connect_timeout_s=controller.connect_timeout_s,
+            max_reply_bytes=controller.max_reply_bytes,
         )
 
 

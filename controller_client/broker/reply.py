@@ -26,7 +26,8 @@ _PARTIAL_CODES = frozenset({210, 230, 235, 305, 425, 427})
 _LONGEST_TEXT = 1_000
 _VERSIONS = "upsertVersions"
 # "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text after it.
-_JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
+# Only from the start of a name on, and without going back: a message may have 50,000 parts.
+_JAVA_NAMES = re.compile(r"(?<![\w.])(?:[a-z]\w*\.){2,}+[A-Z]\w*+: ")
 
 
 def read_reply(response: requests.Response, transport: Transport) -> dict[str, Any]:

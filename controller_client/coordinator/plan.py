@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,7 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
         tuple(KeyColumn(name, types[name], lengths.get(name, _MAX_LENGTH)) for name in settings.primary_key),
         TimeColumn(settings.timestamp_column, types[settings.timestamp_column]),
         tuple(_checked(schema, config, settings)),
-        message_format(stream, avro_schema),
+        message_format(stream, avro_schema, settings.schema_subjects),
         rank_function(settings.order) if settings.order else None,
     )
     return TablePlan(table, settings, stream, recipe)
@@ -114,8 +115,15 @@ def _max_lengths(schema: Schema) -> dict[str, int]:
     return {each["name"]: int(each["maxLength"]) for each in fields if each.get("maxLength")}
 
 
-def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageFormat:
+def message_format(
+    stream: StreamConfig, avro_schema: str | None, subjects: Sequence[str] = ()
+) -> MessageFormat:
     """Return the format of the messages, judging by Pinot's decoder.
+
+    Args:
+        stream: The input stream.
+        avro_schema: Schema of Avro messages, as JSON; default: that of the stream config.
+        subjects: Subjects of a schema registry that messages may use, beside those of the topic.
 
     Raises:
         ConfigError: The decoder is not supported, or the schema of Avro messages is unknown.
@@ -141,7 +149,9 @@ def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageForm
             remedy="pass --avro-schema FILE",
         )
     login = values.get(f"{_REGISTRY}basic.auth.user.info") if confluent else None
-    return MessageFormat(avro_schema, None if avro_schema else url, login, confluent)
+    if avro_schema:
+        return MessageFormat(avro_schema, None, login, confluent)
+    return MessageFormat(None, url, login, confluent, (stream.topic, *subjects))
 
 
 def rank_function(name: str) -> RankFunction:

@@ -63,7 +63,7 @@ class Finding:
     detail: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Replica:
     """A server's copy.
 
@@ -115,7 +115,7 @@ class Stored:
     why: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """A segment with everything known about its copies.
 

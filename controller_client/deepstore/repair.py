@@ -177,9 +177,7 @@ class Repairer:
                 here = target
             url = record.url if here == recorded else self._layout.url(table, segment)
             try:
-                self._store.set(
-                    segment_path(table, segment), record.with_copy(url, found.size_bytes), record.version
-                )
+                self._record_copy(record, url, found.size_bytes)
             except (ConflictError, NotFoundError, OutcomeUnknownError) as error:
                 logger.info("reading %s of %s again: %s", segment, table, error.message)
                 unknown = error if isinstance(error, OutcomeUnknownError) else unknown
@@ -203,6 +201,14 @@ class Repairer:
 
     def _read(self, table: TableName, segment: str) -> SegmentRecord | None:
         return read_record(self._store, table, segment, folder_sizes=self._folder_sizes)
+
+    def _record_copy(self, record: SegmentRecord, url: str, size_bytes: int) -> None:
+        path = segment_path(record.table, record.segment)
+        found = self._store.get(path)
+        if found is None:
+            raise NotFoundError(f"{record.segment} of {record.table} was deleted meanwhile", where=path)
+        # Of another version, nothing is written.
+        self._store.set(path, record.with_copy(found.record, url, size_bytes), record.version)
 
     def _unchanged(self, record: SegmentRecord) -> bool:
         now = self._read(record.table, record.segment)

@@ -47,9 +47,9 @@ class WantedSegment:
         return f"{self.expected.segment} of {self.table}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """A segment's metadata in ZooKeeper.
+    """A segment's metadata in ZooKeeper: the parts that matter here, as a table may have millions.
 
     Attributes:
         table: Name with type.
@@ -65,7 +65,6 @@ class SegmentRecord:
         size_is_of_tar: Whether that is the size of the tar, rather than of the unpacked folder.
         encrypted: Whether the stored tar is encrypted, so that its size and content cannot be compared.
         version: The znode's version.
-        record: The complete record.
     """
 
     table: TableName
@@ -80,7 +79,6 @@ class SegmentRecord:
     size_is_of_tar: bool
     encrypted: bool
     version: int
-    record: ZNRecord = field(repr=False)
 
     @classmethod
     def of(
@@ -109,7 +107,6 @@ class SegmentRecord:
             size_is_of_tar=not (folder_sizes and status == "DONE"),
             encrypted=bool(fields.get(_CRYPTER)),
             version=found.version,
-            record=found.record,
         )
 
     @property
@@ -132,12 +129,18 @@ class SegmentRecord:
         """What is needed to fetch the segment's tar."""
         return WantedSegment(self.table, self.expected, self.url, self.size_bytes)
 
-    def with_copy(self, url: str, size_bytes: int) -> ZNRecord:
-        """Return the record for a segment with a copy in the store; all other fields are unchanged."""
-        fields = {**self.record.simple_fields, _URLS[0]: url}
+    def with_copy(self, complete: ZNRecord, url: str, size_bytes: int) -> ZNRecord:
+        """Return the record for a segment with a copy in the store; all other fields are unchanged.
+
+        Args:
+            complete: The complete record, of the same version.
+            url: Where servers download the copy.
+            size_bytes: Its size.
+        """
+        fields = {**complete.simple_fields, _URLS[0]: url}
         if self.size_is_of_tar:
             fields[_SIZE] = str(size_bytes)
-        return replace(self.record, simple_fields=fields)
+        return replace(complete, simple_fields=fields)
 
 
 def read_record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 from urllib.parse import urljoin
@@ -13,10 +13,10 @@ import urllib3
 
 from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError, RejectedError
+from controller_client.rest.reply_limits import MOST_ERROR_BYTES
 
 __all__ = ["Download", "beginning_of", "redirect_of", "text_of", "words_of", "write_body"]
 
-_LONGEST_ERROR_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 20
 
 
@@ -54,7 +54,8 @@ def text_of(response: requests.Response) -> str:
     if response.ok:
         return ""
     try:
-        return response.text
+        # Not its text, for which requests guesses the encoding: that takes seconds for some bodies.
+        return response.content.decode(errors="replace")
     except requests.RequestException:
         return ""
 
@@ -71,8 +72,27 @@ def words_of(body: str) -> str:
                 return str(answer[key])
     if body.lstrip().startswith("<"):
         # Grizzly's or a proxy's page: its title and text without the markup.
-        return " ".join(re.sub(r"<style.*?</style>|<[^>]*>", " ", body, flags=re.DOTALL).split())
+        return " ".join(" ".join(_outside_tags(body)).split())
     return body
+
+
+def _outside_tags(page: str) -> Iterator[str]:
+    """Yield the texts between the tags of a page, without style sheets, in one pass."""
+    at = 0
+    has_style_end = True
+    while (begin := page.find("<", at)) >= 0:
+        end = -1
+        if has_style_end and page.startswith("<style", begin):
+            end = page.find("</style>", begin)
+            has_style_end = end >= 0
+            end += len("</style>") if has_style_end else 0
+        if end < 0:
+            end = page.find(">", begin) + 1
+            if not end:
+                break
+        yield page[at:begin]
+        at = end
+    yield page[at:]
 
 
 def beginning_of(response: requests.Response) -> str:
@@ -80,7 +100,7 @@ def beginning_of(response: requests.Response) -> str:
     if response.ok:
         return ""
     try:
-        raw: bytes = response.raw.read(_LONGEST_ERROR_BYTES, decode_content=False)
+        raw: bytes = response.raw.read(MOST_ERROR_BYTES, decode_content=False)
     except urllib3.exceptions.HTTPError:
         return ""
     return raw.decode(errors="replace")

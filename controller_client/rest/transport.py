@@ -9,6 +9,7 @@ what happened                  a call that only reads       a call that may chan
 no connection                  repeated, UnreachableError   repeated, UnreachableError: nothing was sent
 timeout, reset, truncated      repeated, NotAppliedError    OutcomeUnknownError, never repeated
 502, 503, 504                  repeated, NotAppliedError    OutcomeUnknownError, never repeated
+a reply that is too long       NotAppliedError              OutcomeUnknownError
 429                            repeated, RejectedError      RejectedError
 any other status               see :mod:`.error_map`        see :mod:`.error_map`; NotAppliedError is repeated
 =============================  ===========================  ================================================
@@ -40,6 +41,7 @@ from controller_client.rest.error_map import classify
 from controller_client.rest.faults import translate
 from controller_client.rest.multipart import FilePart
 from controller_client.rest.replies import has_nothing, parse_reply
+from controller_client.rest.reply_limits import reply_limits
 
 __all__ = ["Transport", "path_of"]
 
@@ -341,6 +343,7 @@ class Transport:
             cert=self._cert,
             # A redirected POST would become a GET.
             allow_redirects=method in _READING,
+            hooks=reply_limits(self._config.max_reply_bytes),
             **body,
         )
 

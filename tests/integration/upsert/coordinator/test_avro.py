@@ -89,7 +89,7 @@ def test_the_users_rank_decides_and_a_lost_checkpoint_is_rebuilt(
     make_table: MakeTable, registry: SchemaRegistry, confluent: bool, engine: str
 ) -> None:
     if confluent:
-        header = b"\x00" + registry.register("rows", json.dumps(_SCHEMA)).to_bytes(4, "big")
+        header = b"\x00" + registry.register("Row", json.dumps(_SCHEMA)).to_bytes(4, "big")
         stream = {
             _DECODER: f"{_AVRO}.confluent.KafkaConfluentSchemaRegistryAvroMessageDecoder",
             f"{_PROPERTY}.registry.rest.url": registry.url,

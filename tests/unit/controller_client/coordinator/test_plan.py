@@ -33,8 +33,10 @@ def test_the_decoder_determines_the_format_of_messages() -> None:
     asked = decoder(confluent).changed(
         {f"{registry}.rest.url": "http://r", f"{registry}.basic.auth.user.info": "me:secret"}
     )
-    found = message_format(asked, None)
-    assert found == MessageFormat(None, "http://r", "me:secret", confluent=True)
+    asked = asked.changed({"streamType": "kafka", "stream.kafka.topic.name": "rows"})
+    found = message_format(asked, None, ["others-value"])
+    subjects = ("rows", "others-value")
+    assert found == MessageFormat(None, "http://r", "me:secret", confluent=True, subjects=subjects)
     assert "secret" not in repr(found)
     with pytest.raises(ConfigError, match="schema of the table's Avro messages"):
         message_format(decoder(confluent), None)

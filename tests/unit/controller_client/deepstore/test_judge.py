@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, StoredState, judge
 from controller_client.deepstore.segment_record import SegmentRecord
+from controller_client.zookeeper import ZNRecord
 from tests.unit.controller_client.deepstore.samples import record
 
 URL = "s3://b/t/s"
@@ -154,10 +155,12 @@ def test_the_size_of_a_folder_is_not_compared_with_a_tar() -> None:
     committed = record(crc=7, url=URL, size=10, folder_sizes=True)
     assert faults(judge(committed, (), stored, 1)) == {Fault.UNPROVEN}
     assert judge(committed, (), replace(stored, proven=True), 1).stored_well
-    assert committed.with_copy(URL, 11).simple_fields["segment.size.in.bytes"] == "10"
+    complete = ZNRecord("s", simple_fields={"segment.size.in.bytes": "10", "other": "kept"})
+    assert committed.with_copy(complete, URL, 11).simple_fields["segment.size.in.bytes"] == "10"
     pushed = record(crc=7, url=URL, size=10, status="UPLOADED", folder_sizes=True)
     assert Fault.WRONG_SIZE in faults(judge(pushed, (), stored, 1))
-    assert pushed.with_copy(URL, 11).simple_fields["segment.size.in.bytes"] == "11"
+    repaired = pushed.with_copy(complete, URL, 11).simple_fields
+    assert repaired == {"segment.size.in.bytes": "11", "segment.download.url": URL, "other": "kept"}
 
 
 def test_replicas_that_built_a_segment_themselves_may_have_another_crc() -> None:
