@@ -11,6 +11,7 @@ import fastavro
 import requests
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from controller_client.common.http_session import HttpSession
 from controller_client.coordinator.reading.recipe import MessageFormat
 from controller_client.errors import ConfigError, SourceError
 
@@ -37,7 +38,7 @@ class AvroMessages:
         self._message = message
         self._schema = _parsed(message.avro_schema) if message.avro_schema else None
         self._of_registry: dict[int, Any] = {}
-        self._session = requests.Session()
+        self._session = HttpSession()
         if message.registry_login:
             user, _, password = message.registry_login.partition(":")
             self._session.auth = (user, password)
