@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -15,6 +16,7 @@ from controller_client.config import Secret, Tls
 from controller_client.errors import ConfigError, SetupError
 from controller_client.zookeeper.client_options import client_options
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
+from tests.unit.controller_client.scripted_server import ScriptedServer
 
 _PASSWORD = Secret("s3cret")
 
@@ -78,3 +80,31 @@ def test_kerberos_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "kerberos", None)
     with pytest.raises(SetupError, match="kerberos"):
         client_options(ZooKeeperAccess(auth=AuthKind.SASL_KERBEROS))
+
+
+def test_only_the_given_authorities_are_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, of_system = trustme.CA(), trustme.CA()
+    own.cert_pem.write_to_path(tmp_path / "own.pem")
+    of_system.cert_pem.write_to_path(tmp_path / "system.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system.pem"))
+    access = ZooKeeperAccess(tls=Tls(ca_file=str(tmp_path / "own.pem")))
+    handler = client_options(access)["handler"]
+
+    def connect(authority: trustme.CA) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        with ScriptedServer(tls=context) as server:
+            port = int(server.url.rpartition(":")[2])
+            handler.create_connection(
+                address=("127.0.0.1", port),
+                hostname="127.0.0.1",
+                timeout=10.0,
+                use_ssl=True,
+                ca=str(tmp_path / "own.pem"),
+                verify_certs=True,
+                check_hostname=True,
+            ).close()
+
+    connect(own)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        connect(of_system)
