@@ -15,7 +15,7 @@ from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError, RejectedError
 from controller_client.rest.reply_limits import MOST_ERROR_BYTES
 
-__all__ = ["Download", "beginning_of", "redirect_of", "text_of", "words_of", "write_body"]
+__all__ = ["Download", "beginning_of", "path_within", "redirect_of", "text_of", "words_of", "write_body"]
 
 _PIECE_BYTES = 1 << 20
 
@@ -47,6 +47,26 @@ def redirect_of(response: requests.Response, where: str) -> str:
         return urljoin(response.url, response.headers["Location"])
     except ValueError:
         raise RejectedError("the response redirects to an invalid address", where=where) from None
+
+
+def path_within(base_url: str, url: str, where: str) -> str:
+    """Return path and query of an address that a response redirects to.
+
+    Args:
+        base_url: The address that the credentials belong to, without a trailing slash.
+        url: The redirect's target.
+        where: The call, without credentials.
+
+    Raises:
+        RejectedError: It is not below the base address, so it must not get the credentials.
+    """
+    if not url.startswith(base_url + "/"):
+        raise RejectedError(
+            "the response redirects to another host, which must not get the credentials",
+            where=where,
+            remedy="use the address that it redirects to, if it belongs to the cluster",
+        )
+    return url[len(base_url) :].partition("#")[0]
 
 
 def text_of(response: requests.Response) -> str:

@@ -13,6 +13,7 @@ import requests
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from controller_client.common.avro_bounds import avro_size
+from controller_client.common.http_session import HttpSession
 from controller_client.coordinator.reading.recipe import MessageFormat
 from controller_client.errors import ConfigError, SourceError
 from controller_client.rest.reply_limits import ReplyTooLongError, reply_limits
@@ -45,7 +46,7 @@ class AvroMessages:
         self._message = message
         self._schema = _parsed(message.avro_schema) if message.avro_schema else None
         self._of_registry: dict[int, Any] = {}
-        self._session = requests.Session()
+        self._session = HttpSession()
         if message.registry_login:
             user, _, password = message.registry_login.partition(":")
             self._session.auth = (user, password)
