@@ -9,6 +9,7 @@ from typing import Any
 from controller_client.as_code.fields import ABSENT, Pointer, replace_leaves, value_at
 from controller_client.as_code.objects import Document, Kind, ObjectRef
 from controller_client.common.operator_secrets import DEFAULT_PREFIX
+from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import MASK, mask_text
 from controller_client.common.references import has_reference, literal, only_names
 from controller_client.common.secret_fields import has_secret_key, is_secret_field
@@ -70,7 +71,7 @@ def secret_references(
     def written(at: Pointer, value: Any) -> Any:
         if not is_secret_field(at, value) or (isinstance(value, str) and only_names(value)):
             return literal(value) if isinstance(value, str) else value
-        words = "_".join(at[-2:] if at[-1].isdecimal() else at[-1:])
+        words = "_".join(at[-2:] if whole_number(at[-1]) is not None else at[-1:])
         base = prefix + re.sub(r"[^A-Z0-9]+", "_", f"{ref.name}_{words}".upper()).strip("_")
         name, number = base, 2
         while name in used:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from controller_client.common.names import TableName
+from controller_client.common.parsing import whole_number
 from controller_client.common.secret_fields import secret_fields
 from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
 from controller_client.models import Schema, TableConfig
@@ -112,4 +113,6 @@ def _fields(schema: Schema) -> dict[str, tuple[object, ...]]:
 
 
 def _path_text(path: Sequence[str]) -> str:
-    return "".join(f"[{key}]" if key.isdecimal() else f".{key}" for key in path).removeprefix(".")
+    return "".join(f"[{key}]" if whole_number(key) is not None else f".{key}" for key in path).removeprefix(
+        "."
+    )

@@ -65,7 +65,6 @@ HOMES: Mapping[Finder, Mapping[str, str]] = {
         "controller_client/consumption/__init__.py": _OWN_MODULES,
         "pinot_airflow/__init__.py": _OWN_MODULES,
         "spark_connectors/__init__.py": _OWN_MODULES,
-        "controller_client/coordinator/plan.py": "the function that orders messages",
         "pinot_airflow/conditions/base.py": "Airflow imports triggers by names of the same database",
     },
     makes_a_temporary_folder: {
@@ -74,19 +73,9 @@ HOMES: Mapping[Finder, Mapping[str, str]] = {
         "jvm_bridge/builder/one_file.py": "within the work folder of its caller",
         "minion_tasks/file_ingestion/engine/staging_builder.py": "within the scratch folder of its caller",
         "controller_client/filestore/local.py": "within the work folder of its caller",
-        "controller_client/cli/commands/deepstore/repair.py": "the work folder of a repair",
-        "controller_client/cli/commands/deepstore/watch.py": "the work folder of a repair",
-        "controller_client/deepstore/distributed_repair.py": "the work folder of a repair",
-        "controller_client/deepstore/repair.py": "within the work folder of a repair",
     },
     opens_a_session: {
         "controller_client/common/http_session.py": "the session of all transports",
-        "controller_client/rest/transport.py": "controllers and servers",
-        "controller_client/broker/client.py": "brokers",
-        "controller_client/coordinator/reading/avro_messages.py": "the schema registry",
-        "controller_client/deepstore/http_copies.py": "segments' download URLs, each redirect judged",
-        "controller_client/filestore/webhdfs.py": "WebHDFS, without netrc",
-        "jvm_bridge/jars/download.py": "a mirror of Maven, whose jars are verified by their sha256",
     },
     asks_for_digits: {},
 }
