@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from controller_client.as_code import References
 
 __all__ = ["MaskedReferences"]
 
 
-@dataclass(frozen=True, repr=False)
 class MaskedReferences(References):
     """References whose values are registered as secrets when they are resolved.
 
-    Attributes:
-        mask: Registers a secret, e.g. ``airflow.sdk.log.mask_secret``.
+    Args:
+        env: As of :class:`References`.
+        folder: As of :class:`References`.
+        mask: Registers a secret, e.g. ``airflow.sdk.log.mask_secret``; called in the thread that resolves.
     """
 
-    mask: Callable[[str], object]
+    def __init__(self, env: Mapping[str, str], folder: Path, mask: Callable[[str], object]) -> None:
+        super().__init__(env, folder)
+        self._mask = mask
 
-    def variable(self, name: str) -> str:
-        """Return the value of a variable; see :meth:`References.variable`."""
-        value = super().variable(name)
-        self.mask(value)
-        return value
-
-    def file(self, path: str) -> str:
-        """Return the content of a file; see :meth:`References.file`."""
-        value = super().file(path)
-        self.mask(value)
-        return value
+    def hold(self, value: str, written: str) -> str:
+        """Register a value; see :meth:`References.hold`."""
+        self._mask(value)
+        return super().hold(value, written)

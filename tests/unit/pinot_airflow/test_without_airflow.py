@@ -197,7 +197,7 @@ def test_the_form_of_a_connection_hides_what_is_secret() -> None:
 def test_values_of_references_are_masked_in_the_log(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("of-the-file")
     masked: list[str] = []
-    references = MaskedReferences({"KEY": "of-the-variable"}, tmp_path, masked.append)
-    document = {"a": "${env:KEY}", "b": ["${file:key}"], "c": "plain"}
+    references = MaskedReferences({"PINOT_SECRET_KEY": "of-the-variable"}, tmp_path, masked.append)
+    document = {"a": "${env:PINOT_SECRET_KEY}", "b": ["${file:key}"], "c": "plain"}
     assert references.resolve(document) == {"a": "of-the-variable", "b": ["of-the-file"], "c": "plain"}
     assert masked == ["of-the-variable", "of-the-file"]
