@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, overload
 
 from controller_client.common.names import TableName, TableType
@@ -56,8 +55,11 @@ class TablesApi:
         A table that is deleted between the list and its config is left out.
         """
         for name in self.list_typed():
-            with suppress(NotFoundError):
-                yield name, self.in_use(name)
+            try:
+                config = self.in_use(name)
+            except NotFoundError:
+                continue
+            yield name, config
 
     def exists(self, table: str) -> bool:
         """Return whether a table exists; for a raw name, of any type."""

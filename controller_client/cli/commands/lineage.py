@@ -13,7 +13,7 @@ from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import confirm, dry_run_option, output_option, yes_option
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, NotFoundError
 
 if TYPE_CHECKING:
     from controller_client.publishing.doctor import Diagnosis
@@ -80,9 +80,17 @@ def doctor(
             "--dry-run needs --repair", remedy="leave it out: without --repair nothing is changed anyway"
         )
     client = cli.client()
-    names = [table_with_type(client, name) for name in table_names]
-    names = names or list(client.tables.list_typed())
-    found = [(name, fault) for name in names for fault in examine_lineage(client, name, older_than_s)]
+    named = [table_with_type(client, name) for name in table_names]
+    names, found = [], []
+    for name in named or client.tables.list_typed():
+        try:
+            faults = examine_lineage(client, name, older_than_s)
+        except NotFoundError:
+            if named:
+                raise
+            continue  # it has been deleted since it was listed
+        names.append(name)
+        found += [(name, fault) for fault in faults]
     columns = ("table", "entry", "finding", "age_s", "explanation", "advice", "repair")
     cli.out.table(columns, [_row(name, fault) for name, fault in found])
     repairable = [(name, fault) for name, fault in found if fault.repair is not None]
