@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import tenacity
 
-from controller_client.errors import SetupError
+from controller_client.errors import DataError, SetupError
 from jvm_bridge.jars.pins import Pin
 
 __all__ = ["MIRROR_VARIABLE", "Repository"]
@@ -50,8 +50,7 @@ class Repository:
         """Fetch the jar into `folder` (empty, of the caller) without verifying it, and return its path there.
 
         Raises:
-            SetupError: The repository does not answer or does not have the jar.
-            DataError: It sends more than 1 GiB.
+            SetupError: The repository does not answer, does not have the jar, or sends more than 1 GiB.
         """
         # Imported here, as requests and jgo are slow to import and a complete cache needs neither.
         import requests
@@ -78,7 +77,7 @@ class Repository:
 
         try:
             retrying(attempt)
-        except requests.RequestException as error:
+        except (requests.RequestException, DataError) as error:
             raise SetupError(
                 f"{pin.coordinate} cannot be fetched: {_reason(error)}",
                 where=self.shown,
@@ -111,6 +110,8 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, DataError):
+        return error.message
     status = _status(error)
     if status == HTTPStatus.NOT_FOUND:
         return "the repository does not have it"
