@@ -169,7 +169,11 @@ def test_a_replica_that_lags_downloads_the_segment(
 
 @DISTURBS  # the relocated segments get to the servers of other tables
 def test_segments_that_only_servers_have_move_to_the_servers_of_completed_segments(
-    make_committing: MakeTopicTable, hosted_store: FaultyS3, run: Run, audit: Audit
+    make_committing: MakeTopicTable,
+    hosted_servers: Sequence[str],
+    hosted_store: FaultyS3,
+    run: Run,
+    audit: Audit,
 ) -> None:
     table = make_committing(1)
     away = hosted_store.answer(403, "PUT", in_commits(table))
@@ -187,9 +191,8 @@ def test_segments_that_only_servers_have_move_to_the_servers_of_completed_segmen
 
     def relocated() -> bool:
         servers = {server for segment in moved for server in table.segments()[segment]}
-        return len(servers) == 2 and not servers & set(hosted)
+        return len(servers) == 2 and not servers & set(hosted_servers)
 
-    hosted = table.pinot.start_hosted_servers()
     wait_for(relocated, f"{sorted(moved)} to be relocated", _TIMEOUT_S)
     table.wait_served(replicas=2)
     table.wait_seen(table.produced)
@@ -205,21 +208,24 @@ def _front_of(table: TopicTable, server: str) -> Iterator[FaultyHttp]:
     """Within the block, a server's peers reach its admin port through a proxy."""
     path = f"/{table.pinot.cluster_name}/CONFIGS/PARTICIPANT/{server}"
 
-    def publish(port: int | str | None) -> tuple[str, str]:
-        """Publish another port, if one is given; return the server's host and the port before."""
-        content, version = table.store.connection.get(path) or (b"", 0)
-        record = ZNRecord.from_bytes(content)
-        fields = record.simple_fields
-        if port is not None:
-            changed = replace(record, simple_fields={**fields, "adminPort": str(port)})
-            table.store.connection.set(path, changed.to_bytes(), version)
-        return fields["HELIX_HOST"], fields["adminPort"]
+    def read() -> tuple[ZNRecord, int]:
+        content = table.store.connection.get(path)
+        assert content is not None
+        return ZNRecord.from_bytes(content[0]), content[1]
 
-    host, port = publish(None)
+    def publish(port: str) -> None:
+        record, version = read()
+        fields = {**record.simple_fields, "adminPort": port}
+        table.store.connection.set(path, replace(record, simple_fields=fields).to_bytes(), version)
+
+    fields = read()[0].simple_fields
+    host, port = fields["HELIX_HOST"], fields["adminPort"]
     with FaultyHttp(f"http://{host}:{port}", host) as front:
-        publish(front.port)
-        yield front
-        publish(port)
+        publish(str(front.port))
+        try:
+            yield front
+        finally:
+            publish(port)
 
 
 @contextmanager
@@ -230,8 +236,10 @@ def _third_server(pinot: PinotCluster) -> Iterator[None]:
         (name,) = (name for name in client.instances.live() if name.startswith(f"Server_{address}_"))
         tags = client.instances.tags(name)
         client.instances.set_tags(name, [*tags, f"{HOSTED_TENANT}_REALTIME"])
-        yield
-        client.instances.set_tags(name, tags)
+        try:
+            yield
+        finally:
+            client.instances.set_tags(name, tags)
 
 
 def test_a_peer_is_killed_while_it_serves(

@@ -6,16 +6,13 @@ import subprocess
 from collections.abc import Sequence
 
 import pytest
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by its documents
-    AdminClient,
-    ConfigResource,
-)
+from confluent_kafka.admin import AdminClient
 
 from controller_client.models import TableConfig
 from controller_client.upsert.update_message import VersionRecord, decode_any
 from tests.integration.upsert.coordinator.conftest import CheckedTable, MakeTable
 from tests.integration.upsert.coordinator.topics import read_topic
-from tests.support.kafka_topics import Topic
+from tests.support.kafka_topics import Topic, wait_for_setting
 from tests.support.tiers import FULL
 from tests.support.wait import wait_for
 
@@ -28,11 +25,10 @@ _OLD_MS, _NEW_MS = 650_000_000_000, 1_700_000_000_000
 _ROWS_PER_SEGMENT = 20
 
 
-def _retention_ms(table: CheckedTable) -> int:
-    """The retention of the updates topic."""
-    asked = ConfigResource(ConfigResource.Type.TOPIC, table.updates_topic)
+def _wait_for_retention(table: CheckedTable, days: int) -> None:
+    """Wait until the updates topic has a retention."""
     admin = AdminClient({"bootstrap.servers": table.kafka.bootstrap})
-    return int(admin.describe_configs([asked])[asked].result(_TIMEOUT_S)["retention.ms"].value)
+    wait_for_setting(admin, table.updates_topic, "retention.ms", str(days * _DAY_MS))
 
 
 def _keep_days(table: CheckedTable, days: int) -> None:
@@ -46,11 +42,11 @@ def test_the_updates_topic_follows_the_retention_of_the_table(make_table: MakeTa
     table = make_table({"key": "STRING"}, ["key"], 1)
     table.topic.produce({0: [{"key": "a", "ts": _NEW_MS}]})
     table.once()
-    assert _retention_ms(table) == 12_000 * _DAY_MS
+    _wait_for_retention(table, 12_000)
     for days, kept_days in ((20_000, 24_000), (10, 24_000)):
         _keep_days(table, days)
         table.once()
-        assert _retention_ms(table) == kept_days * _DAY_MS
+        _wait_for_retention(table, kept_days)
     assert f"changed retention.ms from {12_000 * _DAY_MS} to {24_000 * _DAY_MS}" in table.log()
 
 
