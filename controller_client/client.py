@@ -59,7 +59,7 @@ class ControllerClient(RestClient):
 
         with ExitStack() as opened:
             if store is None:
-                address = self.cluster.zookeeper_address()
+                address = self.cluster.zookeeper_for()
                 if not address:
                     raise NotFoundError(
                         "the controller does not report the address of its ZooKeeper", remedy="pass a store"

@@ -7,6 +7,8 @@ from typing import Protocol
 
 __all__ = ["Clock", "SystemClock"]
 
+_COUNTING: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
 
 class Clock(Protocol):
     """The clock used for all waits, retries and timestamps."""
@@ -16,7 +18,10 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Return the seconds of a clock that never goes back; only differences are meaningful."""
+        """Return the seconds of a clock that never goes back; only differences are meaningful.
+
+        It also counts the time during which the machine is suspended, where the system has such a clock.
+        """
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -33,7 +38,8 @@ class SystemClock:
 
     def monotonic(self) -> float:
         """Return the seconds of a clock that never goes back."""
-        return time.monotonic()
+        # Linux' other clock, and with it the age of a lease, stands still while a machine is suspended.
+        return time.monotonic() if _COUNTING is None else time.clock_gettime(_COUNTING)
 
     def sleep(self, seconds: float) -> None:
         """Wait that many seconds."""

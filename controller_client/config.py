@@ -13,14 +13,16 @@ Values come from arguments or, by ``from_env``, from the environment:
 ``PINOT_TLS_VERIFY``            ``false`` turns certificate checks off
 ``PINOT_CONNECT_TIMEOUT_S``     seconds to wait for a connection
 ``PINOT_READ_TIMEOUT_S``        seconds to wait for a response
+``PINOT_MAX_REPLY_BYTES``       maximum size of a response, decompressed; default: 1 GiB
 ==============================  ======================================================
+
+The last one also applies to configurations that are made of arguments.
 """
 
 from __future__ import annotations
 
 import base64
 import os
-import re
 import ssl
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,14 +30,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from controller_client.common.credential_rules import Source, check_encrypted, check_owner, split_urls
+from controller_client.common.parsing import whole_number
 from controller_client.common.retry import RetryPolicy
 from controller_client.errors import ConfigError
 
 __all__ = ["Auth", "BasicAuth", "BearerToken", "BrokerConfig", "ControllerConfig", "Secret", "Tls"]
 
 _ADDRESS = "an address like http://localhost:9000"
-# A password in an address may also contain a comma.
-_BETWEEN_URLS = re.compile(r",(?=\s*https?://)")
+_MAX_REPLY_BYTES = "PINOT_MAX_REPLY_BYTES"
 
 
 class Secret:
@@ -150,6 +153,14 @@ class Tls:
                 context.load_cert_chain(self.client_cert_file, self.client_key_file, password=lambda: b"")
 
 
+def _max_reply_bytes() -> int:
+    text = os.environ.get(_MAX_REPLY_BYTES) or str(1 << 30)
+    number = whole_number(text)
+    if not number:
+        raise ConfigError(f"{_MAX_REPLY_BYTES} is {text!r}", expected="a number of bytes, at least 1")
+    return number
+
+
 @dataclass(frozen=True)
 class ControllerConfig:
     """How to reach a cluster's controllers.
@@ -162,6 +173,7 @@ class ControllerConfig:
         connect_timeout_s: Seconds to wait for a connection.
         read_timeout_s: Seconds to wait for a response; calls that take longer set their own.
         retry: How calls that are safe to repeat are retried.
+        max_reply_bytes: Maximum size of a response's body, decompressed; files to download have other limits.
 
     Raises:
         ConfigError: An address is not an http(s) address, the schemes differ, or a timeout is not positive.
@@ -173,15 +185,10 @@ class ControllerConfig:
     connect_timeout_s: float = 5.0
     read_timeout_s: float = 30.0
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+    max_reply_bytes: int = field(default_factory=_max_reply_bytes)
 
     def __post_init__(self) -> None:
-        urls, auth = _split_all(_BETWEEN_URLS.split(self.url), self.auth, "controller URL")
-        # Credentials meant for TLS must never go to an address without it.
-        if len({url.partition(":")[0] for url in urls}) > 1:
-            raise ConfigError(
-                "some controller URLs use http and others https",
-                expected="the same scheme for all of them",
-            )
+        urls, auth = _split_all(split_urls(self.url), self.auth, "controller URL")
         object.__setattr__(self, "url", ",".join(urls))
         object.__setattr__(self, "auth", auth)
         _check_timeouts(self.connect_timeout_s, self.read_timeout_s)
@@ -189,7 +196,7 @@ class ControllerConfig:
     @property
     def urls(self) -> tuple[str, ...]:
         """The base addresses."""
-        return tuple(_BETWEEN_URLS.split(self.url))
+        return tuple(split_urls(self.url))
 
     @property
     def scheme(self) -> str:
@@ -207,7 +214,8 @@ class ControllerConfig:
             environ: Used instead of the process's environment.
 
         Raises:
-            ConfigError: No address is given, or a variable cannot be parsed.
+            ConfigError: No address is given, a variable cannot be parsed, or ``url`` is not the address that
+                the environment names beside its credentials.
         """
         env = os.environ if environ is None else environ
         address = url or env.get("PINOT_CONTROLLER_URL")
@@ -220,7 +228,7 @@ class ControllerConfig:
             )
         return cls(
             url=address,
-            auth=_auth_from_env(env),
+            auth=_auth_from_env(env, url, "PINOT_CONTROLLER_URL"),
             tls=_tls_from_env(env),
             connect_timeout_s=_seconds(env, "PINOT_CONNECT_TIMEOUT_S", cls.connect_timeout_s),
             read_timeout_s=_seconds(env, "PINOT_READ_TIMEOUT_S", cls.read_timeout_s),
@@ -238,9 +246,10 @@ class BrokerConfig:
         connect_timeout_s: Seconds to wait for a connection.
         read_timeout_s: Seconds to wait for a response when the query has no timeout of its own.
         retry: How often, and with which pauses, to go through all brokers.
+        max_reply_bytes: Maximum size of a response's body, decompressed.
 
     Raises:
-        ConfigError: No address is given, or one is not an http(s) address.
+        ConfigError: No address is given, one is not an http(s) address, or the schemes differ.
     """
 
     urls: tuple[str, ...]
@@ -249,6 +258,7 @@ class BrokerConfig:
     connect_timeout_s: float = 5.0
     read_timeout_s: float = 60.0
     retry: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=3))
+    max_reply_bytes: int = field(default_factory=_max_reply_bytes)
 
     def __post_init__(self) -> None:
         if not self.urls:
@@ -269,29 +279,46 @@ class BrokerConfig:
         Returns:
             None when neither the argument nor the environment names a broker: get them from the controller
             (:meth:`controller_client.rest.cluster.ClusterApi.broker_urls`).
+
+        Raises:
+            ConfigError: A variable cannot be parsed, or the credentials belong to other brokers, or would go
+                to a broker without TLS although ``PINOT_CONTROLLER_URL`` has it.
         """
         env = os.environ if environ is None else environ
         named = [part.strip() for part in env.get("PINOT_BROKER_URL", "").split(",")]
         addresses = urls or tuple(part for part in named if part)
         if not addresses:
             return None
-        return cls(
+        made = cls(
             urls=addresses,
-            auth=_auth_from_env(env),
+            auth=_auth_from_env(env, ",".join(urls or ()), "PINOT_BROKER_URL"),
             tls=_tls_from_env(env),
             connect_timeout_s=_seconds(env, "PINOT_CONNECT_TIMEOUT_S", cls.connect_timeout_s),
             read_timeout_s=_seconds(env, "PINOT_READ_TIMEOUT_S", cls.read_timeout_s),
         )
+        made._check_encrypted(env.get("PINOT_CONTROLLER_URL", "").strip().partition(":")[0])
+        return made
 
     @classmethod
     def like(cls, controller: ControllerConfig, urls: tuple[str, ...]) -> BrokerConfig:
-        """Return a configuration with the credentials and TLS settings of a controller's."""
-        return cls(
+        """Return a configuration with the credentials and TLS settings of a controller's.
+
+        Raises:
+            ConfigError: The credentials would go to an address without TLS although the controller has it.
+        """
+        made = cls(
             urls=urls,
             auth=controller.auth,
             tls=controller.tls,
             connect_timeout_s=controller.connect_timeout_s,
+            max_reply_bytes=controller.max_reply_bytes,
         )
+        made._check_encrypted(controller.scheme)
+        return made
+
+    def _check_encrypted(self, controller_scheme: str) -> None:
+        if self.auth is not None:
+            check_encrypted("broker or server", self.urls, controller_scheme=controller_scheme)
 
 
 @contextmanager
@@ -312,6 +339,11 @@ def _split_all(urls: Iterable[str], auth: Auth | None, name: str) -> tuple[tuple
     for url in urls:
         address, auth = _split_credentials(url.strip(), auth, name)
         clean.append(address)
+    # Credentials meant for TLS must never go to an address without it.
+    if len({address.partition(":")[0] for address in clean}) > 1:
+        raise ConfigError(
+            f"some {name}s use http and others https", expected="the same scheme for all of them"
+        )
     return tuple(clean), auth
 
 
@@ -349,8 +381,10 @@ def _check_timeouts(connect_timeout_s: float, read_timeout_s: float) -> None:
         raise ConfigError("a timeout is not positive", expected="a number of seconds greater than 0")
 
 
-def _auth_from_env(env: Mapping[str, str]) -> Auth | None:
+def _auth_from_env(env: Mapping[str, str], given: str | None, variable: str) -> Auth | None:
     token, username = env.get("PINOT_TOKEN"), env.get("PINOT_USERNAME")
+    if given and (token or username) and (owner := env.get(variable)):
+        check_owner("credentials in the environment", Source(given, "argument"), Source(owner, variable))
     if token and username:
         raise ConfigError("both PINOT_TOKEN and PINOT_USERNAME are set", expected="only one of them")
     if token:

@@ -4,7 +4,7 @@ Read by :meth:`ZooKeeperAccess.from_env`; :meth:`ZooKeeperAccess.of` reads the s
 
 ====================================  ==================================================================
 ``PINOT_ZOOKEEPER_TLS``               ``true``: TLS; implied by any of the files below
-``PINOT_ZOOKEEPER_CA_FILE``           certificate authorities (PEM) to trust besides the system's
+``PINOT_ZOOKEEPER_CA_FILE``           the only certificate authorities (PEM) to trust; default: the system's
 ``PINOT_ZOOKEEPER_CLIENT_CERT_FILE``  client certificate (PEM)
 ``PINOT_ZOOKEEPER_CLIENT_KEY_FILE``   its key (PEM), without a password; default: in the same file
 ``PINOT_ZOOKEEPER_TLS_VERIFY``        ``false`` turns the checks of certificate and host name off
@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from controller_client.common.credential_rules import Source, check_owner
 from controller_client.config import Secret, Tls
 from controller_client.errors import ConfigError
 
@@ -132,14 +133,48 @@ class ZooKeeperAccess:
                 where="PINOT_ZOOKEEPER_ACL",
             )
 
-    @classmethod
-    def from_env(cls, environ: Mapping[str, str] | None = None) -> ZooKeeperAccess:
-        """Read the environment variables of the module's table.
+    def check_reported(self, address: str) -> None:
+        """Refuse to send a password to a ZooKeeper that a controller reports.
+
+        Controllers are trusted with answers, not with credentials of other hosts. They may report an address
+        if only the operator's own authorities can vouch for it, or if there is no password; Kerberos sends
+        none.
+
+        Args:
+            address: The reported address.
 
         Raises:
-            ConfigError: A setting cannot be parsed, or they contradict each other.
+            ConfigError: There is a password, and no TLS with ``ca_file``.
+        """
+        is_proven = self.tls is not None and self.tls.verify and self.tls.ca_file is not None
+        if self.password is not None and not is_proven:
+            raise ConfigError(
+                f"the address of ZooKeeper, {address}, is only what the controller reports, and this process "
+                "has a password for ZooKeeper",
+                expected="an address from the operator, or TLS with the authorities to trust"
+                f" ({ENVIRONMENT_PREFIX}CA_FILE)",
+                remedy="set PINOT_ZOOKEEPER, or its equivalent: --zookeeper, the option or extra 'zookeeper'",
+            )
+
+    @classmethod
+    def from_env(
+        cls, environ: Mapping[str, str] | None = None, *, address: str | None = None
+    ) -> ZooKeeperAccess:
+        """Read the environment variables of the module's table.
+
+        Args:
+            environ: Used instead of the process's environment.
+            address: The address in use, if it comes from elsewhere.
+
+        Raises:
+            ConfigError: A setting cannot be parsed, they contradict each other, or there is a password, but
+                ``PINOT_ZOOKEEPER`` names another address.
         """
         env = os.environ if environ is None else environ
+        owner = env.get("PINOT_ZOOKEEPER")
+        if address and owner and env.get(f"{ENVIRONMENT_PREFIX}PASSWORD"):
+            secret = f"password of ZooKeeper (env {ENVIRONMENT_PREFIX}PASSWORD)"
+            check_owner(secret, Source(address, "setting zookeeper"), Source(owner, "env PINOT_ZOOKEEPER"))
         return cls.of({name: env.get(ENVIRONMENT_PREFIX + name.upper()) for name in ACCESS_SETTINGS})
 
     @classmethod

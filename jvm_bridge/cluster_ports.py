@@ -92,6 +92,13 @@ class ClusterPorts:
             }
         )
 
+    def on_all_addresses(self) -> dict[str, int]:
+        """Return the ports, by role and use, that Pinot's configuration cannot bind to :data:`HOST`."""
+        ports = {"minion": self.minion}
+        for number, server in enumerate(self.servers, start=1):
+            ports |= {f"server-{number}": server.query, f"server-{number} grpc": server.grpc}
+        return ports
+
     def named(self) -> dict[str, int]:
         """Return all ports by role and use."""
         ports = {

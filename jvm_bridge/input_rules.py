@@ -19,6 +19,7 @@ __all__ = [
     "csv_header",
     "derived_columns",
     "near_miss",
+    "near_misses",
     "text_encoding",
     "time_zone",
 ]
@@ -107,8 +108,23 @@ def derived_columns(table_config: Mapping[str, Any], schema: Mapping[str, Any]) 
 
 def near_miss(name: str, others: Iterable[str]) -> str | None:
     """Return a name that differs only in case and in leading or trailing white space."""
-    folded = name.strip().casefold()
-    return next((other for other in others if other != name and other.strip().casefold() == folded), None)
+    return near_misses([name], others).get(name)
+
+
+def near_misses(names: Iterable[str], others: Iterable[str]) -> dict[str, str]:
+    """Return what :func:`near_miss` returns for each name that has one; both may be many."""
+    by_folded: dict[str, list[str]] = {}
+    for other in others:
+        alike = by_folded.setdefault(other.strip().casefold(), [])
+        if len(alike) < 2 and other not in alike:  # one of two is another name
+            alike.append(other)
+    found = {}
+    for name in names:
+        alike = by_folded.get(name.strip().casefold(), [])
+        other_name = next((other for other in alike if other != name), None)
+        if other_name is not None:
+            found[name] = other_name
+    return found
 
 
 def csv_header(properties: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -159,17 +159,20 @@ class PinotAccess:
 
         Raises:
             NotFoundError: Neither the connection nor the controller names the address of ZooKeeper.
+            ConfigError: A password for ZooKeeper must not go to that address.
         """
         from controller_client.zookeeper import PropertyStore
 
-        zookeeper = self.address.zookeeper or self.client.cluster.zookeeper_address()
+        named = self.address.zookeeper
+        access = self.address.access or ZooKeeperAccess.from_env(address=named)
+        zookeeper = named or self.client.cluster.zookeeper_for(access)
         if not zookeeper:
             raise NotFoundError(
                 "the controller does not report the address of ZooKeeper",
                 remedy="set 'zookeeper' in the extra of the connection",
             )
         name = self.address.cluster_name or self.client.cluster.name()
-        return self._open.enter_context(PropertyStore(zookeeper, name, access=self.address.access))
+        return self._open.enter_context(PropertyStore(zookeeper, name, access=access))
 
     def table_control(self, table: str, *, watch_stream: bool = True) -> TableControl:
         """Return access to the consumption of a realtime table.

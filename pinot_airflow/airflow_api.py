@@ -20,6 +20,7 @@ __all__ = [
     "EmptyOperator",
     "TaskGroup",
     "TriggerEvent",
+    "mask_secret",
 ]
 
 if TYPE_CHECKING:
@@ -73,6 +74,9 @@ if TYPE_CHECKING:
         try_number: int
 
     Context = Mapping[str, Any]
+
+    def mask_secret(secret: str) -> None:
+        """Mask a value in the logs of this process."""
 
     class TriggerEvent:
         """The event with which a trigger ends."""
@@ -167,4 +171,5 @@ else:
     from airflow.providers.standard.operators.empty import EmptyOperator
     from airflow.sdk import BaseHook, BaseOperator, BaseSensorOperator, Connection, Context, TaskGroup
     from airflow.sdk.exceptions import AirflowException, AirflowFailException
+    from airflow.sdk.log import mask_secret
     from airflow.triggers.base import BaseTrigger, TriggerEvent

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from controller_client.as_code import Applier, Plan, References, Step, read_folder
+from controller_client.as_code import Applier, Plan, Step, read_folder
 from controller_client.errors import ConflictError, RejectedError
-from pinot_airflow.airflow_api import AirflowFailException, Context
+from pinot_airflow.airflow_api import AirflowFailException, Context, mask_secret
+from pinot_airflow.masking import MaskedReferences
 from pinot_airflow.operator import PinotOperator
 
 __all__ = ["PinotApplyOperator"]
@@ -21,7 +22,8 @@ class PinotApplyOperator(PinotOperator):
     It runs in the worker, which needs access to the folder, and waits there for the reloads that it starts.
     If a try is killed, the next one completes it: finished steps are not repeated, and a reload that was
     started is not forgotten. References in the files, such as ``${env:NAME}``, refer to the worker's
-    environment.
+    environment, as far as the worker's operator allows: by default, to variables ``PINOT_SECRET_*`` and to
+    files in the folder. Their values are masked in the task's log.
 
     Args:
         folder: The folder.
@@ -73,7 +75,7 @@ class PinotApplyOperator(PinotOperator):
                 access.client,
                 access.store,
                 read_folder(folder),
-                References(os.environ, folder),
+                MaskedReferences(os.environ, folder, mask_secret),
                 prune=self.prune,
                 keep_unset=self.keep_unset,
                 timeout_s=self.timeout_s,

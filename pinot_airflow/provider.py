@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from controller_client.common.redaction import is_secret
 from pinot_airflow.access import EXTRAS
 
 __all__ = ["get_provider_info"]
@@ -51,6 +52,6 @@ def get_provider_info() -> dict[str, Any]:
 
 def _field(key: str, text: str) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": [_TYPES.get(key, "string"), "null"]}
-    if key == "token":
+    if is_secret(key) and not key.endswith("_file"):
         schema["format"] = "password"
     return {"label": key, "description": text, "schema": schema}

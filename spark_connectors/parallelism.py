@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from controller_client.common.parsing import whole_number
+
 __all__ = ["task_slots"]
 
 
@@ -19,8 +21,8 @@ def task_slots(conf: Mapping[str, str], registered_cores: int) -> int:
     """
 
     def number(key: str, default: int = 0) -> int:
-        text = conf.get(key, "")
-        return int(text) if text.isdecimal() else default
+        configured = whole_number(conf.get(key))
+        return default if configured is None else configured
 
     expected = 0
     if not conf.get("spark.master", "").startswith("local"):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from controller_client.client import ControllerClient
 from controller_client.errors import ConfigError
 from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper_access import ZooKeeperAccess
 from spark_connectors.options import ReadOptions, WriteOptions
 
 __all__ = ["open_zookeeper"]
@@ -18,12 +19,14 @@ def open_zookeeper(options: ReadOptions | WriteOptions, client: ControllerClient
     """Open ZooKeeper.
 
     Raises:
-        ConfigError: Its address is neither set nor reported by the controller.
+        ConfigError: Its address is neither set nor reported by the controller, or a password must not go to
+            the reported one.
     """
-    address = options.zookeeper or client.cluster.zookeeper_address()
+    access = options.zookeeper_access() or ZooKeeperAccess.from_env(address=options.zookeeper)
+    address = options.zookeeper or client.cluster.zookeeper_for(access)
     if address is None:
         raise ConfigError(
             "the controller does not report the address of ZooKeeper", remedy="set the option 'zookeeper'"
         )
-    with PropertyStore(address, client.cluster.name(), access=options.zookeeper_access()) as store:
+    with PropertyStore(address, client.cluster.name(), access=access) as store:
         yield store

@@ -10,7 +10,7 @@ from controller_client.as_code.inventory import BROKERS, RELOAD, Inventory
 from controller_client.as_code.objects import Kind, ObjectRef
 from controller_client.as_code.plan import Action, Plan, Step
 from controller_client.as_code.planning import Planned, make_plan
-from controller_client.as_code.references import References, hide
+from controller_client.as_code.references import References
 from controller_client.as_code.writing import ObjectWriter
 from controller_client.common.counted_text import counted_text
 from controller_client.consumption.pausing import pause
@@ -87,14 +87,21 @@ class Applier:
 
     def plan(self) -> Planned:
         """Return the plan as of now; see :func:`.make_plan`."""
-        return make_plan(
-            self._client,
-            self._store,
-            self._folder,
-            self._references,
-            prune=self._prune,
-            keep_unset=self._keep_unset,
-        )
+        with self._references.kept_from_errors():
+            return make_plan(
+                self._client,
+                self._store,
+                self._folder,
+                self._references,
+                prune=self._prune,
+                keep_unset=self._keep_unset,
+            )
+
+    def remaining(self, approved: Plan) -> Plan:
+        """Return what remains of an approved plan, as of now; errors as of :meth:`apply`."""
+        now = self.plan().plan
+        _require_approved(approved, now)
+        return now
 
     def apply(self, approved: Plan) -> ApplyReport:
         """Apply a plan.
@@ -113,7 +120,8 @@ class Applier:
             WaitTimeoutError: A reload, pause or resume did not finish in time; the next apply continues it.
             OutcomeUnknownError: It is unknown whether a step was applied; run the apply again.
         """
-        with ClusterLock(self._store, "as_code", "the cluster's configuration", process_name()) as lock:
+        lock = ClusterLock(self._store, "as_code", "the cluster's configuration", process_name())
+        with self._references.kept_from_errors(), lock:
             lock.acquire(wait_s=self._lock_wait_s)
             planned = self.plan()
             _require_approved(approved, planned.plan)
@@ -146,7 +154,7 @@ class Applier:
             return
         else:
             control = TableControl(self._client, self._store, ref.table)
-            reason = planned.targets[ref].shown.get("reason")
+            reason = planned.targets[ref].written.get("reason")
             if step.action is Action.PAUSE:
                 pause(control, reason=str(reason) if reason else None, timeout_s=self._timeout_s)
             else:
@@ -189,10 +197,9 @@ class Applier:
         self._inventory.done(step.ref, RELOAD)
 
     def _record(self, ref: ObjectRef, planned: Planned) -> None:
-        target = planned.targets[ref]
         self._inventory.record_applied(
             ref,
-            hide(target.document, target.shown),
+            planned.targets[ref].shown,
             plan=planned.plan.id,
             at_ms=round(self._client.clock.now() * 1000),
             by=process_name(),
@@ -202,8 +209,8 @@ class Applier:
         """Record the objects that already match the files: they belong to this owner from now on."""
         for ref, target in planned.targets.items():
             entry = planned.inventory.get(ref)
-            shown = hide(target.document, target.shown)
-            if not target.differs and ref not in planned.others and (entry is None or entry.applied != shown):
+            is_recorded = entry is not None and entry.applied == target.shown
+            if not target.differs and ref not in planned.others and not is_recorded:
                 self._record(ref, planned)
 
 
@@ -219,8 +226,8 @@ def _require_approved(approved: Plan, now: Plan) -> None:
             f"the cluster would refuse {len(now.refused)} of {counted_text(len(now.steps), 'step')}:\n"
             f"  {reasons}"
         )
-    known = {step.key for step in approved.steps}
-    new = [step for step in now.steps if step.key not in known]
+    known = {step.key: step for step in approved.steps}
+    new = [step for step in now.steps if step.key not in known or step.does_more_than(known[step.key])]
     if new:
         raise ConflictError(
             f"the cluster or the files have changed since plan {approved.id} was created: "

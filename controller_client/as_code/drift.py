@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from controller_client.as_code.fields import FieldChange, changes, copy_fields
 from controller_client.as_code.files import Folder
+from controller_client.as_code.hiding import hide
 from controller_client.as_code.inventory import Inventory, InventoryEntry
 from controller_client.as_code.live import read_cluster
 from controller_client.as_code.membership import without_members
 from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, ObjectRef, sort_order
-from controller_client.as_code.references import hide
 from controller_client.errors import RejectedError
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore
@@ -64,9 +64,10 @@ def _drifted(
         return None
     if live is None:
         return DriftedObject(ref, True, (), entry.plan, entry.at_ms)
-    # The applied document has references instead of secrets, and so must this one.
-    present = hide(live, entry.applied)
-    applied = copy_fields(present, entry.applied, folder.settings.pointers(ref.kind))
+    # The applied document has references instead of secrets, and so must this one. What an older release
+    # recorded may have texts that are taken for secrets now.
+    present, recorded = hide(live, entry.applied), hide(entry.applied, entry.applied)
+    applied = copy_fields(present, recorded, folder.settings.pointers(ref.kind))
     if applied == present:
         return None
     # After an upgrade, the cluster's own defaults may have changed: that is not drift. What this version

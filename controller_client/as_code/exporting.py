@@ -8,10 +8,12 @@ from pathlib import Path
 
 from controller_client.as_code.fields import changes, leaves
 from controller_client.as_code.files import SETTINGS_FILE, Folder, FolderSettings, read_folder, write_folder
+from controller_client.as_code.hiding import is_unfinished, secret_references
 from controller_client.as_code.live import read_cluster, read_tables
 from controller_client.as_code.objects import Document, ObjectRef, sort_order
-from controller_client.as_code.references import References, secret_references
+from controller_client.as_code.references import References
 from controller_client.as_code.wanted import read_targets
+from controller_client.common.operator_secrets import DEFAULT_PREFIX
 from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
 from controller_client.rest.client import RestClient
@@ -27,11 +29,14 @@ class ExportReport:
         objects: Number of objects.
         written: Files that are new or were changed, relative to the folder.
         variables: Variables that the files refer to instead of secrets, with the object of each.
+        unfinished: Tables whose stream is being changed: the files have what they consume meanwhile, but not
+            the old secrets.
     """
 
     objects: int
     written: tuple[Path, ...]
     variables: Mapping[str, ObjectRef]
+    unfinished: tuple[ObjectRef, ...] = ()
 
 
 def export_cluster(
@@ -59,27 +64,30 @@ def export_cluster(
     """
     live = read_tables(client, tables) if tables else read_cluster(client)
     known: Mapping[ObjectRef, Document] = {}
+    files: Mapping[ObjectRef, str] = {}
     as_it_is: set[ObjectRef] = set()
     settings = FolderSettings(owner=owner or "default")
     if (path / SETTINGS_FILE).is_file():
         folder = read_folder(path)
-        settings, known = folder.settings, folder.documents
-        _require_places(folder.files, live, as_json)
+        settings, known, files = folder.settings, folder.documents, folder.files
+        _require_places(files, live, as_json)
         if owner is not None and owner != settings.owner:
             raise ConfigError(f"the folder's owner is {settings.owner}", expected=owner, where=str(path))
         as_it_is = _without_difference(client, folder, live)
+    prefix = settings.secrets[0] if settings.secrets else DEFAULT_PREFIX
     documents: dict[ObjectRef, Document] = {}
     variables: dict[str, ObjectRef] = {}
     for ref in sorted(live, key=sort_order):
         if ref in as_it_is:
             continue
-        document, names = secret_references(ref, live[ref], variables)
+        document, names = secret_references(ref, live[ref], variables, prefix)
         documents[ref] = _with_known(document, known.get(ref))
         variables.update(dict.fromkeys(names, ref))
     used = {text for document in documents.values() for _, text in leaves(document) if isinstance(text, str)}
     variables = {name: ref for name, ref in variables.items() if f"${{env:{name}}}" in used}
-    written = write_folder(path, settings, documents, as_json=as_json)
-    return ExportReport(len(live), tuple(written), variables)
+    written = write_folder(path, settings, documents, as_json=as_json, files=files)
+    unfinished = tuple(ref for ref in sorted(live, key=sort_order) if is_unfinished(ref, live[ref]))
+    return ExportReport(len(live), tuple(written), variables, unfinished)
 
 
 def _without_difference(
@@ -88,7 +96,8 @@ def _without_difference(
     """Return the objects whose files match the cluster: these files are not rewritten."""
     present = replace(folder, documents={ref: each for ref, each in folder.documents.items() if ref in live})
     # The export has no values for references, and needs none.
-    targets = read_targets(client, present, live, References({}, folder.path), keep_unset=True)
+    references = References.without_values(folder.path)
+    targets = read_targets(client, present, live, references, keep_unset=True)
     return {target.ref for target in targets if not target.differs}
 
 

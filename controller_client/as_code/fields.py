@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller_client.common.parsing import whole_number
+
 __all__ = [
     "ABSENT",
     "FieldChange",
@@ -17,6 +19,7 @@ __all__ = [
     "leaves",
     "parse_pointer",
     "pointer_text",
+    "replace_leaves",
     "replace_texts",
     "same",
     "value_at",
@@ -137,8 +140,13 @@ def value_at(document: Any, pointer: Pointer) -> Any:
             document = document.get(key, ABSENT)
         elif isinstance(document, list):
             named = by_name(document) or {}
-            in_range = key.isdecimal() and int(key) < len(document)
-            document = named[key] if key in named else document[int(key)] if in_range else ABSENT
+            index = whole_number(key)
+            if key in named:
+                document = named[key]
+            elif index is not None and index < len(document):
+                document = document[index]
+            else:
+                return ABSENT
         else:
             return ABSENT
     return document
@@ -156,13 +164,18 @@ def leaves(document: Any, at: Pointer = ()) -> Iterator[tuple[Pointer, Any]]:
         yield at, document
 
 
-def replace_texts(document: Any, replace: Callable[[Pointer, str], Any], at: Pointer = ()) -> Any:
-    """Copy a document, replacing each text with the result of a function."""
+def replace_leaves(document: Any, replace: Callable[[Pointer, Any], Any], at: Pointer = ()) -> Any:
+    """Copy a document, replacing each value that is neither an object nor a list; indexes are in pointers."""
     if isinstance(document, Mapping):
-        return {key: replace_texts(value, replace, (*at, str(key))) for key, value in document.items()}
+        return {key: replace_leaves(value, replace, (*at, str(key))) for key, value in document.items()}
     if isinstance(document, list):
-        return [replace_texts(value, replace, (*at, str(index))) for index, value in enumerate(document)]
-    return replace(at, document) if isinstance(document, str) else document
+        return [replace_leaves(value, replace, (*at, str(index))) for index, value in enumerate(document)]
+    return replace(at, document)
+
+
+def replace_texts(document: Any, replace: Callable[[Pointer, str], Any]) -> Any:
+    """Copy a document, replacing each text with the result of a function."""
+    return replace_leaves(document, lambda at, value: replace(at, value) if isinstance(value, str) else value)
 
 
 def without_nulls(document: Mapping[str, Any]) -> dict[str, Any]:

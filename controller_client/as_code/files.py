@@ -14,21 +14,25 @@ The content of a file determines which object it describes; its name is only for
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from controller_client.as_code.fields import Pointer, parse_pointer
+from controller_client.as_code.hiding import BOOKKEEPING
 from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
 from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
 from controller_client.common.formats import Format
 from controller_client.common.nearest import did_you_mean
+from controller_client.common.new_file import new_file
+from controller_client.common.references import open_regular
 from controller_client.errors import ConfigError
 
 __all__ = ["FORMAT", "SETTINGS_FILE", "Folder", "FolderSettings", "read_folder", "write_folder"]
@@ -39,7 +43,11 @@ SETTINGS_FILE = "cluster.yaml"
 
 _LARGEST_BYTES = 4 * 1024 * 1024
 _SUFFIXES = (".yaml", ".yml", ".json")
+_DIGEST_DIGITS = 8
 _FIRST_KEYS = ("schemaName", "tableName", "tableType", "tenant", "instance", "table", "name", "dataType")
+
+
+_Prefix = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class FolderSettings(BaseModel):
@@ -52,6 +60,8 @@ class FolderSettings(BaseModel):
     """Owner of the objects: a separate name for each folder that is applied to a cluster."""
     unmanaged: dict[Kind, tuple[str, ...]] = Field(default_factory=dict)
     """Fields that stay as they are in the cluster: JSON pointers by kind; ``*`` matches any text in a key."""
+    secrets: tuple[_Prefix, ...] = ()
+    """Prefixes of the variables that references may use, if the process allows them too; empty: any."""
 
     @field_validator("unmanaged")
     @classmethod
@@ -62,8 +72,9 @@ class FolderSettings(BaseModel):
         return value
 
     def pointers(self, kind: Kind) -> list[Pointer]:
-        """Return the unmanaged fields of a kind."""
-        return [parse_pointer(text) for text in self.unmanaged.get(kind, ())]
+        """Return the unmanaged fields of a kind; always those in which this project keeps its own state."""
+        own = [BOOKKEEPING] if kind is Kind.TABLE else []
+        return [*own, *(parse_pointer(text) for text in self.unmanaged.get(kind, ()))]
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,7 @@ def read_folder(path: Path) -> Folder:
     for file in _files(path):
         relative = file.relative_to(path)
         kind = _kind(relative)
-        document = _document(file, str(relative))
+        document = _document(path, file, str(relative))
         ref = ref_of(kind, document, str(relative))
         if ref in files:
             raise ConfigError(f"two files describe the {ref}", where=f"{files[ref]} and {relative}")
@@ -108,31 +119,42 @@ def read_folder(path: Path) -> Folder:
 
 
 def write_folder(
-    path: Path, settings: FolderSettings, documents: Mapping[ObjectRef, Document], *, as_json: bool = False
+    path: Path,
+    settings: FolderSettings,
+    documents: Mapping[ObjectRef, Document],
+    *,
+    as_json: bool = False,
+    files: Mapping[ObjectRef, str] | None = None,
 ) -> list[Path]:
     """Write a folder, with a separate file for each object; existing files are replaced.
+
+    Args:
+        path: The folder; created if it does not exist.
+        settings: Written if the folder has none.
+        documents: Documents by object.
+        as_json: Write JSON instead of YAML.
+        files: The present file of each object, relative to the folder, which is then rewritten.
 
     Returns:
         The files that are new or whose content changed, relative to the folder.
     """
     suffix = ".json" if as_json else ".yaml"
-    texts = {
-        f"{ref.kind}/{_file_name(ref.name)}{suffix}": _text(_ordered(document), as_json)
-        for ref, document in documents.items()
-    }
+    places = _places(documents, files or {}, suffix)
+    texts = {places[ref]: _text(_ordered(document), as_json) for ref, document in documents.items()}
     if not (path / SETTINGS_FILE).exists():
         document = {"format": settings.format, "owner": settings.owner}
         if settings.unmanaged:
             document["unmanaged"] = {str(key): [*value] for key, value in settings.unmanaged.items()}
+        if settings.secrets:
+            document["secrets"] = [*settings.secrets]
         texts[SETTINGS_FILE] = dump_yaml(document)
     written = []
     for name, text in texts.items():
         file = path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
-            partial = file.with_name(f".{file.name}.partial")
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(file)
+            with new_file(file) as new:
+                new.write_text(text, encoding="utf-8")
             written.append(Path(name))
     return sorted(written)
 
@@ -146,7 +168,7 @@ def _settings(path: Path) -> FolderSettings:
             remedy="create one with: pinotctl export DIR, or write a file with the line 'owner: NAME'",
         )
     try:
-        document = _document(file, SETTINGS_FILE)
+        document = _document(path, file, SETTINGS_FILE)
         if isinstance(document.get("format"), int):
             FORMAT.check(document, str(file))
         return FolderSettings.model_validate(document)
@@ -180,12 +202,19 @@ def _kind(relative: Path) -> Kind:
     return Kind(first)
 
 
-def _document(file: Path, where: str) -> dict[str, Any]:
+def _document(folder: Path, file: Path, where: str) -> dict[str, Any]:
     try:
-        with file.open("rb") as opened:
+        real = file.resolve()
+        if not real.is_relative_to(folder.resolve()):
+            raise ConfigError(
+                "the file is a link out of the folder",
+                where=where,
+                remedy="put a copy of what it links to into the folder",
+            )
+        with open(real, "rb", opener=open_regular) as opened:
             data = opened.read(_LARGEST_BYTES + 1)
         text = data.decode()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigError(f"the file cannot be read: {reason}", where=where) from None
     if len(data) > _LARGEST_BYTES:
@@ -211,6 +240,26 @@ def _ordered(value: Any) -> Any:
 
 def _text(document: Any, as_json: bool) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n" if as_json else dump_yaml(document)
+
+
+def _places(refs: Iterable[ObjectRef], files: Mapping[ObjectRef, str], suffix: str) -> dict[ObjectRef, str]:
+    """Return the file of each object: its present one, or one that is named like it.
+
+    No two files differ in case alone: on macOS and Windows they would be one file.
+    """
+    taken = {file.casefold() for file in files.values()}
+    places = {}
+    for ref in refs:
+        place = files.get(ref)
+        if place is None:
+            name = f"{ref.kind}/{_file_name(ref.name)}"
+            place = f"{name}{suffix}"
+            if place.casefold() in taken:
+                digest = hashlib.sha256(ref.name.encode()).hexdigest()[:_DIGEST_DIGITS]
+                place = f"{name}.{digest}{suffix}"
+            taken.add(place.casefold())
+        places[ref] = place
+    return places
 
 
 def _file_name(name: str) -> str:

@@ -1,8 +1,10 @@
 """A plan: what would be done to a cluster, in which order, and what each change does to the data.
 
 A plan contains no secrets: its documents are those of the files, with their references, and the cluster's
-values are masked. The id is derived from what the plan would do, so the same change of the same cluster
-always has the same id.
+values are masked. The id is derived from what the plan would do and what that does to the data, so the same
+change of the same cluster always has the same id. Numbers that change by themselves, such as that of a
+table's segments, are not part of it. A saved plan also has a checksum of all of its content. Both detect
+changes; neither is a signature.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ __all__ = ["PLAN_FORMAT", "Action", "Plan", "PlannedField", "Step", "load_plan",
 PLAN_FORMAT = Format("the saved plan")
 
 _LARGEST_BYTES = 256 * 1024 * 1024
+_CHECKSUM = "checksum"
 
 
 class Action(StrEnum):
@@ -100,6 +103,18 @@ class Step(_Record):
         """What identifies the step."""
         return f"{self.action} {self.object} {self.fingerprint}"
 
+    @property
+    def decided(self) -> dict[str, Any]:
+        """What is approved with the step, as JSON: the change, and what it does to the data."""
+        document = self.model_dump(mode="json", exclude={"segments", "size_bytes", "notes"})
+        for field in document["fields"]:
+            del field["reason"]
+        return document
+
+    def does_more_than(self, approved: Step) -> bool:
+        """Whether it does something to the data that has more weight than anything approved."""
+        return _weight(self) > _weight(approved)
+
 
 class Plan(_Record):
     """A plan.
@@ -126,9 +141,9 @@ class Plan(_Record):
 
     @property
     def id(self) -> str:
-        """Checksum of what the plan would do."""
-        text = "\n".join([self.owner, self.controller, *(step.key for step in self.steps)])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        """Checksum of what the plan would do, and of what that does to the data."""
+        steps = [step.decided for step in self.steps]
+        return _checksum({"owner": self.owner, "controller": self.controller, "steps": steps})[:16]
 
     @property
     def has_changes(self) -> bool:
@@ -147,13 +162,14 @@ class Plan(_Record):
 
 def fingerprint(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
     """Return the checksum of a change between documents without secrets."""
-    text = json.dumps([before, after], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return _checksum([before, after])[:16]
 
 
 def save_plan(plan: Plan, path: Path) -> None:
     """Write a plan to a file."""
-    path.write_text(json.dumps(plan.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    document = plan.to_json()
+    document = {**document, _CHECKSUM: _checksum(document)}
+    path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def load_plan(path: Path) -> Plan:
@@ -168,7 +184,9 @@ def load_plan(path: Path) -> Plan:
             data = file.read(_LARGEST_BYTES)
         document = json.loads(data)
         PLAN_FORMAT.check(document, str(path))
-        stated = document.pop("id")
+        stated = document.pop(_CHECKSUM)
+        actual = _checksum(document)
+        del document["id"]
         plan = Plan.model_validate(document)
     except (
         DataError,
@@ -185,9 +203,9 @@ def load_plan(path: Path) -> Plan:
             expected="a file that 'pinotctl diff DIR --save FILE' of this version wrote",
             where=str(path),
         ) from None
-    if plan.id != stated:
+    if actual != stated:
         raise ConfigError(
-            "the plan's id does not match its content: the file was changed after it was written",
+            "the plan's checksum does not match its content: the file was changed after it was written",
             where=str(path),
             remedy="write it again with: pinotctl diff DIR --save FILE",
         )
@@ -199,3 +217,12 @@ def effects_of(fields: Sequence[PlannedField]) -> tuple[Effect, ...]:
     found = sorted({each.effect for each in fields}, key=lambda each: -each.weight)
     more = tuple(each for each in found if each is not Effect.NOTHING)
     return more or (Effect.NOTHING,)
+
+
+def _weight(step: Step) -> int:
+    return max((effect.weight for effect in step.effects), default=0)
+
+
+def _checksum(document: Any) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

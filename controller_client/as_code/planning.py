@@ -69,7 +69,7 @@ def make_plan(
     inventory = Inventory(store, folder.settings.owner)
     entries, others = inventory.entries(), inventory.others()
     targets = read_targets(client, folder, live, references, keep_unset=keep_unset)
-    refusals = find_refusals(client, store, targets, live, others)
+    refusals = find_refusals(client, store, targets, live, others, references)
     maker = StepMaker(client, store, live)
     changes = [maker.step(target, refusals.get(target.ref)) for target in targets if target.differs]
     reloads = _reloads(maker, changes, entries, live)
@@ -85,10 +85,23 @@ def make_plan(
         controller=mask_text(client.config.url),
         prune=prune,
         keep_unset=keep_unset,
-        steps=tuple(steps),
+        steps=tuple(_clean(step, references) for step in steps),
         left_alone=tuple(left_alone),
     )
     return Planned(plan, {target.ref: target for target in targets}, entries, others)
+
+
+def _clean(step: Step, references: References) -> Step:
+    """Return a step whose texts have no values: those may be names, and so in pointers and reasons."""
+    fields = tuple(
+        each.model_copy(
+            update={"field": references.clean(each.field), "reason": references.clean(each.reason)}
+        )
+        for each in step.fields
+    )
+    notes = tuple(map(references.clean, step.notes))
+    reason = None if step.refusal is None else references.clean(step.refusal)
+    return step.model_copy(update={"fields": fields, "notes": notes, "refusal": reason})
 
 
 def _reloads(

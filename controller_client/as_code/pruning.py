@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from controller_client.as_code.effects import Effect
 from controller_client.as_code.files import Folder
+from controller_client.as_code.hiding import hide
 from controller_client.as_code.inventory import InventoryEntry
 from controller_client.as_code.live import schema_name
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
 from controller_client.as_code.plan import Action, Step, fingerprint
-from controller_client.as_code.references import hide
 from controller_client.as_code.table_data import size_of
 from controller_client.rest.client import RestClient
 

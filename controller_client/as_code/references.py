@@ -1,138 +1,198 @@
 """References to variables and files in any text of a folder's files; see `common.references`.
 
-The value of a reference never appears in a plan, a record or a message: documents are shown with the
-references of their files, or else with masked secrets.
+The value of a reference never appears in a plan, a record or a message. Until a plan is applied, even the
+cluster gets only a placeholder for it: a *draft* is a document with placeholders. What the cluster answers
+about a draft is shown with references again, wherever Pinot has moved their texts.
 """
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Iterable, Mapping
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from controller_client.as_code.fields import ABSENT, Pointer, pointer_text, replace_texts, value_at
-from controller_client.as_code.objects import Document, ObjectRef
-from controller_client.common.redaction import MASK, is_secret, mask_text
-from controller_client.common.references import has_reference, literal, only_names, read_value, replaced
-from controller_client.errors import ConfigError
+from controller_client.as_code.objects import Document
+from controller_client.common.operator_secrets import OperatorSecrets, UnsetError
+from controller_client.common.redaction import Redactor
+from controller_client.common.references import Lookup, replaced
+from controller_client.errors import ConfigError, PinotPluginError
 
-__all__ = ["References", "hide", "secret_references"]
+__all__ = ["References"]
 
-_MAX_BYTES = 1024 * 1024
+_PLAIN = re.compile(r"(?i:true|false)|-?[0-9]{1,7}(?:\.[0-9]{1,4})?[A-Za-z]{0,2}")
+"""A switch, a number, a size or a period: it is no secret, and Pinot reads it in fields that are not text."""
+_SHORTEST_SECRET = 4
 
 
-@dataclass(frozen=True)
 class References:
-    """Resolves a folder's references, to any variable and any file, since the folder is the user's own.
+    """Resolves a folder's references, as far as the operator of this process allows; remembers the values.
 
-    Attributes:
-        env: The environment.
-        folder: The folder that relative paths start from.
+    Args:
+        env: The environment, with the operator's settings; see `common.operator_secrets`.
+        folder: The folder. Files are read from it, unless the operator has set another one for them.
+        prefixes: Further prefixes of variables that the operator allows.
     """
 
-    env: Mapping[str, str]
-    folder: Path
+    def __init__(self, env: Mapping[str, str], folder: Path, prefixes: Sequence[str] = ()) -> None:
+        self._lookup: Lookup = OperatorSecrets(env, prefixes=prefixes, folder=folder)
+        nonce = secrets.token_hex(6)
+        self._placeholder = f"REFERENCE{nonce}N{{}}E"
+        self._is_placeholder = re.compile(rf"REFERENCE{nonce}N([0-9]+)E", re.IGNORECASE)
+        self._resolved: list[_Resolved] = []
+        self._numbers: dict[_Resolved, int] = {}
+        self._redact: Redactor | None = None
 
     def __repr__(self) -> str:
-        return f"References(folder={str(self.folder)!r})"
+        return f"References({self._lookup!r})"
+
+    @classmethod
+    def without_values(cls, folder: Path) -> References:
+        """Return references none of which has a value here."""
+        references = cls({}, folder)
+        references._lookup = _NoValues()
+        return references
 
     def resolve(self, document: Document, present: Document | None = None) -> Document:
-        """Copy a document with its references replaced.
+        """Copy a document with its references replaced; see :meth:`draft`."""
+        return self.fill(self.draft(document, present))
+
+    def draft(
+        self, document: Document, present: Document | None = None, prefixes: Sequence[str] = ()
+    ) -> Document:
+        """Copy a document with a placeholder for each value of a reference.
 
         Args:
             document: The document.
-            present: The cluster's object: its values replace references that cannot be resolved.
+            present: The cluster's object: its values replace references that have no value here.
+            prefixes: Prefixes of the variables to which the folder restricts itself; empty: no restriction.
 
         Raises:
-            ConfigError: Variables are not set or files cannot be read; the error names all of them.
+            ConfigError: References are not allowed or have no value; the error names all of them.
         """
-        missing: dict[str, str] = {}
+        faults: dict[str, str] = {}
+        remedies: list[str] = []
+        lookup = _Drafting(self, self._lookup, tuple(prefixes))
 
         def value(at: Pointer, text: str) -> Any:
             try:
-                return replaced(text, self)
+                return replaced(text, lookup)
             except ConfigError as error:
-                current = ABSENT if present is None else value_at(present, at)
+                is_unset = isinstance(error, UnsetError)
+                current = ABSENT if present is None or not is_unset else value_at(present, at)
                 if current is not ABSENT:
-                    return current
-                missing.setdefault(error.message, pointer_text(at))
+                    return self.hold(current, text) if isinstance(current, str) else current
+                expected = f": expected {error.expected}" if error.expected else ""
+                faults.setdefault(f"{error.message}{expected}", pointer_text(at))
+                if not is_unset and error.remedy:
+                    remedies.append(error.remedy)
                 return text
 
         found: Document = replace_texts(document, value)
-        if missing:
+        if faults:
+            unset = "set what is missing, or pass --keep-unset to leave these fields as they are"
             raise ConfigError(
-                "; ".join(f"{message} (in {at})" for message, at in missing.items()),
-                remedy="set what is missing, or pass --keep-unset to leave these fields as they are",
+                "; ".join(f"{message} (in {at})" for message, at in faults.items()),
+                remedy=remedies[0] if remedies else unset,
             )
         return found
 
-    def variable(self, name: str) -> str:
-        """Return the value of a variable.
+    def hold(self, value: str, written: str) -> str:
+        """Return a placeholder for a value; a switch or a number stays as it is.
 
-        Raises:
-            ConfigError: It is not set.
+        Args:
+            value: The value.
+            written: The text with the reference, to be shown instead.
         """
-        value = self.env.get(name)
-        if value is None:
-            raise ConfigError(f"the variable {name} is not set")
-        return value
+        if _PLAIN.fullmatch(value):
+            return value
+        resolved = _Resolved(value, written)
+        if resolved not in self._numbers:
+            self._numbers[resolved] = len(self._resolved)
+            self._resolved.append(resolved)
+            self._redact = None
+        return self._placeholder.format(self._numbers[resolved])
+
+    def fill(self, draft: Document) -> Document:
+        """Copy a draft with the values."""
+        return self._replaced(draft, lambda resolved: resolved.value)
+
+    def show(self, draft: Document) -> Document:
+        """Copy a draft with the references, as they were written."""
+        return self._replaced(draft, lambda resolved: resolved.written)
+
+    def clean(self, text: str) -> str:
+        """Return a text without values, and with references instead of placeholders."""
+        text = self._is_placeholder.sub(lambda found: self._resolved[int(found[1])].written, text)
+        if self._redact is None:
+            self._redact = Redactor(
+                each.value for each in self._resolved if len(each.value) >= _SHORTEST_SECRET
+            )
+        return self._redact(text) if self._resolved else text
+
+    @contextmanager
+    def kept_from_errors(self) -> Iterator[None]:
+        """Mask the values in errors that leave the block."""
+        try:
+            yield
+        except PinotPluginError as error:
+            if not self._resolved:
+                raise
+            cleaned = copy.copy(error)
+            for name, value in vars(error).items():
+                if isinstance(value, str):
+                    setattr(cleaned, name, self.clean(value))
+            cleaned.args = tuple(self.clean(each) if isinstance(each, str) else each for each in error.args)
+            raise cleaned from None
+
+    def _replaced(self, draft: Document, text_of: Callable[[_Resolved], str]) -> Document:
+        def text(_at: Pointer, drafted: str) -> str:
+            return self._is_placeholder.sub(lambda found: text_of(self._resolved[int(found[1])]), drafted)
+
+        found: Document = replace_texts(draft, text)
+        return found
+
+
+@dataclass(frozen=True, repr=False)
+class _Resolved:
+    """A value, and the reference that has it."""
+
+    value: str
+    written: str
+
+
+@dataclass(frozen=True)
+class _Drafting:
+    """A lookup of placeholders."""
+
+    references: References
+    lookup: Lookup
+    prefixes: tuple[str, ...]
+
+    def variable(self, name: str) -> str:
+        value = self.lookup.variable(name)
+        if self.prefixes and not name.startswith(self.prefixes):
+            raise ConfigError(
+                f"the folder's references may not use the variable {name}",
+                expected=f"a name that starts with {' or '.join(self.prefixes)}",
+                remedy="rename the variable, or change 'secrets' in cluster.yaml",
+            )
+        return self.references.hold(value, f"${{env:{name}}}")
 
     def file(self, path: str) -> str:
-        """Return the content of a file.
-
-        Raises:
-            ConfigError: It cannot be read, or is larger than 1 MiB.
-        """
-        return read_value(self.folder / Path(path).expanduser(), path, _MAX_BYTES)
+        return self.references.hold(self.lookup.file(path), f"${{file:{path}}}")
 
 
-def hide(document: Document, shown: Document | None = None) -> Document:
-    """Copy a document with its secrets masked.
+class _NoValues:
+    """A lookup in which nothing has a value."""
 
-    Args:
-        document: The cluster's document, or one with resolved references.
-        shown: The document in the file: its texts with references replace the resolved texts.
-    """
+    def variable(self, name: str) -> str:
+        raise UnsetError(f"the variable {name} is not set")
 
-    def hidden(at: Pointer, text: str) -> str:
-        written = ABSENT if shown is None else value_at(shown, at)
-        if isinstance(written, str) and has_reference(written):
-            return written
-        if only_names(text):
-            return text  # Pinot's roles or the processes of a task resolve it
-        return MASK if at and is_secret(at[-1]) else mask_text(text)
-
-    result: Document = replace_texts(document, hidden)
-    return result
-
-
-def secret_references(
-    ref: ObjectRef, document: Document, taken: Iterable[str] = ()
-) -> tuple[Document, dict[str, Pointer]]:
-    """Copy a document for a file, with a reference instead of each secret.
-
-    Args:
-        ref: The document's object; the names of the variables start with its name.
-        document: The cluster's document.
-        taken: Names of variables that are already used.
-
-    Returns:
-        The copy, and the variables that it refers to, with their locations.
-    """
-    names: dict[str, Pointer] = {}
-    used = set(taken)
-
-    def written(at: Pointer, text: str) -> str:
-        if not (at and is_secret(at[-1], text)) or not text or only_names(text):
-            return literal(text)
-        base = re.sub(r"[^A-Z0-9]+", "_", f"PINOT_{ref.name}_{at[-1]}".upper()).strip("_")
-        name, number = base, 2
-        while name in used:
-            name, number = f"{base}_{number}", number + 1
-        used.add(name)
-        names[name] = at
-        return f"${{env:{name}}}"
-
-    return replace_texts(document, written), names
+    def file(self, path: str) -> str:
+        raise UnsetError(f"the file {path} is missing")

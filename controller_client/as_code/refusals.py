@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from controller_client.as_code.fields import value_at
 from controller_client.as_code.live import all_of, schema_name
 from controller_client.as_code.objects import Document, Kind, ObjectRef
-from controller_client.as_code.wanted import Target
-from controller_client.common.names import TableName, TableType
+from controller_client.as_code.references import References
+from controller_client.as_code.wanted import Target, refusal
+from controller_client.common.names import TableType
 from controller_client.consumption.pause_record import EXPLICIT, read_record
 from controller_client.errors import ConfigError, RejectedError, UnsupportedError
 from controller_client.models import Schema, TableConfig
@@ -39,10 +40,12 @@ def find_refusals(
     targets: Sequence[Target],
     live: Mapping[ObjectRef, Document],
     others: Mapping[ObjectRef, str],
+    references: References,
 ) -> dict[ObjectRef, str]:
     """Return the objects that the cluster will refuse, with the reasons.
 
-    The controller checks changed schemas together with the tables that use them.
+    The controller checks changed schemas together with the tables that use them. It gets placeholders
+    instead of the values of references.
 
     Args:
         client: Client of the controller.
@@ -50,6 +53,7 @@ def find_refusals(
         targets: The wanted objects.
         live: The cluster's objects.
         others: Objects of other owners, with the owners' names.
+        references: What the targets' references were resolved with.
     """
     found: dict[ObjectRef, str] = {}
     wanted = {target.ref: target for target in targets}
@@ -66,8 +70,8 @@ def find_refusals(
         else:
             reason = _by_rule(client, store, target, wanted, live, instances)
             if reason:
-                found[target.ref] = reason
-    for refs, reason in _checked(client, wanted, live):
+                found[target.ref] = references.clean(reason)
+    for refs, reason in _checked(client, wanted, live, references):
         for ref in refs:
             if reason and ref in wanted and wanted[ref].differs:
                 found.setdefault(ref, reason)
@@ -174,7 +178,10 @@ def _instances(document: Document) -> set[str]:
 
 
 def _checked(
-    client: RestClient, wanted: Mapping[ObjectRef, Target], live: Mapping[ObjectRef, Document]
+    client: RestClient,
+    wanted: Mapping[ObjectRef, Target],
+    live: Mapping[ObjectRef, Document],
+    references: References,
 ) -> list[tuple[set[ObjectRef], str | None]]:
     """Have the controller check each raw name that has a change; return its refusals."""
     schemas = {ref.name for ref in (*live, *wanted) if ref.kind is Kind.SCHEMA}
@@ -199,19 +206,17 @@ def _checked(
             return refs, f"its schema {raw} is neither in the cluster nor in the files"
         schema_ref = ObjectRef(Kind.SCHEMA, name)
         schema = _document(schema_ref, wanted, live)
-        by_type: dict[TableType, Document] = {
-            TableName(ref.name).type: config for ref, config in configs.items()
-        }
+        by_type: dict[TableType, Document] = {ref.table.type: _draft(ref, wanted, live) for ref in configs}
         try:
-            ignored = client.configs.check(raw, schema, by_type, skip=skip)
+            ignored = client.configs.check(raw, _draft(schema_ref, wanted, live), by_type, skip=skip)
         except RejectedError as error:
-            return refs, error.message
+            return refs, refusal(error, references, *(wanted[ref] for ref in refs if ref in wanted))
         if ignored:
             return refs, f"Pinot does not know {', '.join(ignored)}"
         for ref, config in configs.items():
             reason = _wrong_times(config, schema)
             if reason and not (ref in live and _wrong_times(live[ref], live.get(schema_ref, schema))):
-                return refs, reason
+                return refs, references.clean(reason)
         return refs, None
 
     return all_of(check, sorted(by_name))
@@ -225,3 +230,9 @@ def _document(
     ref: ObjectRef, wanted: Mapping[ObjectRef, Target], live: Mapping[ObjectRef, Document]
 ) -> Document:
     return wanted[ref].document if ref in wanted else live[ref]
+
+
+def _draft(
+    ref: ObjectRef, wanted: Mapping[ObjectRef, Target], live: Mapping[ObjectRef, Document]
+) -> Document:
+    return wanted[ref].draft if ref in wanted else live[ref]

@@ -11,7 +11,6 @@ from controller_client.as_code.fields import ABSENT, FieldChange, by_name, chang
 from controller_client.as_code.live import schema_name
 from controller_client.as_code.objects import Document, Kind, ObjectRef
 from controller_client.as_code.plan import Action, PlannedField, Step, effects_of, fingerprint
-from controller_client.as_code.references import hide
 from controller_client.as_code.schema_effects import columns_of, schema_effect
 from controller_client.as_code.table_data import DataSize, expired_segments, size_of
 from controller_client.as_code.wanted import Target
@@ -54,8 +53,7 @@ class StepMaker:
             target: The object; it differs from the cluster's.
             refusal: Why the cluster will refuse it, if known.
         """
-        shown_old = None if target.present is None else hide(target.present)
-        shown_new = hide(target.document, target.shown)
+        shown_old, shown_new = target.shown_present, target.shown
         key = fingerprint(shown_old, shown_new)
         if target.ref.kind is Kind.CONSUMPTION:
             return self._consumption(target, refusal, key)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_client.common.names import TableName
+from controller_client.common.parsing import whole_number
 from controller_client.errors import PinotPluginError
 from controller_client.models.retention import UNITS_MS
 from controller_client.rest.client import RestClient
@@ -66,7 +67,7 @@ def expired_segments(store: PropertyStore, table: TableName, keep_ms: int, now_m
 
 def _end_ms(fields: Mapping[str, str]) -> int | None:
     """Return when a segment's rows end, in epoch milliseconds; None if unknown: the segment is kept."""
-    end, unit = fields.get("segment.end.time", ""), fields.get("segment.time.unit", "")
-    if fields.get("segment.realtime.status") == "IN_PROGRESS" or not end.isdecimal() or unit not in UNITS_MS:
+    end, unit = whole_number(fields.get("segment.end.time")), fields.get("segment.time.unit", "")
+    if fields.get("segment.realtime.status") == "IN_PROGRESS" or not end or unit not in UNITS_MS:
         return None
-    return int(end) * UNITS_MS[unit] if int(end) > 0 else None
+    return end * UNITS_MS[unit]

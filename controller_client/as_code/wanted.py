@@ -10,16 +10,18 @@ from typing import Any
 from controller_client.as_code.effects import KNOWN_FIELDS
 from controller_client.as_code.fields import copy_fields, same, without_nulls
 from controller_client.as_code.files import Folder
+from controller_client.as_code.hiding import hide
 from controller_client.as_code.live import all_of, schema_names
 from controller_client.as_code.membership import TENANT_PARTS, without_members
 from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
 from controller_client.as_code.references import References
 from controller_client.common.nearest import did_you_mean
-from controller_client.errors import ConfigError, RejectedError, UnsupportedError
+from controller_client.errors import ConfigError, PinotPluginError, RejectedError, UnsupportedError
 from controller_client.rest.client import RestClient
+from controller_client.rest.table_configs import check_references
 
-__all__ = ["Target", "read_targets"]
+__all__ = ["Target", "read_targets", "refusal"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Target:
         document: The wanted document, with resolved references; if the cluster could read it, with the
             defaults of its version.
         shown: The same without secrets: with references as in the file.
+        draft: The same with placeholders instead of the values of references: all that the cluster gets
+            before it is applied.
+        written: The document in the file.
         refusal: Why the cluster cannot read it; None if it can.
     """
 
@@ -39,12 +44,19 @@ class Target:
     present: Document | None = field(repr=False)
     document: Document = field(repr=False)
     shown: Document
+    draft: Document
+    written: Document
     refusal: str | None = None
 
     @property
     def differs(self) -> bool:
         """Whether the cluster's document differs."""
         return self.present is None or not same(self.present, self.document)
+
+    @property
+    def shown_present(self) -> Document | None:
+        """The cluster's document without secrets."""
+        return None if self.present is None else hide(self.present, self.written, old=True)
 
 
 def read_targets(
@@ -63,51 +75,80 @@ def read_targets(
         ConfigError: The files have errors; the message lists all of them.
     """
     faults: list[str] = []
+    remedies: list[str] = []
     targets = []
     for ref in sorted(folder.documents, key=sort_order):
         present = live.get(ref) or _empty(ref, live)
-        shown = without_nulls(folder.documents[ref])
+        written = without_nulls(folder.documents[ref])
         try:
-            resolved = references.resolve(shown, present if keep_unset else None)
-            unmanaged = folder.settings.pointers(ref.kind)
-            resolved = copy_fields(present or {}, resolved, unmanaged)
-            targets.append(Target(ref, present, _checked(ref, resolved), shown))
+            draft = references.draft(written, present if keep_unset else None, folder.settings.secrets)
+            draft = copy_fields(present or {}, draft, folder.settings.pointers(ref.kind))
+            targets.append(_target(ref, present, draft, written, references))
         except ConfigError as error:
             faults.append(f"{folder.files.get(ref, ref.key)}: {error.message}")
+            remedies += [error.remedy] if error.remedy else []
     schemas = {ref.name for ref in live if ref.kind is Kind.SCHEMA}
     changed = [target for target in targets if target.differs]
     read = dict(
-        zip((target.ref for target in changed), all_of(_reader(client, schemas), changed), strict=True)
+        zip(
+            (target.ref for target in changed),
+            all_of(_reader(client, schemas, references), changed),
+            strict=True,
+        )
     )
     for target in changed:
         ignored = read[target.ref][1]
         if ignored:
             faults.append(f"{folder.files.get(target.ref, target.ref.key)}: {_misspelt(target, ignored)}")
     if faults:
-        unset = any("is not set" in fault for fault in faults)
         raise ConfigError(
             f"{len(faults)} of {len(targets) + len(faults)} files have errors:\n  " + "\n  ".join(faults),
             where=str(folder.path),
-            remedy="set the variables, or pass --keep-unset to leave the fields that refer to them unchanged"
-            if unset
-            else None,
+            remedy="; ".join(dict.fromkeys(remedies)) or None,
         )
     return [read[target.ref][0] if target.ref in read else target for target in targets]
 
 
-def _reader(client: RestClient, schemas: set[str]) -> Callable[[Target], tuple[Target, tuple[str, ...]]]:
+def _target(
+    ref: ObjectRef, present: Document | None, draft: Document, written: Document, references: References
+) -> Target:
+    document = _checked(ref, references.fill(draft))
+    draft = _checked(ref, draft)
+    if ref.kind is Kind.TABLE:
+        check_references(document, present)
+    return Target(ref, present, document, hide(references.show(draft), written), draft, written)
+
+
+def _reader(
+    client: RestClient, schemas: set[str], references: References
+) -> Callable[[Target], tuple[Target, tuple[str, ...]]]:
     """Return a function that has the cluster normalize a target, and returns the fields that it ignores."""
 
     def read(target: Target) -> tuple[Target, tuple[str, ...]]:
         if target.ref.kind is Kind.TABLE and not schemas & {*schema_names(target.ref.table, target.document)}:
             return target, ()  # a new table: it is read when it is checked together with its schema
         try:
-            found = normal_form(client, target.ref, target.document)
+            found = normal_form(client, target.ref, target.draft)
         except (RejectedError, UnsupportedError) as error:
-            return replace(target, refusal=error.message), ()
-        return replace(target, document=found.document), found.unrecognized
+            return replace(target, refusal=refusal(error, references, target)), ()
+        draft = found.document
+        read = replace(
+            target,
+            document=references.fill(draft),
+            draft=draft,
+            shown=hide(references.show(draft), target.written),
+        )
+        return read, found.unrecognized
 
     return read
+
+
+def refusal(error: PinotPluginError, references: References, *targets: Target) -> str:
+    """Return why the cluster refuses targets, without values of references."""
+    reason = references.clean(error.message)
+    if all(same(target.draft, target.document) for target in targets):
+        return reason
+    return f"{reason} (it was checked with placeholders instead of the values of its references)"
 
 
 def _empty(ref: ObjectRef, live: Mapping[ObjectRef, Document]) -> Document | None:
@@ -132,7 +173,7 @@ def _checked(ref: ObjectRef, document: Document) -> Document:
     if ref.kind is Kind.CONSUMPTION:
         _only_keys(document, {"table", "paused", "reason"})
         if not isinstance(document.get("paused"), bool):
-            raise ConfigError(f"paused is {document.get('paused')!r}", expected="true or false")
+            raise ConfigError("paused is neither true nor false", expected="true or false")
         return {"table": ref.name, "paused": document["paused"]}
     return document
 
@@ -147,7 +188,7 @@ def _only_keys(document: Document, known: set[str]) -> None:
 def _names(document: Document, key: str) -> list[str]:
     value: Any = document.get(key) or []
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise ConfigError(f"{key} is {value!r}", expected="a list of names")
+        raise ConfigError(f"{key} is no list of names", expected="a list of names")
     return sorted(set(value))
 
 

@@ -12,6 +12,7 @@ from controller_client.as_code.membership import members, tags_with_members, tag
 from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, Kind, ObjectRef
 from controller_client.as_code.wanted import Target
+from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.waiting import wait_until
 from controller_client.errors import (
     AppliedError,
@@ -109,11 +110,16 @@ class ObjectWriter:
             self._send(ref, document, is_new=now is None)
         except OutcomeUnknownError as error:
             self._settle(ref, lambda found: found is not None and found != now, error)
-        if other_brokers:
-            self.assign_brokers(ref)
-        # The defaults of a new object were not known before its schema existed.
-        wanted = document if target.present is not None else normal_form(self._client, ref, document).document
-        found = read_object(self._client, ref)
+        written = AppliedError(
+            f"the {ref} was written, but what follows failed", where=ref.key, remedy="run the apply again"
+        )
+        with keeping_outcome(written):
+            if other_brokers:
+                self.assign_brokers(ref)
+            # The defaults of a new object were not known before its schema existed.
+            is_new = target.present is None
+            wanted = normal_form(self._client, ref, document).document if is_new else document
+            found = read_object(self._client, ref)
         different = [change.path for change in changes(wanted, found or {})]
         if different:
             raise AppliedError(
@@ -142,12 +148,13 @@ class ObjectWriter:
     ) -> None:
         """Read the state back until it shows that a call was applied."""
         try:
-            wait_until(
-                lambda: None if applied(read_object(self._client, ref)) else "it is unchanged",
-                what=f"the {ref} to be as it was written",
-                timeout_s=_SETTLE_S,
-                clock=self._client.clock,
-            )
+            with keeping_outcome(error):
+                wait_until(
+                    lambda: None if applied(read_object(self._client, ref)) else "it is unchanged",
+                    what=f"the {ref} to be as it was written",
+                    timeout_s=_SETTLE_S,
+                    clock=self._client.clock,
+                )
         except WaitTimeoutError:
             raise error from None
         logger.info("%s was applied, although the reply was lost", ref)
@@ -169,6 +176,8 @@ class ObjectWriter:
             )
         try:
             self._client.instances.set_tags(instance, tags, update_broker_resource=True)
-        except OutcomeUnknownError:
-            if set(self._client.instances.tags(instance)) != set(tags):
+        except OutcomeUnknownError as error:
+            with keeping_outcome(error):
+                present = self._client.instances.tags(instance)
+            if set(present) != set(tags):
                 raise

@@ -6,6 +6,7 @@ Written files are valid under both rules, so every other YAML reader finds the s
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +18,7 @@ from controller_client.errors import ConfigError
 __all__ = ["dump_yaml", "load_json", "load_yaml"]
 
 _DEEPEST = 64
-
+_TOO_LARGE = "too large for a number of JSON: put it in quotes to make it text"
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's parser is many times as fast for a large folder, if PyYAML was built with it."""
@@ -59,10 +60,16 @@ class _Builder:
         if level > _DEEPEST:
             raise _refusal(event, f"nested more than {_DEEPEST} levels deep")
         if isinstance(event, yaml.ScalarEvent):
-            return _plain_value(event.value) if event.implicit[0] else event.value
+            return self._scalar(event)
         if isinstance(event, yaml.SequenceStartEvent):
             return [self._value(each, level + 1) for each in self._until(yaml.SequenceEndEvent)]
         return self._object(level)
+
+    def _scalar(self, event: Any) -> Any:
+        value = _plain_value(event.value) if event.implicit[0] else event.value
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _refusal(event, f"the number {event.value[:40]} is {_TOO_LARGE}")
+        return value
 
     def _object(self, level: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -138,7 +145,7 @@ def load_yaml(text: str, where: str) -> Any:
 def load_json(text: str, where: str) -> Any:
     """Read one JSON document; errors as for :func:`load_yaml`."""
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"the file is not valid JSON: {error}", where=where) from None
 
@@ -157,6 +164,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the key {key!r} appears twice")
         found[key] = value
     return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:40]} is {_TOO_LARGE}")
+    return value
 
 
 def _refuse(name: str) -> None:

@@ -16,6 +16,7 @@ from controller_client.broker.result import QueryResult, QueryStats
 from controller_client.broker.rows import Column
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
+from controller_client.common.http_session import HttpSession
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
 from controller_client.config import BrokerConfig
 from controller_client.errors import (
@@ -57,7 +58,7 @@ class BrokerClient(Closing):
         self.config = config if isinstance(config, BrokerConfig) else BrokerConfig(tuple(config))
         self._clock: Clock = clock or SystemClock()
         self._rng = rng or random.Random()  # noqa: S311 - the choice of a broker is no secret
-        self._owned = requests.Session() if session is None else None
+        self._owned = HttpSession() if session is None else None
         self._transports = [
             Transport(self.config, url=url, session=session or self._owned, clock=self._clock, rng=self._rng)
             for url in self.config.urls

@@ -11,6 +11,7 @@ import requests
 from controller_client.broker.answer import parse_answer
 from controller_client.broker.result import QueryResult, QueryStats
 from controller_client.broker.rows import Column
+from controller_client.common.parsing import whole_number
 from controller_client.errors import PartialResultError, QueryError
 from controller_client.rest.replies import broken_reply, parse_reply
 from controller_client.rest.transport import Transport
@@ -25,7 +26,8 @@ _PARTIAL_CODES = frozenset({210, 230, 235, 305, 425, 427})
 _LONGEST_TEXT = 1_000
 _VERSIONS = "upsertVersions"
 # "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text after it.
-_JAVA_NAMES = re.compile(r"\b(?:[a-z]\w*\.){2,}[A-Z]\w*: ")
+# Only from the start of a name on, and without going back: a message may have 50,000 parts.
+_JAVA_NAMES = re.compile(r"(?<![\w.])(?:[a-z]\w*\.){2,}+[A-Z]\w*+: ")
 
 
 def read_reply(response: requests.Response, transport: Transport) -> dict[str, Any]:
@@ -78,7 +80,8 @@ def _stats(document: Mapping[str, Any]) -> QueryStats:
 def _versions(document: Mapping[str, Any]) -> dict[str, int]:
     named = str((document.get("traceInfo") or {}).get(_VERSIONS) or "")
     pairs = (part.rpartition(":") for part in named.split(","))
-    return {table: int(version) for table, _, version in pairs if version.isdecimal()}
+    versions = {table: whole_number(version) for table, _, version in pairs}
+    return {table: version for table, version in versions.items() if version is not None}
 
 
 def _check(

@@ -62,9 +62,16 @@ class CliContext:
             logging.getLogger("kazoo").setLevel(logging.CRITICAL)
         self.settings = Settings(flags, self._env, profile)
 
-    def controller_config(self) -> ControllerConfig:
-        """Address and credentials of the controller."""
-        return _controller_config(self.settings)
+    def controller_config(self, url: str | None = None) -> ControllerConfig:
+        """Address and credentials of the controller.
+
+        Args:
+            url: The address in a command's own flag; default: that of the settings.
+
+        Raises:
+            ConfigError: A setting is invalid, or the credentials belong to another controller.
+        """
+        return _controller_config(self.settings, url)
 
     def other_controller_config(self, url: str | None, profile: str | None) -> ControllerConfig:
         """Address and credentials of a second cluster's controller.
@@ -83,15 +90,24 @@ class CliContext:
         """Addresses and credentials of the brokers; default: the live brokers that the controller lists."""
         from controller_client.config import BrokerConfig
 
-        given = self.settings.value("broker")
-        urls = given.split(",") if given else self.client().cluster.broker_urls()
+        urls = self.named_brokers() or self.client().cluster.broker_urls()
         if not urls:
             raise NotFoundError(
                 "the cluster has no live broker", remedy="start a broker, or name one with --broker"
             )
-        return BrokerConfig(
-            tuple(url.strip() for url in urls), auth=_auth(self.settings), tls=_tls(self.settings)
-        )
+        return BrokerConfig.like(self.controller_config(), tuple(urls))
+
+    def named_brokers(self) -> list[str]:
+        """Addresses of brokers that the settings name; empty: those that the controller lists.
+
+        Raises:
+            ConfigError: The credentials belong to other brokers.
+        """
+        given = self.settings.value("broker")
+        if not given:
+            return []
+        self.settings.check_owner(_secret_in_use(self.settings), "broker")
+        return [url.strip() for url in given.split(",")]
 
     def client(self) -> ControllerClient:
         """The client of the controller's REST API."""
@@ -129,12 +145,18 @@ class CliContext:
         """
         return self._open.enter_context(self._store_of(timeout_s))
 
-    def zookeeper_access(self) -> ZooKeeperAccess:
+    def zookeeper_access(self, address: str | None = None) -> ZooKeeperAccess:
         """How to connect and authenticate to ZooKeeper.
 
+        Args:
+            address: The address in a command's own flag; default: that of the settings.
+
         Raises:
-            ConfigError: The settings contradict each other.
+            ConfigError: The settings contradict each other, or the password belongs to another ZooKeeper.
         """
+        self.settings.check_owner(
+            "zookeeper_password", "zookeeper", given=self.settings.as_flag("zookeeper", address)
+        )
         return _zookeeper_access(self.settings)
 
     def close(self) -> None:
@@ -160,27 +182,32 @@ class CliContext:
     def _store_of(self, session_timeout_s: float | None) -> PropertyStore:
         from controller_client.zookeeper import PropertyStore
 
-        address = self.settings.value("zookeeper") or self.client().cluster.zookeeper_address()
+        access = self.zookeeper_access()
+        address = self.settings.value("zookeeper") or self.client().cluster.zookeeper_for(access)
         if not address:
             raise NotFoundError(
                 "the controller does not report the address of its ZooKeeper",
                 remedy="pass --zookeeper host:port[/chroot] or set PINOT_ZOOKEEPER",
             )
         name = self.settings.value("cluster_name") or self.client().cluster.name()
-        return PropertyStore(
-            address, name, access=self.zookeeper_access(), session_timeout_s=session_timeout_s
-        )
+        return PropertyStore(address, name, access=access, session_timeout_s=session_timeout_s)
 
 
-def _controller_config(settings: Settings) -> ControllerConfig:
+def _controller_config(settings: Settings, flag: str | None = None) -> ControllerConfig:
     from controller_client.config import ControllerConfig
 
-    url = settings.value("controller")
+    url = flag or settings.value("controller")
     if url is None:
         raise ConfigError(
             "no controller address is given", remedy="pass --controller or set PINOT_CONTROLLER_URL"
         )
+    settings.check_owner(_secret_in_use(settings), "controller", given=settings.as_flag("controller", flag))
     return ControllerConfig(url=url, auth=_auth(settings), tls=_tls(settings))
+
+
+def _secret_in_use(settings: Settings) -> str:
+    token, user, password = (settings[name] for name in ("token", "user", "password"))
+    return "token" if token.value is not None and token.rank >= max(user.rank, password.rank) else "password"
 
 
 def _auth(settings: Settings) -> BasicAuth | BearerToken | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_client.common.credential_rules import Source, check_owner
 from controller_client.common.redaction import MASK, mask_text
 from controller_client.errors import ConfigError
 
@@ -154,19 +155,18 @@ class Settings(Mapping[str, Resolved]):
         self.profile_name = profile or environment.get("PINOT_PROFILE") or None
         values = _read_profile(self.profile_path, self.profile_name)
         self.profile_name = self.profile_name or "default"
-        self._resolved = {
-            setting.name: self._resolve(setting, flags.get(setting.key), environment, values)
-            for setting in SETTINGS
-        }
+        self._sources = (flags, environment, values)
+        self._resolved = {setting.name: self._resolve(setting) for setting in SETTINGS}
 
-    def _resolve(
-        self, setting: Setting, flag: str | None, env: Mapping[str, str], profile: Mapping[str, str]
-    ) -> Resolved:
-        if flag is not None:
+    def _resolve(self, setting: Setting, strongest_rank: int = 3) -> Resolved:
+        """Resolve one setting from the sources up to a rank."""
+        flags, env, profile = self._sources
+        flag = flags.get(setting.key)
+        if flag is not None and strongest_rank >= 3:
             source = f"flag {setting.flag}"
             return Resolved(setting, _secret_of(setting, flag, source), source, 3)
         # An empty variable counts as not set: that is how compose files and CI pass "nothing" on.
-        if value := env.get(setting.env):
+        if strongest_rank >= 2 and (value := env.get(setting.env)):
             return Resolved(setting, value, f"env {setting.env}", 2)
         if setting.key in profile:
             source = f"profile {self.profile_name} in {self.profile_path}"
@@ -211,6 +211,36 @@ class Settings(Mapping[str, Resolved]):
     def value(self, name: str) -> str | None:
         """The value of one setting; secrets are not masked."""
         return self._resolved[name].value
+
+    def as_flag(self, name: str, value: str | None) -> Resolved | None:
+        """Return what a command's own flag of the same meaning says; None if it is not given."""
+        setting = self[name].setting
+        return Resolved(setting, value, f"flag {setting.flag}", 3) if value else None
+
+    def check_owner(self, secret: str, address: str, *, given: Resolved | None = None) -> None:
+        """Refuse to send a secret to an address if it belongs to another.
+
+        A secret belongs to the address that applies without stronger sources than its own: a password in a
+        profile to the controller in that profile, and a token in the environment to the controller in the
+        environment or else in the profile. If these name no address, it may go anywhere.
+
+        Args:
+            secret: Name of the setting with the secret; it need not be set.
+            address: Name of the setting with the address: ``controller``, ``broker`` or ``zookeeper``.
+            given: The address in use; default: that of the setting.
+
+        Raises:
+            ConfigError: The error names both sources.
+        """
+        used, sent = given or self[address], self[secret]
+        if sent.value is None or sent.rank >= used.rank:
+            return
+        owner = self._resolve(used.setting, sent.rank)
+        check_owner(
+            f"{secret.replace('_', ' ')} ({sent.source})",
+            Source(used.value or "", used.source),
+            Source(owner.value or "", owner.source) if owner.rank else None,
+        )
 
 
 def profile_path(env: Mapping[str, str]) -> Path:

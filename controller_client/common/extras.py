@@ -21,6 +21,7 @@ _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"](?
 # Modules whose names differ from their distributions.
 _DISTRIBUTIONS = {
     "aiohttp": "gcsfs",
+    "azure": "adlfs",
     "botocore": "boto3",
     "confluent_kafka": "confluent-kafka",
     "google": "protobuf",

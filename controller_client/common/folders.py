@@ -37,12 +37,15 @@ class FolderLock:
         file = self._path.open("a+", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
         except BlockingIOError:
             file.close()
             return False
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        except BaseException:
+            file.close()
+            raise
         self._file = file
         return True
 

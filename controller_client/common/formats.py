@@ -9,6 +9,7 @@ instead of guessing.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -16,14 +17,16 @@ from dataclasses import fields as fields_of
 from typing import Any, TypeVar
 
 from controller_client._version import __version__
+from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError, FormatVersionError
 
 __all__ = ["Format", "log_skipped", "only_known", "with_unknown"]
 
 _FIELD = "format"
 _MOST_LOGGED = 10_000
-_DIGITS = 9
-"""Longer numbers are not versions, but still greater than any that can be read."""
+_ENDLESS = re.compile("[1-9][0-9]{18,}")
+_ENDLESS_VERSION = 10**18
+"""For numbers that are too long for a version, but still greater than any that can be read."""
 
 T = TypeVar("T")
 
@@ -71,15 +74,16 @@ class Format:
             DataError: The version is not a number.
         """
         found = fields.get(self.field, 1)
-        if isinstance(found, str) and found.isascii() and found.isdigit():
-            found = int(found[:_DIGITS])
-        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        version = found
+        if isinstance(found, str):
+            version = _ENDLESS_VERSION if _ENDLESS.fullmatch(found) else whole_number(found)
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise DataError(
                 f"{self.name} has the format version {str(found)[:40]!r}",
                 expected="a number, at least 1",
                 where=where,
             )
-        return self.check_number(found, where)
+        return self.check_number(version, where)
 
     def check_number(self, found: int, where: str) -> int:
         """Like :meth:`check`, for a version that has already been read."""

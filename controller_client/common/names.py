@@ -14,7 +14,7 @@ from controller_client.errors import ConfigError
 
 __all__ = ["SegmentName", "TableName", "TableType"]
 
-_STREAM_SEGMENT = re.compile(r".+__(?P<partition>\d+)__(?P<sequence>\d+)__[^_]+", re.DOTALL)
+_STREAM_SEGMENT = re.compile(r".+__(?P<partition>[0-9]{1,10})__(?P<sequence>[0-9]{1,10})__[^_]+", re.DOTALL)
 
 _DEFAULT_DATABASE = "default"
 

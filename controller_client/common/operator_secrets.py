@@ -1,4 +1,4 @@
-"""Resolves references in table configs and jobs, limited to what this process's operator allows.
+"""Resolves references in table configs, jobs and folders of files, limited to what the operator allows.
 
 The author of a table config decides where a minion connects to and which credentials it sends, so an
 unrestricted reference to a variable or file of the minion would disclose it. A process therefore resolves
@@ -10,6 +10,10 @@ only what its operator has set aside for this:
 ``PINOT_PLUGINS_SECRETS_DIR``   folder that ``${file:PATH}`` reads from, excluding links out of it; default:
                                 no files
 ==============================  ==============================================================================
+
+Whatever the prefixes are, the settings of this project and of Airflow, which have the cluster's own
+credentials, are no values for references: of variables ``PINOT_*`` only ``PINOT_SECRET_*``, and no
+``AIRFLOW_*``.
 """
 
 from __future__ import annotations
@@ -17,20 +21,25 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from controller_client.common.references import has_reference, read_value, replaced
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError
 
-__all__ = ["DEFAULT_PREFIX", "OperatorSecrets", "resolve_option", "resolve_options"]
+__all__ = ["DEFAULT_PREFIX", "OperatorSecrets", "UnsetError", "resolve_option", "resolve_options"]
 
 _ENV, _DIR = "PINOT_PLUGINS_SECRETS_ENV", "PINOT_PLUGINS_SECRETS_DIR"
 DEFAULT_PREFIX = "PINOT_SECRET_"
 """Default prefix of variables that references may use."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MAX_BYTES = 64 * 1024
+_NEVER = ("PINOT_", "AIRFLOW_")
+_MAX_BYTES = 1024 * 1024
+
+
+class UnsetError(ConfigError):
+    """A reference that is allowed has no value in this process."""
 
 
 class OperatorSecrets:
@@ -38,30 +47,48 @@ class OperatorSecrets:
 
     Args:
         environ: Used instead of the process's environment.
+        prefixes: Further prefixes of variables that the operator allows.
+        folder: Folder of files if the operator has not set one; its hidden files are not allowed.
     """
 
-    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str] | None = None,
+        *,
+        prefixes: Sequence[str] = (),
+        folder: Path | None = None,
+    ) -> None:
         self._env = os.environ if environ is None else environ
-        prefixes = self._env.get(_ENV, DEFAULT_PREFIX).split(",")
-        self._prefixes = tuple(each.strip() for each in prefixes if each.strip())
-        self._folder = self._env.get(_DIR) or None
+        allowed = (*self._env.get(_ENV, DEFAULT_PREFIX).split(","), *prefixes)
+        self.prefixes = tuple(each.strip() for each in allowed if each.strip())
+        """Prefixes of the variables that references may use."""
+        own = self._env.get(_DIR) or None
+        self._folder = own or (None if folder is None else str(folder))
+        self._allows_hidden = own is not None
 
     def __repr__(self) -> str:
-        return f"OperatorSecrets(prefixes={self._prefixes!r}, folder={self._folder!r})"
+        return f"OperatorSecrets(prefixes={self.prefixes!r}, folder={self._folder!r})"
 
     def variable(self, name: str) -> str:
         """Return the value of an allowed variable.
 
         Raises:
-            ConfigError: The variable is not allowed, not set, or empty.
+            UnsetError: The variable is not set, or empty.
+            ConfigError: The variable is not allowed.
         """
-        if not self._prefixes:
+        if not self.prefixes:
             raise ConfigError(
                 "this process does not allow references to variables",
                 remedy=f"set {_ENV} in its environment to the prefixes of the allowed names",
             )
-        allowed = " or ".join(self._prefixes)
-        if not _NAME.fullmatch(name) or not name.startswith(self._prefixes):
+        if name.startswith(_NEVER) and not name.startswith(DEFAULT_PREFIX):
+            raise ConfigError(
+                f"references may not use the variable {visible(name)}: such names are settings of a process",
+                expected=f"a name that starts with {DEFAULT_PREFIX}, or with neither {' nor '.join(_NEVER)}",
+                remedy="rename it in the environment and in the references to it",
+            )
+        allowed = " or ".join(self.prefixes)
+        if not _NAME.fullmatch(name) or not name.startswith(self.prefixes):
             raise ConfigError(
                 f"references may not use the variable {visible(name)}",
                 expected=f"a name that starts with {allowed}",
@@ -69,7 +96,7 @@ class OperatorSecrets:
             )
         value = self._env.get(name)
         if not value:
-            raise ConfigError(
+            raise UnsetError(
                 f"the variable {name} is not set", remedy="set it in the environment of this process"
             )
         return value
@@ -78,6 +105,7 @@ class OperatorSecrets:
         """Return the content of a file in the folder of secrets.
 
         Raises:
+            UnsetError: There is no such file in the folder, or it is empty.
             ConfigError: The file is not in the folder, the folder does not exist, or the file cannot be read.
         """
         if self._folder is None:
@@ -89,7 +117,7 @@ class OperatorSecrets:
         try:
             folder = Path(self._folder).resolve()
             found = (folder / path).resolve()
-            inside = found.is_relative_to(folder)
+            inside = found.is_relative_to(folder) and self._is_allowed(found.relative_to(folder))
             # Reading a pipe or a device would block.
             is_file = inside and found.is_file()
         except (OSError, ValueError, RuntimeError):
@@ -101,15 +129,19 @@ class OperatorSecrets:
                 remedy=f"move it there, or set {_DIR} for this process",
             )
         if not is_file:
-            raise ConfigError(
+            raise UnsetError(
                 f"there is no file {name} in {self._folder}", remedy="put the file there, on this machine"
             )
         value = read_value(found, name, _MAX_BYTES)
         if not value:
-            raise ConfigError(
-                f"the file {name} in {self._folder} is empty", remedy="write the secret into it"
-            )
+            raise UnsetError(f"the file {name} in {self._folder} is empty", remedy="write the secret into it")
         return value
+
+    def _is_allowed(self, file: Path) -> bool:
+        # A folder in a checkout may have credentials in .git/config. A mounted ConfigMap has its files in
+        # a folder "..2026_11_28".
+        hidden = (part.startswith(".") and not part.startswith("..") for part in file.parts)
+        return self._allows_hidden or not any(hidden)
 
 
 def resolve_options(

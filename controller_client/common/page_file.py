@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from pathlib import Path
 
+from controller_client.common.new_file import new_file
 from controller_client.errors import ConfigError
 
 __all__ = ["write_page"]
@@ -28,7 +26,8 @@ def write_page(file: Path, text: str) -> None:
         if target.exists() and not target.is_file():
             target.write_bytes(text.encode())
         else:
-            _replace(target, text.encode())
+            with new_file(target, durable=True) as new:
+                new.write_bytes(text.encode())
     except OSError as error:
         raise ConfigError(
             f"the page cannot be written: {error.strerror}",
@@ -36,26 +35,3 @@ def write_page(file: Path, text: str) -> None:
             where=str(file),
             remedy="name another file",
         ) from error
-
-
-def _replace(target: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", suffix=".new", dir=target.parent)
-    new = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        new.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        new.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            new.unlink()
-        raise
-
-
-def _umask() -> int:
-    # It can only be read by setting it.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -1,9 +1,31 @@
-"""Parsers for option values; each raises ValueError with what it expected."""
+"""Parsers for text from outside. Those for option values raise ValueError with what they expected."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+
+_WHOLE_NUMBER = re.compile("-?[0-9]{1,19}")
+_JAVA_LONG = range(-(2**63), 2**63)
+
+
+def whole_number(value: str | bytes | None, *, signed: bool = False) -> int | None:
+    """Parse a whole number that a header, record, reply or file contains; None for anything else.
+
+    It accepts ASCII digits alone, at most as many as a Java long has. ``int()`` also accepts blanks,
+    underscores and the digits of other scripts, and raises for thousands of digits; ``str.isdigit()`` is true
+    for characters that ``int()`` refuses, such as a superscript.
+
+    Args:
+        value: The text.
+        signed: Whether a minus sign may precede the digits.
+    """
+    # Each byte becomes one character, so that none but a digit becomes a digit.
+    text = value.decode("latin-1") if isinstance(value, bytes) else value
+    if text is None or not _WHOLE_NUMBER.fullmatch(text) or (text[0] == "-" and not signed):
+        return None
+    number = int(text)
+    return number if number in _JAVA_LONG else None
 
 
 def text(value: str) -> str:
@@ -22,9 +44,10 @@ def boolean(value: str) -> bool:
 
 def count(value: str) -> int:
     """Parse an integer of at least 1."""
-    if not value.strip().isdecimal() or int(value) < 1:
+    number = whole_number(value.strip())
+    if number is None or number < 1:
         raise ValueError("expected an integer, at least 1")
-    return int(value)
+    return number
 
 
 def count_or_all(value: str) -> int | None:
@@ -34,7 +57,7 @@ def count_or_all(value: str) -> int | None:
 
 def period_s(value: str) -> int:
     """Parse a period such as 4h, in seconds."""
-    match = re.fullmatch(r"\s*(\d+)\s*([smhd])\s*", value.lower())
+    match = re.fullmatch(r"\s*([0-9]{1,12})\s*([smhd])\s*", value.lower())
     if match is None:
         raise ValueError("expected a period such as 30m, 4h or 1d")
     return int(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
@@ -56,7 +79,7 @@ _SIZE_UNITS = {
 
 def size_bytes(value: str) -> int:
     """Parse a size such as 500M, in bytes."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", value)
+    match = re.fullmatch(r"\s*([0-9]{1,19}(?:\.[0-9]{1,19})?)\s*([a-zA-Z]*)\s*", value)
     if match is None or match[2].lower() not in _SIZE_UNITS:
         raise ValueError("expected a size such as 500M or 1G")
     size = int(float(match[1]) * _SIZE_UNITS[match[2].lower()])

@@ -1,8 +1,9 @@
 """Determines which settings are secret, and masks secrets in text that is shown or stored.
 
-A setting is secret by its key; a value that contains a URL with credentials is secret whatever its key.
-Foreign text (a response, a Java exception, a log line) is searched for such keys with their values, and for
-known secrets in every form in which a peer may return them.
+A setting is secret by its key; a value in which a secret can be recognized (a URL with credentials, an
+authorization, a private key) is secret whatever its key. Foreign text (a response, a Java exception, a log
+line) is searched for such keys with their values, and for known secrets in every form in which a peer may
+return them. For the values of a whole document, see `common.secret_fields`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ __all__ = ["MASK", "MASKED_IN_JAVA", "SECRETS_IN_TEXT", "Redactor", "is_secret",
 MASK = "***"
 
 _KEYWORDS = (
-    r"(?i:secret|passw(?:or)?d|passphrase|token|credentials?(?!\w*provider)|jaas|user[._-]?info|amz-signature"
+    r"(?:(?i:secret|passw(?:or)?d|passphrase|passcode|token|credentials?(?!\w*provider)|jaas|user[._-]?info"
+    r"|(?:amz-|shared[._-]?access[._-]?)signature"
     r"|(?:access|account|api|client|encryption|gcp|private|shared)[._-]?key|keystore[._-]key|connection[._-]?string)"
+    # Whole words of a key: neither PWD, the shell's folder, nor "bypass".
+    r"|(?<=[._-])(?i:pwd|pass)(?![a-zA-Z0-9])|(?<=[a-z0-9])Pwd(?![a-z]))"
 )
-_SECRET_KEY = re.compile(_KEYWORDS)
-_SECRET_VALUE = re.compile(r"://[^/@\s]+@")
+# In a text, "authorization:" is followed by a scheme, which has its own pattern.
+_SECRET_KEY = re.compile(rf"{_KEYWORDS}|^(?:pwd|pass)$|(?i:authorization)$")
 
 # Of bounded length: otherwise the search would be quadratic in the length of a word.
 _KEY = r"(?<![\w.$-])(?!(?i:tokens?)\s*:)[\w.$-]{0,100}" + _KEYWORDS + r"[\w.$-]{0,100}"
@@ -32,25 +36,30 @@ _KEY = r"(?<![\w.$-])(?!(?i:tokens?)\s*:)[\w.$-]{0,100}" + _KEYWORDS + r"[\w.$-]
 SECRETS_IN_TEXT = (
     # "key: KEY , value: VALUE" to the end of the line, as Pinot's roles list their configuration.
     rf"({_KEY}\s*,\s*value:\s*)[^\r\n]+"
-    # KEY=VALUE, "KEY": "VALUE", KEY -> VALUE; not "Unexpected token: FROM".
-    rf"""|({_KEY}\\?["']?\s*(?:=|:|->)\s*)"""
+    # KEY=VALUE, "KEY": "VALUE", KEY -> VALUE; not "Unexpected token: FROM", nor a comparison, KEY == VALUE.
+    rf"""|({_KEY}\\?["']?\s*(?:=(?!=)|:|->)\s*)"""
     # Possessive, because otherwise Java's search would need a stack as deep as the value is long.
     r"""(?:\\"[^"\\\r\n]*+(?:\\")?|"(?:[^"\\\r\n]|\\.)*+"?|'[^'\r\n]*+'?|[^\s,;&)\]}"'\\]+)"""
     r"|(\b(?i:Basic|Bearer|Digest|Negotiate)\s+)(?=\S+?[A-Z0-9=])[\w+/=.~-]{6,}"
     r"""|(://)[^/@\s"']+(?=@)"""
+    # The signature of a signed URL; a private key in PEM, to its end; a JSON web token.
+    r"""|([?&;]sig=)[^&\s"'<>]+"""
+    r"|(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:[^-]++|-(?!----END))*+"
+    r"|(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?"
 )
-"""Pattern of secrets in text, for Python and Java; each alternative has a group before the secret."""
+"""Pattern of secrets in text, for Python and Java; each alternative but the last has a group before
+the secret."""
 
-MASKED_IN_JAVA = f"$1$2$3$4{MASK}"
+MASKED_IN_JAVA = f"$1$2$3$4$5$6{MASK}"
 """Replacement of :data:`SECRETS_IN_TEXT` for Java's ``Matcher.replaceAll``."""
 
 _IN_TEXT = re.compile(SECRETS_IN_TEXT)
 
 
 def is_secret(key: str, *values: str | None) -> bool:
-    """Return whether a setting must not be shown or stored: by its key, or for credentials in a URL."""
+    """Return whether a setting must not be shown or stored: by its key, or by the content of a value."""
     return _SECRET_KEY.search(key) is not None or any(
-        value is not None and _SECRET_VALUE.search(value) for value in values
+        value is not None and mask_text(value) != value for value in values
     )
 
 
@@ -60,8 +69,8 @@ def masked(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def mask_text(text: str) -> str:
-    """Mask what looks secret in a text: values after secret keys, authorization, credentials in URLs."""
-    return _IN_TEXT.sub(rf"\1\2\3\4{MASK}", text)
+    """Mask what looks secret in a text: values of secret keys, authorization, credentials in URLs, keys."""
+    return _IN_TEXT.sub(rf"\1\2\3\4\5\6{MASK}", text)
 
 
 class Redactor:

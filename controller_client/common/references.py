@@ -6,7 +6,10 @@ it looks like a reference. Pinot has templates of its own, which are no referenc
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +23,9 @@ __all__ = [
     "is_reference",
     "is_template",
     "literal",
+    "misread_by_pinot",
     "only_names",
+    "open_regular",
     "read_value",
     "replaced",
     "shown",
@@ -28,6 +33,7 @@ __all__ = [
 
 _REFERENCE = re.compile(r"\$?\$\{(env|file):([^}]*)\}")
 _ONLY_REFERENCES = re.compile(r"\s*(?:\$\{(?:env|file):[^}]*\}\s*)+")
+_TEMPLATE_WITHOUT_DEFAULT = re.compile(r"\$\{[^:{}]*\}")
 
 
 class Lookup(Protocol):
@@ -59,7 +65,16 @@ def is_template(text: str) -> bool:
 
 def only_names(text: str) -> bool:
     """Whether a text consists of references, or is a template without a default: it contains no value."""
-    return is_reference(text) or (is_template(text) and ":" not in text)
+    return is_reference(text) or _TEMPLATE_WITHOUT_DEFAULT.fullmatch(text) is not None
+
+
+def misread_by_pinot(text: str) -> bool:
+    """Whether Pinot takes a text with a reference for a template.
+
+    It would replace ``${env:NAME}`` by its variable ``env``, or else by the template's default, ``NAME``. A
+    blank before the reference prevents that.
+    """
+    return is_template(text) and text.startswith(("${env:", "${file:"))
 
 
 def literal(text: str) -> str:
@@ -93,15 +108,15 @@ def read_value(path: Path, name: str, max_bytes: int) -> str:
     """Read the file of a reference, without trailing line breaks.
 
     Args:
-        path: Its path.
+        path: Its path, with links resolved.
         name: Its name in the reference, for the error.
         max_bytes: Maximum size.
 
     Raises:
-        ConfigError: It cannot be read, is too large, or is not text.
+        ConfigError: It cannot be read, is not a regular file, is too large, or is not text.
     """
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_regular) as file:
             content = file.read(max_bytes + 1)
         if len(content) > max_bytes:
             raise ConfigError(f"the file {name} is larger than {max_bytes} bytes")
@@ -109,3 +124,17 @@ def read_value(path: Path, name: str, max_bytes: int) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ConfigError(f"the file {name} cannot be read: {reason}") from None
+
+
+def open_regular(path: str, flags: int) -> int:
+    """Open a regular file, as the ``opener`` of :func:`open`; its path must have been resolved.
+
+    Raises:
+        OSError: It cannot be opened, or is not a regular file.
+    """
+    # A pipe would block; a link can only have replaced the file since its path was resolved.
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is not a regular file")

@@ -18,6 +18,7 @@ from typing import TypeVar
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from controller_client.clock import Clock
+from controller_client.common.parsing import whole_number
 from controller_client.errors import ConfigError, PinotPluginError
 
 __all__ = ["RetryPolicy", "TransientFailureError", "call_with_retry", "retry_after_s"]
@@ -141,8 +142,9 @@ def retry_after_s(header: str | None, now_s: float) -> float | None:
     """
     if header is None:
         return None
-    if header.strip().isdigit():
-        return float(header)
+    seconds = whole_number(header.strip())
+    if seconds is not None:
+        return float(seconds)
     if email.utils.parsedate_tz(header) is None:
         return None
     return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - now_s)

@@ -34,8 +34,14 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 class LogFormatter(logging.Formatter):
-    """Formats log records without control characters and with secrets masked."""
+    """Formats log records without control characters and with secrets masked.
+
+    No foreign text can look like a record: a message is one line, and the lines of a traceback are indented.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as text."""
-        return visible_lines(mask_text(super().format(record)))
+        text = super().format(record)
+        message = self.formatMessage(record)
+        traceback = visible_lines(mask_text(text.removeprefix(message))).split("\n")
+        return "\n  ".join([visible(mask_text(message)), *filter(None, traceback)])

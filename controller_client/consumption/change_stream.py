@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from controller_client.common.counted_text import counted_text
+from controller_client.common.outcomes import keeping_outcome
+from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
 from controller_client.consumption.committing import failed_segments
 from controller_client.consumption.offsets import parse_consume_from
@@ -36,6 +38,7 @@ from controller_client.helix.stream_segments import read_partitions
 from controller_client.models import TableConfig
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.rest.delete_risks import DeleteRisk
+from controller_client.rest.table_configs import check_references
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import StreamUnknownError, open_offsets
 
@@ -203,9 +206,9 @@ def _moved(control: TableControl, end_offsets: Mapping[str, str | None]) -> dict
     """Return the old offsets of the partitions that have committed rows from the new stream."""
     now = _end_offsets(control)
     return {
-        number: int(end)
+        number: offset
         for number, end in end_offsets.items()
-        if end and end.isdigit() and now.get(number) != end
+        if (offset := whole_number(end)) is not None and now.get(number) != end
     }
 
 
@@ -238,6 +241,7 @@ def _wanted(
         )
     old = StreamConfig.of(control.client.tables.get(control.table))
     new = old.changed(changes)
+    check_references(new.values, old.values)
     if not old.differences(new):
         return None
     if consume_from is None:
@@ -273,6 +277,8 @@ def _update(control: TableControl, wanted: TableConfig, is_done: Callable[[Table
     """Replace the table's config; if the reply is lost, the present config decides."""
     try:
         control.client.tables.update(wanted)
-    except OutcomeUnknownError:
-        if not is_done(control.client.tables.get(control.table)):
+    except OutcomeUnknownError as error:
+        with keeping_outcome(error):
+            present = control.client.tables.get(control.table)
+        if not is_done(present):
             raise

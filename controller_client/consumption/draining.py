@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from controller_client.common.parsing import whole_number
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.offsets import check_partitions
 from controller_client.consumption.pausing import pause
@@ -123,12 +124,12 @@ def _wait_read(control: TableControl, end_offsets: Mapping[int, int], timeout_s:
 
 def _offset(status: TableStatus, number: int) -> int:
     offset = next((each.offset for each in status.partitions if each.partition == number), None)
-    return int(offset) if offset and offset.isdigit() else 0
+    return whole_number(offset) or 0
 
 
 def _uncommitted(control: TableControl, end_offsets: Mapping[int, int]) -> str:
     partitions = read_partitions(control.store, control.table)
-    committed = {number: int(each.committed_offset or 0) for number, each in partitions.items()}
+    committed = {number: whole_number(each.committed_offset) or 0 for number, each in partitions.items()}
     return ", ".join(
         f"partition {number} at {committed.get(number, 0)} of {end}"
         for number, end in sorted(end_offsets.items())

@@ -8,6 +8,7 @@ from typing import Any
 
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import SegmentName
+from controller_client.common.parsing import whole_number
 from controller_client.consumption.table_control import TableControl
 from controller_client.helix.stream_segments import PartitionSegments, read_segment
 
@@ -31,9 +32,8 @@ class OffsetJump:
     @property
     def missing(self) -> int | None:
         """Rows that were not read; negative for rows read again; None if the offsets are not numbers."""
-        if not (self.expected.isdigit() and self.started.isdigit()):
-            return None
-        return int(self.started) - int(self.expected)
+        expected, started = whole_number(self.expected), whole_number(self.started)
+        return None if expected is None or started is None else started - expected
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
+from controller_client.common.parsing import whole_number
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, RejectedError
 from controller_client.helix.ideal_state import add_offline_segments
@@ -62,8 +63,8 @@ def past_end(partitions: Mapping[int, PartitionSegments], stream: Mapping[int, O
     """List the partitions that would resume past the stream's end."""
     faults = []
     for number, segments in partitions.items():
-        at = segments.next_offset or ""
-        if number in stream and at.isdigit() and int(at) > stream[number].latest:
+        at = whole_number(segments.next_offset)
+        if number in stream and at is not None and at > stream[number].latest:
             faults.append(
                 f"partition {number} ends at {stream[number].latest}, but the table would resume at {at}"
             )
@@ -98,7 +99,7 @@ def check_partitions(
         )
     for number, segments in sorted(partitions.items()):
         offset = segments.next_offset or segments.newest.start_offset or "0"
-        if not (offset.isascii() and offset.isdigit()):
+        if whole_number(offset) is None:
             raise StreamUnknownError(
                 f"partition {number} of {control.table} is at the offset {offset!r}, which is not a number,"
                 " so it is unknown which offsets come before it",

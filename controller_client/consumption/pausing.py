@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from controller_client.common.names import SegmentName
+from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.committing import Forcer, describe_building, describe_open
 from controller_client.consumption.orphans import delete_orphans, find_orphans
@@ -213,9 +214,11 @@ def _set_flag(control: TableControl, comment: str | None, batch_size: int | None
             return
         except OutcomeUnknownError as error:
             unknown = error
-        except UnreachableError:
+        except NotAppliedError as error:
             if unknown is None:
                 raise
+            if not isinstance(error, UnreachableError) and not _is_set(control, unknown):
+                raise unknown from error
         if _is_set(control, unknown):
             return
         # Pausing twice does no harm, and neither does a late request while a pause is wanted.
@@ -225,10 +228,8 @@ def _set_flag(control: TableControl, comment: str | None, batch_size: int | None
 
 def _is_set(control: TableControl, error: OutcomeUnknownError) -> bool:
     def missing() -> str | None:
-        try:
+        with keeping_outcome(error):
             return None if read_flags(control.store, control.table).table_paused else "the flag is not set"
-        except UnreachableError as away:
-            raise error from away
 
     try:
         # With a reply, the call has ended and its effect is visible at once. If the reply was lost, the call

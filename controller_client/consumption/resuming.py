@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller_client.common.names import SegmentName
+from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.lost_ends import (
     LostEnd,
@@ -246,9 +247,14 @@ def _clear_flag(
         except UnreachableError:
             if unknown is None:
                 raise
+        except NotAppliedError as error:
+            if unknown is None:
+                raise
+            raise unknown from error
         # A cleared flag does not mean that segments were created; a second request does no harm.
-        _wait_cleared(control, 1.0 if unknown.http_status is not None else _SETTLE_S)
-        now = read_record(control.store, control.table)
+        with keeping_outcome(unknown):
+            _wait_cleared(control, 1.0 if unknown.http_status is not None else _SETTLE_S)
+            now = read_record(control.store, control.table)
         if now != record and now is not None:
             who = ", ".join(holder.by for holder in now.holders.values())
             raise ConflictError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from controller_client.common.names import SegmentName, TableName
+from controller_client.common.parsing import whole_number
 from controller_client.consumption.lost_ends import LostEnd
 from controller_client.consumption.pause_record import Holder, PauseRecord
 from controller_client.consumption.pinots_pauses import is_topic_paused
@@ -150,7 +151,7 @@ class PartitionStatus:
     @property
     def ahead(self) -> bool:
         """Whether its offset is past the stream's end: the topic was recreated, or is a different one."""
-        offset = _number(self.offset)
+        offset = whole_number(self.offset)
         return offset is not None and self.latest_offset is not None and offset > self.latest_offset
 
 
@@ -226,7 +227,7 @@ def _partition(number: int, seen: Observation) -> PartitionStatus:
     next_offset = segments.next_offset if segments else None
     offset = _furthest([each.offset for each in reported if each.offset is not None]) if consuming else None
     offset = offset or next_offset or (newest.start_offset if newest else None)
-    stream, at = seen.stream.get(number), _number(offset)
+    stream, at = seen.stream.get(number), whole_number(offset)
     lag = stream.latest - at if stream and at is not None else None
     if lag is None and reported:
         lags = [each.lag for each in reported if each.lag is not None]
@@ -290,13 +291,10 @@ def _servers(name: str | None, number: int, seen: Observation) -> tuple[str, ...
 
 def _furthest(offsets: list[str]) -> str | None:
     """Return the greatest offset; if offsets are not numbers, any of them."""
-    numbers = [number for number in map(_number, offsets) if number is not None]
+    numbers = [number for number in map(whole_number, offsets) if number is not None]
     return str(max(numbers)) if numbers else (offsets[0] if offsets else None)
 
 
 def _furthest_number(reported: list[ReplicaProgress]) -> int | None:
-    return _number(_furthest([each.latest_offset for each in reported if each.latest_offset is not None]))
-
-
-def _number(offset: str | None) -> int | None:
-    return int(offset) if offset is not None and offset.isascii() and offset.isdigit() else None
+    offsets = [each.latest_offset for each in reported if each.latest_offset is not None]
+    return whole_number(_furthest(offsets))

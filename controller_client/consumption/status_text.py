@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from controller_client.common.counted_text import counted_text
+from controller_client.common.utc_text import utc_text
 from controller_client.consumption.status import PartitionStatus
 
 __all__ = ["note", "time_text"]
@@ -33,4 +32,4 @@ def time_text(epoch_ms: int | None) -> str:
     """Format a time in UTC, to the second; ``-`` if unknown."""
     if epoch_ms is None:
         return "-"
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return utc_text(epoch_ms, "T")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller_client.common.formats import Format
+from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError
 
 __all__ = ["BUCKET_FORMAT", "ROW", "Entries", "by_hash", "concatenate", "merge"]
@@ -79,9 +80,9 @@ class Entries:
             DataError: The data have another format.
             FormatVersionError: Another release wrote it.
         """
-        digit = data[len(_NAME) : len(_MAGIC)]
-        if data.startswith(_NAME) and digit.isdigit():
-            BUCKET_FORMAT.check_number(int(digit), "the checkpoint of the query")
+        version = whole_number(data[len(_NAME) : len(_MAGIC)])
+        if data.startswith(_NAME) and version is not None:
+            BUCKET_FORMAT.check_number(version, "the checkpoint of the query")
         if data[: len(_MAGIC)] != _MAGIC or (len(data) - len(_MAGIC)) % ROW.itemsize:
             raise DataError(
                 f"the state of a bucket of keys starts with {data[:8]!r} and has {len(data)} bytes",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName
+from controller_client.common.parsing import whole_number
 from controller_client.errors import NotFoundError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.helix.stream_segments import SegmentRecord, read_segment
@@ -46,9 +47,9 @@ def read_floors(store: PropertyStore, table: TableName) -> Mapping[int, int]:
     Unknown as for :func:`oldest_segments`, which also has the errors.
     """
     return {
-        partition: int(record.start_offset)
+        partition: offset
         for partition, record in oldest_segments(store, table).items()
-        if record.start_offset is not None and record.start_offset.isdecimal()
+        if (offset := whole_number(record.start_offset)) is not None
     }
 
 

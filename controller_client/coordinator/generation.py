@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from controller_client.common.formats import Format, log_skipped, with_unknown
 from controller_client.common.names import TableName
-from controller_client.errors import FormatVersionError
+from controller_client.errors import DataError, FormatVersionError
 from controller_client.helix import read_record_at
 from controller_client.stream.offsets import OffsetRange
 from controller_client.upsert.record import coordinator_path
@@ -36,6 +38,8 @@ __all__ = [
     "RebuildRequest",
     "beside",
     "following",
+    "is_generation_folder",
+    "new_folder",
     "next_request",
     "read_generation",
     "read_request",
@@ -50,6 +54,7 @@ logger = logging.getLogger(__name__)
 GENERATION_FORMAT = Format("the generation of a key coordinator's state")
 REBUILD_FORMAT = Format("the request for a rebuild")
 
+_FOLDER = re.compile(r"generation-[0-9a-f]{1,32}")
 _NUMBERS = ("number", "base", "engine", "partitions", "buckets", "folder", "since")
 _RESENT_FROM = "resent_from"
 
@@ -131,6 +136,16 @@ class RebuildRequest:
     number: int
     partitions: int | None = None
     buckets: int | None = None
+
+
+def new_folder() -> str:
+    """Return a name for the folder of a new generation's state."""
+    return f"generation-{uuid.uuid4().hex[:12]}"
+
+
+def is_generation_folder(name: str) -> bool:
+    """Whether a name is that of a generation's folder: only such a folder is opened or deleted."""
+    return _FOLDER.fullmatch(name) is not None
 
 
 def following(
@@ -226,6 +241,7 @@ def read_generation(store: PropertyStore, table: TableName) -> Generation | None
     """Return the generation of a table (name with type); None before the first.
 
     Raises:
+        DataError: Its folder does not have the name of a generation's folder.
         FormatVersionError: A later release wrote it.
         UnreachableError: ZooKeeper does not answer.
     """
@@ -235,6 +251,13 @@ def read_generation(store: PropertyStore, table: TableName) -> Generation | None
         return None
     simple = record.simple_fields
     GENERATION_FORMAT.check(simple, path)
+    if not is_generation_folder(simple["folder"]):
+        raise DataError(
+            f"the record of the generation of {table} names the folder {simple['folder'][:100]!r}",
+            expected="generation- and hexadecimal digits, as coordinators name these folders",
+            where=path,
+            remedy="find out who wrote the record, and restore it",
+        )
     found = record.map_fields.get("incarnation")
     return Generation(
         number=int(simple["number"]),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
+import importlib.metadata
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from controller_client.client import ControllerClient
+from controller_client.common.extras import missing_module
 from controller_client.common.names import TableName
 from controller_client.coordinator.reading.columns import CheckedColumn, KeyColumn, TimeColumn
 from controller_client.coordinator.reading.recipe import MessageFormat, RankFunction, Recipe
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, SetupError
 from controller_client.models import Schema, TableConfig
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import SYSTEM_COLUMNS
@@ -26,7 +28,10 @@ from controller_client.upsert.ingestion import (
 from controller_client.upsert.requirements import check_requirements
 from controller_client.upsert.settings import UpsertSettings
 
-__all__ = ["TablePlan", "message_format", "plan_of", "rank_function"]
+__all__ = ["RANK_FUNCTIONS", "TablePlan", "message_format", "plan_of", "rank_function"]
+
+RANK_FUNCTIONS = "pinot_plugins.rank_functions"
+"""Entry points of functions that rank records: ``name = "module:function"``, each a :data:`RankFunction`."""
 
 _SCHEMA = f"{DECODER_PROPERTY}schema"
 _REGISTRY = f"{DECODER_PROPERTY}schema.registry."
@@ -69,6 +74,7 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
     Raises:
         NotFoundError: There is no such table.
         ConfigError: It is not an upsert table or cannot be one, or its messages cannot be read here.
+        SetupError: Its rank function is not installed here.
     """
     config = client.tables.in_use(table)
     schema = client.schemas.of_table(config)
@@ -81,7 +87,7 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
         tuple(KeyColumn(name, types[name], lengths.get(name, _MAX_LENGTH)) for name in settings.primary_key),
         TimeColumn(settings.timestamp_column, types[settings.timestamp_column]),
         tuple(_checked(schema, config, settings)),
-        message_format(stream, avro_schema),
+        message_format(stream, avro_schema, settings.schema_subjects),
         rank_function(settings.order) if settings.order else None,
     )
     return TablePlan(table, settings, stream, recipe)
@@ -109,8 +115,15 @@ def _max_lengths(schema: Schema) -> dict[str, int]:
     return {each["name"]: int(each["maxLength"]) for each in fields if each.get("maxLength")}
 
 
-def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageFormat:
+def message_format(
+    stream: StreamConfig, avro_schema: str | None, subjects: Sequence[str] = ()
+) -> MessageFormat:
     """Return the format of the messages, judging by Pinot's decoder.
+
+    Args:
+        stream: The input stream.
+        avro_schema: Schema of Avro messages, as JSON; default: that of the stream config.
+        subjects: Subjects of a schema registry that messages may use, beside those of the topic.
 
     Raises:
         ConfigError: The decoder is not supported, or the schema of Avro messages is unknown.
@@ -136,25 +149,49 @@ def message_format(stream: StreamConfig, avro_schema: str | None) -> MessageForm
             remedy="pass --avro-schema FILE",
         )
     login = values.get(f"{_REGISTRY}basic.auth.user.info") if confluent else None
-    return MessageFormat(avro_schema, None if avro_schema else url, login, confluent)
+    if avro_schema:
+        return MessageFormat(avro_schema, None, login, confluent)
+    return MessageFormat(None, url, login, confluent, (stream.topic, *subjects))
 
 
 def rank_function(name: str) -> RankFunction:
-    """Import the user's function.
+    """Load a rank function that an installed package registers; nothing else is imported.
+
+    Args:
+        name: Its name in the group :data:`RANK_FUNCTIONS`, as a table config gives it.
 
     Raises:
-        ConfigError: There is no such function.
+        SetupError: No package registers it, several packages register it differently, or it cannot be loaded.
     """
-    module, _, attribute = name.partition(":")
+    what = f"the rank function {name!r}"
+    installed = importlib.metadata.entry_points(group=RANK_FUNCTIONS)
+    points = {point.value: point for point in installed.select(name=name)}
+    if not points:
+        raise SetupError(
+            f"no installed package registers {what}, which the table config names",
+            expected=f"one of those installed here: {', '.join(sorted(installed.names)) or 'none'}",
+            where="upsert.order",
+            remedy="install a package that registers it under exactly this name, as an entry point of the "
+            f"group {RANK_FUNCTIONS}; a name of the form module:function is not imported any more",
+        )
+    if len(points) > 1:
+        raise SetupError(
+            f"{what} is registered more than once: {', '.join(sorted(points))}",
+            expected="one function, because it determines which rows are visible",
+            where=RANK_FUNCTIONS,
+            remedy="uninstall the other packages",
+        )
+    (point,) = points.values()
     try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(
-            f"the function that ranks records cannot be imported: {error}",
-            expected="module:function, importable by the coordinator and, with Spark, by the executors",
-            where=name,
+        function: RankFunction = point.load()
+    except ModuleNotFoundError as error:
+        raise missing_module(error, what, point.extras) from error
+    except Exception as error:  # a module may raise anything while it is imported
+        raise SetupError(
+            f"{what} cannot be imported: {type(error).__name__}: {error}",
+            where=point.value,
+            remedy="repair the package that registers it",
         ) from error
-    if not callable(found):
-        raise ConfigError(f"{name} is a {type(found).__name__}", expected="a function", where=name)
-    function: RankFunction = found
+    if not callable(function):
+        raise SetupError(f"{what} is a {type(function).__name__}", expected="a function", where=point.value)
     return function

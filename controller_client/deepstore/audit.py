@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,7 +27,7 @@ __all__ = ["AuditOptions", "Auditor", "TableAudit"]
 
 logger = logging.getLogger(__name__)
 
-_COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC, Fault.NOT_BUILT})
+_COMPARED = frozenset({Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC, Fault.UNPROVEN, Fault.NOT_BUILT})
 """Faults found by comparing the store or servers with metadata that was read earlier."""
 
 
@@ -125,15 +125,23 @@ class Auditor:
             ConfigError: The table's policy is unknown.
         """
         policy = self._policy(table)
-        judged, silent = self._judge(table, None, policy, on_segments)
-        faulty = [each for each in judged if each.findings]
+        judged, silent = self._judge(table, None, policy)
+        segments = consuming = committing = 0
+        faulty = []
+        for each in judged:
+            segments += not each.record.consuming
+            consuming += each.record.consuming
+            committing += each.record.committing
+            if each.findings:
+                faulty.append(each)
+            on_segments(1)
         return TableAudit(
             table,
-            segments=sum(not each.record.consuming for each in judged),
-            consuming=sum(each.record.consuming for each in judged),
+            segments,
+            consuming,
             faulty=tuple(self._still_faulty(table, faulty)),
             silent=tuple(sorted(silent.items())),
-            committing=sum(each.record.committing for each in judged),
+            committing=committing,
             policy=policy,
         )
 
@@ -144,7 +152,8 @@ class Auditor:
 
         Errors as for :meth:`audit`.
         """
-        return self._judge(table, segments, self._policy(table))
+        judged, silent = self._judge(table, segments, self._policy(table))
+        return list(judged), silent
 
     def _policy(self, table: TableName) -> StorePolicy:
         self._rate.wait()
@@ -155,24 +164,32 @@ class Auditor:
         table: TableName,
         segments: Sequence[str] | None,
         policy: StorePolicy,
-        on_segments: Callable[[int], None] = lambda _count: None,
-    ) -> tuple[list[Judgement], dict[str, str]]:
+    ) -> tuple[Iterator[Judgement], dict[str, str]]:
         records = self._records(table, segments)
         self._rate.wait()
         view = self._client.tables.external_view(table)
         crcs, silent = self._crcs(table, view)
+        return self._judged(records, view, crcs, policy), silent
+
+    def _judged(
+        self,
+        records: list[SegmentRecord],
+        view: dict[str, dict[str, str]],
+        crcs: dict[str, dict[str, int]],
+        policy: StorePolicy,
+    ) -> Iterator[Judgement]:
+        """Judge segments, and forget each record; the list is empty afterwards."""
         listing = StoreListing(self.layout, self._open)
-        judged = []
+        records.reverse()
         with scratch_folder("deep-store-audit-") as folder:
-            for record in records:
+            while records:
+                record = records.pop()
                 replicas = tuple(
                     Replica(server, state, crcs.get(server, {}).get(record.segment))
                     for server, state in sorted(view.get(record.segment, {}).items())
                 )
                 stored = self._stored(record, listing, folder)
-                judged.append(judge(record, replicas, stored, self.options.min_copies, policy))
-                on_segments(1)
-        return judged, silent
+                yield judge(record, replicas, stored, self.options.min_copies, policy)
 
     def _stored(self, record: SegmentRecord, listing: StoreListing, folder: Path) -> Stored | None:
         if record.consuming or not record.url:

@@ -69,18 +69,25 @@ def check_no_peers(config: TableConfig) -> list[Check]:
 def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePolicy) -> list[Check]:
     """Check whether the store has all committed segments. Pure."""
     checks = []
-    lacking = [each.record.segment for each in judged if not (each.record.consuming or each.stored_well)]
+    lacking = [each.record.segment for each in judged if each.unstored]
+    unchecked = [each.record.segment for each in judged if each.may_be_stored]
+    if unchecked:
+        text = (
+            f"{counted_text(len(unchecked), 'segment')} whose copy in the store is not proven "
+            f"({_first(unchecked)}): run this with --read-tars, on a machine that can read the store"
+        )
+        checks.append(Check(table, Verdict.WRONG, text))
     if lacking:
-        first = ", ".join(lacking[:_NAMED]) + (", ..." if len(lacking) > _NAMED else "")
         before = ""
         if policy is StorePolicy.SERVERS:
             before = f"`pinotctl deepstore enable {table} --policy store` and "
         text = (
             f"{counted_text(len(lacking), 'segment')} without a copy in the store that is known to be good "
-            f"({first}): only servers have them; run {before}`pinotctl deepstore repair {table}` first"
+            f"({_first(lacking)}): only servers have them; run {before}`pinotctl deepstore repair {table}` "
+            "first"
         )
         checks.append(Check(table, Verdict.WRONG, text))
-    else:
+    if not (lacking or unchecked):
         committed = sum(not each.record.consuming for each in judged)
         text = f"the store has a copy of {counted_text(committed, 'committed segment')}"
         checks.append(Check(table, Verdict.OK, text))
@@ -91,6 +98,10 @@ def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePol
         )
         checks.append(Check(table, Verdict.NOTE, text))
     return checks
+
+
+def _first(segments: Sequence[str]) -> str:
+    return ", ".join(segments[:_NAMED]) + (", ..." if len(segments) > _NAMED else "")
 
 
 def check_servers(configs: Mapping[str, dict[str, str] | str], schemes: Collection[str]) -> list[Check]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from controller_client.common.folders import scratch_folder
 from controller_client.config import ControllerConfig
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Judgement
@@ -79,11 +79,11 @@ class RepairPart:
             RestClient(self.config) as client,
             PropertyStore(self.zookeeper_address, self.cluster_name, access=self.access) as store,
             ServerAdmins(client, RateLimit(self.rate)) as servers,
-            tempfile.TemporaryDirectory(prefix="repair-", dir=self.work_dir) as folder,
+            scratch_folder("deep-store-repair-", self.work_dir) as folder,
         ):
             fetcher = SegmentFetcher(
                 client, servers, limits=self.limits, accept_agreeing=self.accept_agreeing
             )
             folder_sizes = client.cluster.capabilities().has(Capability.FOLDER_SIZES)
-            repairer = Repairer(store, self.layout, fetcher, Path(folder), folder_sizes=folder_sizes)
+            repairer = Repairer(store, self.layout, fetcher, folder, folder_sizes=folder_sizes)
             yield from repair_all(repairer, judged, parallel=self.parallel)

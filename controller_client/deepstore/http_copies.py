@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import requests
-
+from controller_client.common.credential_rules import Origin
+from controller_client.common.parsing import whole_number
 from controller_client.config import BrokerConfig
 from controller_client.errors import AuthError, DataError, RejectedError
 from controller_client.rest.bodies import Download
@@ -28,33 +29,6 @@ TAR_TIMEOUT_S = 600.0
 """A server builds the whole tar before it sends the first byte."""
 
 _MAX_REDIRECTS = 5
-_PORTS = {"http": 80, "https": 443}
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """Scheme, host and port of an address."""
-
-    scheme: str
-    host: str
-    port: int
-
-    @classmethod
-    def of(cls, url: str) -> _Origin:
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            parts, port = urlsplit(""), None
-        if parts.scheme not in _PORTS or not parts.hostname:
-            # The address may contain a secret, so it is not shown.
-            raise DataError("a segment's address cannot be parsed", expected="http(s)://host[:port]/path")
-        return cls(parts.scheme, parts.hostname, port or _PORTS[parts.scheme])
-
-    @property
-    def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
 
 
 class HttpCopies:
@@ -71,7 +45,7 @@ class HttpCopies:
     def __init__(self, client: RestClient) -> None:
         self._client = client
         self._lock = threading.Lock()
-        self._known = {_Origin.of(url): True for url in client.config.urls}
+        self._known = {Origin.of(url): True for url in client.config.urls}
         self._home_ports = frozenset(home.port for home in self._known)
 
     def download(self, url: str, path: Path, max_bytes: int) -> None:
@@ -92,19 +66,18 @@ class HttpCopies:
             if found.redirect is None:
                 return
             url = found.redirect
-        raise RejectedError(f"there are more than {_MAX_REDIRECTS} redirects", where=_Origin.of(url).url)
+        raise RejectedError(f"there are more than {_MAX_REDIRECTS} redirects", where=_origin_of(url).url)
 
     def _get(self, url: str, path: Path, max_bytes: int) -> Download:
-        origin, parts = _Origin.of(url), urlsplit(url)
+        origin, parts = _origin_of(url), urlsplit(url)
         is_own = self._is_own(origin)
-        config = BrokerConfig.like(self._client.config, (origin.url,))
+        home = self._client.config
         if not is_own:
-            bare = replace(config.tls, client_cert_file=None, client_key_file=None)
-            config = replace(config, auth=None, tls=bare)
+            bare = replace(home.tls, client_cert_file=None, client_key_file=None)
+            home = replace(home, auth=None, tls=bare)
+        transport = Transport(BrokerConfig.like(home, (origin.url,)), clock=self._client.clock)
         try:
-            with requests.Session() as session, path.open("wb") as file:
-                session.auth = _no_auth  # nor credentials from the user's netrc
-                transport = Transport(config, session=session, clock=self._client.clock)
+            with closing(transport), path.open("wb") as file:
                 return transport.fetch(
                     parts.path or "/",
                     file,
@@ -122,7 +95,7 @@ class HttpCopies:
                 http_status=error.http_status,
             ) from None
 
-    def _is_own(self, origin: _Origin) -> bool:
+    def _is_own(self, origin: Origin) -> bool:
         if origin.scheme != self._client.config.scheme:
             return False
         with self._lock:
@@ -130,7 +103,7 @@ class HttpCopies:
                 self._known[origin] = self._is_listed(origin)
             return self._known[origin]
 
-    def _is_listed(self, origin: _Origin) -> bool:
+    def _is_listed(self, origin: Origin) -> bool:
         instances = self._client.instances
         for name in instances.list():
             is_controller = name.startswith("Controller_")
@@ -142,12 +115,22 @@ class HttpCopies:
                 # Pinot does not report a controller's TLS port; as a rule, all controllers use the same.
                 ports = {instance.port, *self._home_ports}
                 if not is_controller:
-                    ports = {int(instance.details.get("adminPort") or 0)}
+                    ports = {whole_number(str(instance.details.get("adminPort"))) or 0}
                 if instance.host.lower() == origin.host and origin.port in ports:
                     return True
         config = self._client.cluster.app_config()
         vip_port = config.get("controller.vip.port") or config.get("controller.port")
         return (config.get("controller.vip.host", "").lower(), vip_port) == (origin.host, str(origin.port))
+
+
+def _origin_of(url: str) -> Origin:
+    try:
+        return Origin.of(url)
+    except ValueError:
+        # The address may contain a secret, so it is not shown.
+        raise DataError(
+            "a segment's address cannot be parsed", expected="http(s)://host[:port]/path"
+        ) from None
 
 
 def download_tar(transport: Transport, table: str, segment: str, path: Path, max_bytes: int) -> int:
@@ -162,7 +145,3 @@ def download_tar(transport: Transport, table: str, segment: str, path: Path, max
         return transport.download(
             path_of("segments", table, segment), target, read_timeout_s=TAR_TIMEOUT_S, max_bytes=max_bytes
         )
-
-
-def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request

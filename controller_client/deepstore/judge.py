@@ -41,12 +41,18 @@ class Fault(WordEnum):
     of Pinot 1.4 and later)."""
     NOT_CHECKED = "not_checked"
     """The store could not be checked for this segment."""
+    UNPROVEN = "unproven"
+    """There is something at the URL, but the metadata has no size of the tar to compare it with, and it was
+    not read."""
     COPIES_UNKNOWN = "copies_unknown"
     """Enough copies only if those on servers that did not report their checksums are good."""
 
 
 REPAIRABLE = frozenset({Fault.NO_URL, Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC})
 """Faults that a new copy in the store fixes."""
+
+_STORE_UNKNOWN = frozenset({Fault.NOT_CHECKED, Fault.UNPROVEN})
+"""Faults with which the store may have a good copy, or not."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Finding:
     detail: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Replica:
     """A server's copy.
 
@@ -97,17 +103,19 @@ class Stored:
     Attributes:
         state: Whether the object exists.
         size_bytes: Its size, if it exists.
+        proven: Whether its content was read and is that of the segment.
         unproven: Why its content could not be verified; None: it was verified, or not read.
         why: Why the state is unknown.
     """
 
     state: StoredState
     size_bytes: int | None = None
+    proven: bool = False
     unproven: str | None = None
     why: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """A segment with everything known about its copies.
 
@@ -117,7 +125,8 @@ class Judgement:
         findings: Its faults; a segment that is not committed yet has one only if it can no longer be.
         stored_well: Whether the store has a good copy.
         copies: Copies that are known to be good, on servers and in the store together.
-        may_be_stored: Whether the store could not be checked, so that it may have a good copy.
+        may_be_stored: Whether nothing shows if the store has a good copy: it could not be checked, or what it
+            has could not be compared.
     """
 
     record: SegmentRecord
@@ -168,7 +177,7 @@ def judge(
         return Judgement(record, replicas, _build_fault(record, replicas), stored_well=False, copies=0)
     fault = _store_fault(record, stored)
     stored_well = fault is None
-    may_be_stored = fault is not None and fault.fault is Fault.NOT_CHECKED
+    may_be_stored = fault is not None and fault.fault in _STORE_UNKNOWN
     good = [each.server for each in replicas if each.is_good(record)]
     unknown = [each.server for each in replicas if each.is_good(record) is None]
     copies = len(good) + stored_well
@@ -217,4 +226,11 @@ def _store_fault(record: SegmentRecord, stored: Stored | None) -> Finding | None
         return Finding(Fault.WRONG_SIZE, f"{stored.size_bytes or 0:,} bytes, not {should}, at {url}")
     if stored.unproven is not None:
         return Finding(Fault.WRONG_CRC, f"at {url}: {stored.unproven}")
+    if expected is None and not stored.proven:
+        why = (
+            "an encrypted tar has nothing to compare it with"
+            if record.encrypted
+            else "the metadata has no size of the tar, and it was not read"
+        )
+        return Finding(Fault.UNPROVEN, f"{stored.size_bytes:,} bytes at {url}: {why}")
     return None

@@ -90,7 +90,8 @@ class StoreListing:
         try:
             with on_this_disk(work_file):
                 self._open(uri).download(uri, work_file)
-                return replace(stored, unproven=judge_copy(work_file, record.expected, limits).reason)
+                reason = judge_copy(work_file, record.expected, limits).reason
+                return replace(stored, proven=reason is None, unproven=reason)
         except DataError as error:
             return replace(stored, unproven=error.message)
         except SourceError as error:

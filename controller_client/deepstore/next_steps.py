@@ -70,6 +70,13 @@ def next_steps(audits: Sequence[TableAudit]) -> list[NextStep]:
         steps.append(
             NextStep(frozenset({Fault.NOT_CHECKED}), text, ("pinotctl deepstore audit --store URI",))
         )
+    if tables := _tables_with(audits, {Fault.UNPROVEN}):
+        text = (
+            "The metadata of some segments has no size of the tar (commits by servers in Pinot 0.11 and "
+            "since 1.3), so the store's copies count only once they are read. Encrypted tars never do."
+        )
+        words = ["pinotctl deepstore audit --read-tars", *(tables if len(tables) <= _NAMED else ())]
+        steps.append(NextStep(frozenset({Fault.UNPROVEN}), text, (" ".join(words),)))
     silent = sorted({server for audit in audits for server, _ in audit.silent})
     if silent or _tables_with(audits, {Fault.COPIES_UNKNOWN}):
         named = ", ".join(silent[:_NAMED]) + (", ..." if len(silent) > _NAMED else "")

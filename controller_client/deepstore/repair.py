@@ -10,11 +10,11 @@ A copy that cannot be verified is never uploaded; the next server is tried.
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableName
 from controller_client.common.word_enum import WordEnum
 from controller_client.deepstore.fetching import SegmentFetcher
@@ -121,8 +121,8 @@ class Repairer:
         try:
             if dry_run:
                 return self._plan(judged)
-            with tempfile.TemporaryDirectory(prefix="repair-", dir=self._work_dir) as folder:
-                return self._repair(table, segment, judged.replicas, Path(folder) / "segment.tar.gz")
+            with scratch_folder("repair-", self._work_dir) as folder:
+                return self._repair(table, segment, judged.replicas, folder / "segment.tar.gz")
         except NotFoundError as error:
             return Repaired(table, segment, Outcome.NO_SOURCE, message=error.message)
         except (PinotPluginError, OSError) as error:
@@ -150,6 +150,7 @@ class Repairer:
 
     def _repair(self, table: TableName, segment: str, replicas: Sequence[Replica], tar: Path) -> Repaired:
         uploaded = False
+        unknown: OutcomeUnknownError | None = None
         for _ in range(_ATTEMPTS):
             record = self._read(table, segment)
             if record is None or record.consuming:
@@ -176,14 +177,13 @@ class Repairer:
                 here = target
             url = record.url if here == recorded else self._layout.url(table, segment)
             try:
-                self._store.set(
-                    segment_path(table, segment), record.with_copy(url, found.size_bytes), record.version
-                )
+                self._record_copy(record, url, found.size_bytes)
             except (ConflictError, NotFoundError, OutcomeUnknownError) as error:
                 logger.info("reading %s of %s again: %s", segment, table, error.message)
+                unknown = error if isinstance(error, OutcomeUnknownError) else unknown
                 continue
             return _repaired(record, Outcome.REPAIRED, found, url)
-        raise ConflictError(
+        raise unknown or ConflictError(
             f"somebody else keeps changing {segment} of {table}",
             remedy="run the repair again",
         )
@@ -201,6 +201,14 @@ class Repairer:
 
     def _read(self, table: TableName, segment: str) -> SegmentRecord | None:
         return read_record(self._store, table, segment, folder_sizes=self._folder_sizes)
+
+    def _record_copy(self, record: SegmentRecord, url: str, size_bytes: int) -> None:
+        path = segment_path(record.table, record.segment)
+        found = self._store.get(path)
+        if found is None:
+            raise NotFoundError(f"{record.segment} of {record.table} was deleted meanwhile", where=path)
+        # Of another version, nothing is written.
+        self._store.set(path, record.with_copy(found.record, url, size_bytes), record.version)
 
     def _unchanged(self, record: SegmentRecord) -> bool:
         now = self._read(record.table, record.segment)

@@ -1,7 +1,8 @@
-"""Whether a server can be stopped, drained or rebalanced without a segment losing its last good copy."""
+"""Whether servers can be stopped, drained or rebalanced without a segment losing its last good copy."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,7 +12,7 @@ from controller_client.deepstore.judge import Judgement
 from controller_client.errors import NotFoundError
 from controller_client.rest.client import RestClient
 
-__all__ = ["AtRisk", "Safety", "SegmentState", "judge_server", "safe_to_stop"]
+__all__ = ["AtRisk", "Safety", "SegmentState", "judge_servers", "safe_to_stop"]
 
 
 class SegmentState(StrEnum):
@@ -27,7 +28,7 @@ class SegmentState(StrEnum):
 
 @dataclass(frozen=True)
 class AtRisk:
-    """A segment that depends on the server.
+    """A segment that depends on the servers.
 
     Attributes:
         table: Name with type.
@@ -44,16 +45,16 @@ class AtRisk:
 
 @dataclass(frozen=True)
 class Safety:
-    """What stopping a server would put at risk.
+    """What stopping servers at the same time would put at risk.
 
     Attributes:
-        server: Name of the instance.
-        segments: Number of its committed segments that were checked.
+        servers: Names of the instances.
+        segments: Number of their committed segments that were checked.
         at_risk: Segments without another copy that is known to be good.
         silent: Other servers that did not report their checksums, and why.
     """
 
-    server: str
+    servers: tuple[str, ...]
     segments: int
     at_risk: tuple[AtRisk, ...]
     silent: tuple[tuple[str, str], ...] = ()
@@ -64,54 +65,59 @@ class Safety:
         return all(each.state is SegmentState.CONSUMING for each in self.at_risk)
 
     def count(self, state: SegmentState) -> int:
-        """Return how many of the segments that depend on the server are in a state."""
+        """Return how many of the segments that depend on the servers are in a state."""
         return sum(each.state is state for each in self.at_risk)
 
 
-def safe_to_stop(client: RestClient, auditor: Auditor, server: str) -> Safety:
-    """Check all segments that a server has; nothing is changed.
+def safe_to_stop(client: RestClient, auditor: Auditor, servers: Sequence[str]) -> Safety:
+    """Check all segments that servers have; nothing is changed.
+
+    The result holds for the moment, and for stopping these servers and no others: whoever stops another one
+    has to name all of them.
 
     Args:
         client: Client of the cluster.
         auditor: Audits copies.
-        server: Name of the instance.
+        servers: Names of the instances that would be stopped at the same time.
 
     Raises:
-        NotFoundError: There is no such server.
+        NotFoundError: There is no server of one of these names.
         NotAppliedError: The controller or ZooKeeper does not answer.
     """
     instances = client.instances.list()
-    if server not in instances:
-        servers = ", ".join(name for name in instances if name.startswith("Server_"))
-        raise NotFoundError(f"there is no server {server}", expected=f"one of {servers or '(none)'}")
+    if missing := [name for name in servers if name not in instances]:
+        known = ", ".join(name for name in instances if name.startswith("Server_"))
+        raise NotFoundError(
+            f"there is no server {', '.join(missing)}", expected=f"one of {known or '(none)'}"
+        )
     segments = 0
     at_risk: list[AtRisk] = []
     silent: dict[str, str] = {}
     for table in auditor.tables():
         try:
             ideal = client.tables.ideal_state(table)
-            names = sorted(name for name, states in ideal.items() if server in states)
+            names = sorted(name for name, states in ideal.items() if not states.keys().isdisjoint(servers))
             judged, not_reporting = auditor.judge(table, names) if names else ([], {})
         except NotFoundError:
             continue  # the table was dropped after the tables were listed
         segments += sum(not each.record.consuming for each in judged)
-        at_risk += [risk for each in judged if (risk := judge_server(each, server)) is not None]
+        at_risk += [risk for each in judged if (risk := judge_servers(each, servers)) is not None]
         silent |= not_reporting
-    silent.pop(server, None)
-    return Safety(server, segments, tuple(at_risk), tuple(sorted(silent.items())))
+    others = {name: why for name, why in silent.items() if name not in servers}
+    return Safety(tuple(servers), segments, tuple(at_risk), tuple(sorted(others.items())))
 
 
-def judge_server(judged: Judgement, server: str) -> AtRisk | None:
-    """Return the risk if a segment depends on a server, else None. Pure.
+def judge_servers(judged: Judgement, servers: Collection[str]) -> AtRisk | None:
+    """Return the risk if a segment depends on servers that stop together, else None. Pure.
 
     A server counts as having the segment in any state, not only ONLINE: its disk may have the only copy.
 
     Args:
         judged: The segment.
-        server: Name of the instance that would stop.
+        servers: Names of the instances that would stop.
     """
     record = judged.record
-    others = [each for each in judged.replicas if each.server != server]
+    others = [each for each in judged.replicas if each.server not in servers]
     if record.consuming:
         # A server that has built a committing segment already has it ONLINE.
         if any(each.state in ("CONSUMING", "ONLINE") for each in others):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from controller_client.common.names import TableName
+from controller_client.common.parsing import whole_number
 from controller_client.deepstore.layout import shown
 from controller_client.deepstore.rate import RateLimit
 from controller_client.segment_tar import ExpectedSegment
@@ -46,9 +47,9 @@ class WantedSegment:
         return f"{self.expected.segment} of {self.table}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """A segment's metadata in ZooKeeper.
+    """A segment's metadata in ZooKeeper: the parts that matter here, as a table may have millions.
 
     Attributes:
         table: Name with type.
@@ -64,7 +65,6 @@ class SegmentRecord:
         size_is_of_tar: Whether that is the size of the tar, rather than of the unpacked folder.
         encrypted: Whether the stored tar is encrypted, so that its size and content cannot be compared.
         version: The znode's version.
-        record: The complete record.
     """
 
     table: TableName
@@ -79,7 +79,6 @@ class SegmentRecord:
     size_is_of_tar: bool
     encrypted: bool
     version: int
-    record: ZNRecord = field(repr=False)
 
     @classmethod
     def of(
@@ -100,15 +99,14 @@ class SegmentRecord:
             segment,
             consuming=status in ("IN_PROGRESS", _COMMITTING),
             committing=status == _COMMITTING,
-            crc=_natural(fields.get(_CRC)),
-            data_crc=_natural(fields.get(_DATA_CRC)),
+            crc=whole_number(fields.get(_CRC)),
+            data_crc=whole_number(fields.get(_DATA_CRC)),
             by_data_crc=fields.get(_USE_DATA_CRC) == "true",
             url=next((fields[key] for key in _URLS if fields.get(key) not in (None, "null")), ""),
-            size_bytes=_natural(fields.get(_SIZE)),
+            size_bytes=whole_number(fields.get(_SIZE)),
             size_is_of_tar=not (folder_sizes and status == "DONE"),
             encrypted=bool(fields.get(_CRYPTER)),
             version=found.version,
-            record=found.record,
         )
 
     @property
@@ -131,12 +129,18 @@ class SegmentRecord:
         """What is needed to fetch the segment's tar."""
         return WantedSegment(self.table, self.expected, self.url, self.size_bytes)
 
-    def with_copy(self, url: str, size_bytes: int) -> ZNRecord:
-        """Return the record for a segment with a copy in the store; all other fields are unchanged."""
-        fields = {**self.record.simple_fields, _URLS[0]: url}
+    def with_copy(self, complete: ZNRecord, url: str, size_bytes: int) -> ZNRecord:
+        """Return the record for a segment with a copy in the store; all other fields are unchanged.
+
+        Args:
+            complete: The complete record, of the same version.
+            url: Where servers download the copy.
+            size_bytes: Its size.
+        """
+        fields = {**complete.simple_fields, _URLS[0]: url}
         if self.size_is_of_tar:
             fields[_SIZE] = str(size_bytes)
-        return replace(self.record, simple_fields=fields)
+        return replace(complete, simple_fields=fields)
 
 
 def read_record(
@@ -176,7 +180,3 @@ def read_records(
             for name, each in zip(page, found, strict=True)
             if each
         )
-
-
-def _natural(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from controller_client.common.closing import Closing
 from controller_client.common.names import TableName
+from controller_client.common.parsing import whole_number
 from controller_client.config import BrokerConfig
 from controller_client.deepstore.http_copies import download_tar
 from controller_client.deepstore.rate import RateLimit
@@ -88,7 +89,8 @@ class ServerAdmins(ServerTars):
         """
         self._rate.wait()
         found = self._transport(server).get_json(path_of("tables", table, "segments", "crc"), dict)
-        return {name: int(crc) for name, crc in found.items() if crc is not None and str(crc).isdigit()}
+        crcs = {name: whole_number(str(crc)) for name, crc in found.items()}
+        return {name: crc for name, crc in crcs.items() if crc is not None}
 
     def config(self, server: str) -> dict[str, str]:
         """Return a server's configuration with masked credentials; errors as for :meth:`crcs`."""
@@ -103,8 +105,8 @@ class ServerAdmins(ServerTars):
         """
         self._rate.wait()
         instance = self._client.instances.get(server)
-        port = int(instance.details.get("adminPort") or 0)
-        if port <= 0:
+        port = whole_number(str(instance.details.get("adminPort")))
+        if not port:
             raise NotFoundError(
                 f"the admin port of {server} is unknown",
                 where=self._client.config.url,

@@ -14,30 +14,39 @@ to it under the same names. So a segment with a record in either table is needed
 Segment records are read after the store was listed, and again before each deletion. A deleted segment does
 not come back, because its name contains the time at which it was started. A table without any segment records
 is skipped: a realtime table has records at least of its consuming segments.
+
+A missing record proves nothing in the store of another cluster, or after ZooKeeper was restored from an old
+backup. So a store must have this cluster's mark (see :mod:`.store_mark`), or gets it before the first
+deletion, and a table is left alone if too great a share of its objects has no record.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName, TableType
+from controller_client.common.visible_text import visible
 from controller_client.common.word_enum import WordEnum
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_record
-from controller_client.errors import ConfigError, PinotPluginError
+from controller_client.deepstore.store_mark import StoreOwner
+from controller_client.errors import ConfigError, ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo, scheme_of
 from controller_client.filestore.local import local_path
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["Leftover", "LeftoverKind", "Sweeper", "sweep_tables"]
+__all__ = ["DEFAULT_MAX_SHARE", "Leftover", "LeftoverKind", "Sweeper", "TableLeftovers", "sweep_tables"]
 
 logger = logging.getLogger(__name__)
+
+DEFAULT_MAX_SHARE = 0.2
+"""The largest share of a table's objects that may be deleted because their segments have no records."""
 
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _COMMITTED = re.compile(r".+__\d+__\d+__\d{8}T\d{4}Z")
@@ -72,6 +81,28 @@ class Leftover:
     age_s: float
 
 
+@dataclass(frozen=True)
+class TableLeftovers:
+    """The leftovers in the folder of a table.
+
+    Attributes:
+        table: The realtime table.
+        leftovers: The objects that are not needed.
+        recorded: Number of objects in the folder whose segments have records in this cluster.
+        unrecorded: Number of objects, of any age, that are named after segments of the table without one.
+    """
+
+    table: TableName
+    leftovers: tuple[Leftover, ...]
+    recorded: int
+    unrecorded: int
+
+    @property
+    def unrecorded_share(self) -> float:
+        """The share of the objects whose segments have no records, from 0 to 1."""
+        return self.unrecorded / max(1, self.recorded + self.unrecorded)
+
+
 class Sweeper:
     """Finds and deletes leftovers in the folders of tables in the store.
 
@@ -82,6 +113,7 @@ class Sweeper:
         rate: Limits requests; reading a record counts as one request.
         clock: The clock.
         min_age_s: Objects that are younger are kept.
+        max_share: A table is left alone if a greater share of its objects, from 0 to 1, has no record.
     """
 
     def __init__(
@@ -93,6 +125,7 @@ class Sweeper:
         clock: Clock,
         *,
         min_age_s: float,
+        max_share: float = DEFAULT_MAX_SHARE,
     ) -> None:
         if min_age_s < 0:
             raise ConfigError(f"the minimum age is {min_age_s} s", expected="0 or more")
@@ -102,9 +135,11 @@ class Sweeper:
         self._rate = rate
         self._clock = clock
         self._min_age_s = min_age_s
+        self._max_share = max_share
+        self._owner = StoreOwner(store, layout, open_store)
 
-    def find(self, tables: Sequence[TableName]) -> Iterator[Leftover]:
-        """Yield the leftovers in the folders of the realtime tables among some tables.
+    def find(self, tables: Sequence[TableName]) -> Iterator[TableLeftovers]:
+        """Yield the leftovers in the folders of the realtime tables among some tables, if there are any.
 
         Raises:
             ConfigError: There is no file store for the deep store's scheme.
@@ -124,47 +159,84 @@ class Sweeper:
             if not segments:
                 logger.warning("%s has no segments at all: its folder in the store is skipped", table)
                 continue
-            for file in files:
-                name = file.uri.removeprefix(f"{folder}/")
-                found = None if name in segments else self._judge(table, name, file)
-                if found is not None:
-                    yield found
+            found = self._judge_folder(table, folder, files, segments)
+            if found.leftovers:
+                yield found
+
+    def why_kept(self, found: TableLeftovers) -> str | None:
+        """Return why the leftovers of a table are left alone; None if they may be deleted."""
+        if found.unrecorded_share <= self._max_share or not self._has_unrecorded(found):
+            return None
+        return (
+            f"{found.unrecorded} of {found.recorded + found.unrecorded} objects of {found.table} in "
+            f"{visible(self._layout.root)} are named after segments that this cluster has no record of "
+            f"({found.unrecorded_share:.0%}, more than {self._max_share:.0%}): the store may be that of "
+            "another cluster, or ZooKeeper may have been restored from a backup"
+        )
 
     def delete(
-        self, leftovers: Sequence[Leftover], stopped: Callable[[], bool] = lambda: False
+        self, found: TableLeftovers, stopped: Callable[[], bool] = lambda: False
     ) -> Iterator[Leftover]:
         """Delete the leftovers that are still not needed, and yield each one that was deleted.
 
+        A store without a mark gets that of this cluster before the first deletion.
+
         Args:
-            leftovers: What :meth:`find` returned.
+            found: What :meth:`find` returned.
             stopped: Checked before each deletion.
 
         Raises:
+            ConflictError: The store has the mark of another cluster, or too great a share of the objects has
+                no record; nothing was deleted.
             SourceError: The store refuses the deletion.
             UnreachableError: ZooKeeper does not answer.
         """
-        for each in leftovers:
+        if reason := self.why_kept(found):
+            raise ConflictError(
+                reason,
+                where=visible(f"{self._layout.root}/{found.table.raw}"),
+                remedy="check that the store, the cluster and ZooKeeper belong together; if so, accept it: "
+                f"`pinotctl deepstore sweep {found.table} --max-share 100`",
+            )
+        if not self._owner.check():
+            self._owner.claim()
+        for leftover in found.leftovers:
             if stopped():
                 return
-            if self._kind(each.table, each.segment, each.uri) is not each.kind:
+            if self._kind(leftover.table, leftover.segment, leftover.uri) is not leftover.kind:
                 continue
-            self._open(each.uri).delete(each.uri)
-            logger.info("deleted %s: %s", each.uri, each.kind.words)
-            yield each
+            self._open(leftover.uri).delete(leftover.uri)
+            logger.info("deleted %s: %s", visible(leftover.uri), leftover.kind.words)
+            yield leftover
 
-    def _judge(self, table: TableName, name: str, file: FileInfo) -> Leftover | None:
-        age_s = self._clock.now() - file.modified_ms / 1000
-        if age_s < self._min_age_s:
-            return None
-        temporary = _TEMPORARY.fullmatch(name)
-        segment = temporary[1] if temporary else name
-        parsed = SegmentName.parse(segment)
-        if parsed is None or parsed.table != table or not _COMMITTED.fullmatch(segment):
-            return None
-        kind = self._kind(table, segment, file.uri)
-        if kind is None:
-            return None
-        return Leftover(table, segment, kind, file.uri, file.size_bytes, age_s)
+    def _judge_folder(
+        self, table: TableName, folder: str, files: Sequence[FileInfo], segments: Collection[str]
+    ) -> TableLeftovers:
+        recorded = unrecorded = 0
+        leftovers = []
+        for file in files:
+            name = file.uri.removeprefix(f"{folder}/")
+            segment = _segment_of(table, name)
+            if segment is None:
+                continue
+            age_s = self._clock.now() - file.modified_ms / 1000
+            is_old = age_s >= self._min_age_s
+            kind = self._kind(table, segment, file.uri) if is_old and name not in segments else None
+            if kind is not None:
+                leftovers.append(Leftover(table, segment, kind, file.uri, file.size_bytes, age_s))
+            if segment in segments or (is_old and kind is None):
+                recorded += 1
+            else:
+                unrecorded += 1
+        return TableLeftovers(table, tuple(leftovers), recorded, unrecorded)
+
+    def _has_unrecorded(self, found: TableLeftovers) -> bool:
+        """Whether something is to be deleted because its segment has no record."""
+        return any(
+            leftover.kind is LeftoverKind.SEGMENT_GONE
+            or read_record(self._store, found.table, leftover.segment) is None
+            for leftover in found.leftovers
+        )
 
     def _kind(self, table: TableName, segment: str, uri: str) -> LeftoverKind | None:
         """Return why an object is not needed; None if it may be needed."""
@@ -197,8 +269,9 @@ def sweep_tables(sweeper: Sweeper, tables: Iterable[TableName], stopped: Callabl
     deleted = 0
     for table in tables:
         try:
-            for _ in sweeper.delete(list(sweeper.find([table])), stopped):
-                deleted += 1
+            for found in sweeper.find([table]):
+                for _ in sweeper.delete(found, stopped):
+                    deleted += 1
         except Exception as error:  # a boundary: one table's folder must not affect other tables
             logger.error(
                 "the folder of %s in the store was not swept: %s",
@@ -207,3 +280,13 @@ def sweep_tables(sweeper: Sweeper, tables: Iterable[TableName], stopped: Callabl
                 exc_info=not isinstance(error, PinotPluginError),
             )
     return deleted
+
+
+def _segment_of(table: TableName, name: str) -> str | None:
+    """Return the segment that servers uploaded an object in a table's folder for; None if they did not."""
+    temporary = _TEMPORARY.fullmatch(name)
+    segment = temporary[1] if temporary else name
+    parsed = SegmentName.parse(segment)
+    if parsed is None or parsed.table != table or not _COMMITTED.fullmatch(segment):
+        return None
+    return segment

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controller_client.common.names import TableName
+from controller_client.common.outcomes import keeping_outcome
 from controller_client.deepstore.checks import Check, Verdict
 from controller_client.deepstore.policy import POLICY_KEY, StorePolicy, policy_of, set_policy
-from controller_client.errors import ConflictError, RejectedError
+from controller_client.errors import AppliedError, ConflictError, RejectedError
 from controller_client.models import TableConfig
 from controller_client.rest.client import RestClient
 
@@ -75,6 +76,7 @@ def apply(client: RestClient, planned: TablePlan) -> None:
     Raises:
         RejectedError: A check failed, or Pinot refuses the config.
         ConflictError: Somebody else has changed these settings since the plan was made, or at the same time.
+        AppliedError: The config was written, but could not be read back.
         OutcomeUnknownError: The reply was lost; read the table's config to find out.
     """
     if planned.wrong:
@@ -93,5 +95,8 @@ def apply(client: RestClient, planned: TablePlan) -> None:
         document["segmentsConfig"][_FIELD] = planned.after.scheme
     set_policy(document, planned.after.policy)
     client.tables.update(TableConfig.from_json(document), skip_task_validation=True)
-    if PeerSettings.of(client.tables.get(planned.table)) != planned.after:
+    written = AppliedError(f"the config of {planned.table} was written, but could not be read back")
+    with keeping_outcome(written):
+        now = client.tables.get(planned.table)
+    if PeerSettings.of(now) != planned.after:
         raise ConflictError(f"somebody else changed {planned.table} at the same time", remedy="run it again")

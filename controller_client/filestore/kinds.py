@@ -40,8 +40,8 @@ class _Local:
     fs_class = "org.apache.pinot.spi.filesystem.LocalPinotFS"
     properties = ()
 
-    def open(self, _uri: str, _properties: Mapping[str, str]) -> FileStore:
-        return LocalStore()
+    def open(self, uri: str, _properties: Mapping[str, str]) -> FileStore:
+        return LocalStore(uri)
 
 
 class _S3:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
-import uuid
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import unquote
 
 from controller_client.common.disk import disk_full
+from controller_client.common.new_file import new_file
 from controller_client.common.visible_text import visible
 from controller_client.errors import SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
 from controller_client.filestore.operator_folders import OperatorFolders
 
 __all__ = ["LocalStore", "local_path", "path_in"]
+
+logger = logging.getLogger(__name__)
 
 
 def path_in(uri: str) -> str:
@@ -58,13 +63,21 @@ def _listed_path(file: FileInfo) -> Path:
 
 
 class LocalStore:
-    """A `FileStore` on the local file system, in the folders allowed by the process's operator."""
+    """A `FileStore` on the local file system, in the folders allowed by the process's operator.
 
-    def __init__(self) -> None:
+    Args:
+        folder_uri: The folder of the sources, which links in it do not lead out of; None: that of each file.
+    """
+
+    def __init__(self, folder_uri: str | None = None) -> None:
         self._folders = OperatorFolders()
+        self._folder_uri = folder_uri
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
-        """List all files below a folder, recursively, in the order of their URIs."""
+        """List all files below a folder, recursively, in the order of their URIs.
+
+        What several links lead to is listed below the first of them, and at its own place in the folder.
+        """
         root = self._path(directory_uri)
         if not root.is_dir():
             found = "a file" if root.exists() else "nothing"
@@ -73,49 +86,67 @@ class LocalStore:
                 expected="a folder with the same path for the scheduler and all minions",
                 remedy="fix inputDirURI, or use a store that every machine can reach, such as s3://",
             )
-        yield from self._walk(root)
+        top = root.resolve()
+        yield from self._walk(root, top, {top})
 
-    def _walk(self, folder: Path) -> Iterator[FileInfo]:
+    def _walk(self, folder: Path, top: Path, linked: set[Path]) -> Iterator[FileInfo]:
+        """Yield the files below a folder.
+
+        Args:
+            folder: The folder.
+            top: The listed folder, without links.
+            linked: Folders that were entered through a link, without links: each is entered only once.
+                Otherwise, links could lead in circles, or double the files with each level.
+        """
         try:
             # Sorting by name, with a slash after folders, gives the order of the full URIs.
-            entries = sorted(os.scandir(folder), key=lambda e: e.name + "/" if e.is_dir() else e.name)
+            entries = sorted(os.scandir(folder), key=lambda e: e.name + "/" if _is_folder(e) else e.name)
         except OSError as error:
             name = visible(str(folder))
             raise SourceError(f"the folder {name} cannot be read: {error.strerror}", where=name) from error
         for entry in entries:
             path = Path(entry.path)
             if entry.is_symlink():
-                self._folders.check(path)
-            if entry.is_dir():
-                yield from self._walk(path)
-            elif entry.is_file() or entry.is_symlink():  # also a link that leads to nothing
+                target = self._folders.check_link(path, top)
+                if _is_folder(entry):
+                    if target in linked or folder.resolve().is_relative_to(target):
+                        logger.warning("%s leads to a folder that is listed already", visible(str(path)))
+                        continue
+                    linked.add(target)
+            if _is_folder(entry):
+                yield from self._walk(path, top, linked)
+            elif entry.is_symlink() or entry.is_file():  # also a link that leads to nothing
                 yield _info(path)
 
     @contextmanager
     def local_copy(self, file: FileInfo, work_dir: Path) -> Iterator[Path]:
-        """Provide the file itself, not a copy; it is checked before and after."""
-        del work_dir
+        """Provide the file itself, not a copy; it is checked before and after.
+
+        It is opened once, and what was opened is checked: a link that replaces it later is not followed.
+        """
         path = _listed_path(file)
         self._folders.check(path)
         _check_unchanged(file, path)
-        yield path
+        with _opened(file, path) as handle:
+            folder = path.parent if self._folder_uri is None else local_path(self._folder_uri)
+            self._folders.check_below(_path_of(handle, path), path, folder.resolve())
+            _check_same(file, os.fstat(handle))
+            with _named(handle, path, work_dir) as provided:
+                yield provided
+            _check_same(file, os.fstat(handle))
         _check_unchanged(file, path)
 
     def upload(self, path: Path, uri: str) -> None:
         """Copy next to the target, then rename, so that readers see the complete file or none."""
         target = self._path(uri)
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, temporary)
-            temporary.replace(target)
+            with new_file(target, durable=True) as new:
+                shutil.copyfile(path, new)
         except OSError as error:
             name = visible(str(target))
             failed = SourceError(f"{name} cannot be written: {error.strerror}", where=name)
             raise disk_full(error, target.parent) or failed from error
-        finally:
-            with suppress(OSError):  # the folder itself may be missing
-                temporary.unlink(missing_ok=True)
 
     def download(self, uri: str, path: Path) -> None:
         """Copy a file to a local path."""
@@ -150,7 +181,7 @@ class LocalStore:
         root = self._path(directory_uri)
         if not root.is_dir():
             return 0
-        count = sum(1 for _ in self._walk(root))
+        count = sum(len(files) for _, _, files in os.walk(root))
         try:
             shutil.rmtree(root)
         except OSError as error:
@@ -164,19 +195,26 @@ class LocalStore:
         return path
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
 def _info(path: Path) -> FileInfo:
     try:
         try:
-            stat = path.stat()
+            figures = path.stat()
         except OSError:
             if not path.is_symlink():
                 raise
-            stat = path.lstat()
+            figures = path.lstat()
     except OSError as error:
         raise SourceError(
             f"{visible(str(path))} disappeared while its folder was being listed: {error.strerror}"
         ) from error
-    return FileInfo(f"file://{path}", stat.st_size, stat.st_mtime_ns // 1_000_000)
+    return FileInfo(f"file://{path}", figures.st_size, figures.st_mtime_ns // 1_000_000)
 
 
 def _check_unchanged(file: FileInfo, path: Path) -> None:
@@ -189,8 +227,57 @@ def _check_unchanged(file: FileInfo, path: Path) -> None:
         now = _info(path)
     except SourceError as error:
         raise SourceChangedError(f"{file.shown} was removed after it was listed") from error
-    if (now.size_bytes, now.modified_ms) != (file.size_bytes, file.modified_ms):
+    _check_figures(file, now.size_bytes, now.modified_ms)
+
+
+def _check_same(file: FileInfo, opened: os.stat_result) -> None:
+    """Check the file that was opened, whatever its path leads to by now."""
+    _check_figures(file, opened.st_size, opened.st_mtime_ns // 1_000_000)
+
+
+def _check_figures(file: FileInfo, size_bytes: int, modified_ms: int) -> None:
+    if (size_bytes, modified_ms) != (file.size_bytes, file.modified_ms):
         raise SourceChangedError(
-            f"{file.shown} changed after it was listed: {file.size_bytes} bytes became {now.size_bytes}",
+            f"{file.shown} changed after it was listed: {file.size_bytes} bytes became {size_bytes}",
             remedy="run the task again; it will read the current file",
         )
+
+
+@contextmanager
+def _opened(file: FileInfo, path: Path) -> Iterator[int]:
+    try:
+        # Not blocking: a pipe may have replaced the file.
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise SourceError(f"{file.shown} cannot be read: {error.strerror}", where=file.shown) from error
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise SourceChangedError(f"{file.shown} is no file any more")
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _path_of(handle: int, path: Path) -> Path:
+    """Return where an open file is, without links."""
+    try:
+        return _handle_path(handle).readlink()
+    except OSError:  # not Linux
+        return path.resolve()
+
+
+def _handle_path(handle: int) -> Path:
+    return Path(f"/proc/{os.getpid()}/fd/{handle}")
+
+
+@contextmanager
+def _named(handle: int, path: Path, work_dir: Path) -> Iterator[Path]:
+    """Provide a path that leads to an open file, with the name of the file."""
+    opened = _handle_path(handle)
+    if not opened.exists():  # not Linux
+        yield path
+        return
+    with TemporaryDirectory(dir=work_dir, prefix="source-") as folder:
+        provided = Path(folder) / path.name
+        provided.symlink_to(opened)
+        yield provided

@@ -5,7 +5,7 @@ that this process's user may read and that has the form of data:
 
 ==============================  ==============================================================================
 ``PINOT_PLUGINS_FILE_DIRS``     allowed folders for ``file://``, separated as in ``PATH``; default: no
-                                limit
+                                limit, but links in a source folder must not lead out of it
 ``PINOT_PLUGINS_SECRETS_DIR``   never allowed: its files are only for references
 ==============================  ==============================================================================
 
@@ -52,11 +52,43 @@ class OperatorFolders:
         """
         if not self.are_bounded:
             return
+        self.check_resolved(_resolved(path), path)
+
+    def check_link(self, path: Path, folder: Path) -> Path:
+        """Refuse a path below a folder that leads out of it, unless the operator names where it leads.
+
+        Whoever may write into a folder of sources may not choose other files of this process's user.
+
+        Args:
+            path: The path, possibly with links.
+            folder: The folder, without links.
+
+        Returns:
+            Where it leads, without links.
+
+        Raises:
+            SourceError: The operator does not allow it, or it cannot be resolved.
+        """
+        # A link that leads in a circle is left for its reader to refuse.
+        target = Path(os.path.realpath(path))
+        self.check_below(target, path, folder)
+        return target
+
+    def check_below(self, target: Path, path: Path, folder: Path) -> None:
+        """Like :meth:`check_link`, for a path that has been resolved."""
+        if not self._allowed and not target.is_relative_to(folder):
+            name = visible(str(path))
+            raise SourceError(
+                f"{name} is a link that leads out of {visible(str(folder))}",
+                expected="a file in the folder, or a link to something in it",
+                where=name,
+                remedy=f"put the file itself there, or have the operator allow the folders in {_DIRS}",
+            )
+        self.check_resolved(target, path)
+
+    def check_resolved(self, found: Path, path: Path) -> None:
+        """Like :meth:`check`, for a path that has been resolved."""
         name = visible(str(path))
-        try:
-            found = path.resolve()
-        except (OSError, RuntimeError) as error:
-            raise SourceError(f"{name} cannot be resolved: {error}", where=name) from error
         if self._secrets is not None and found.is_relative_to(self._secrets):
             raise SourceError(
                 f"{name} is in the secrets folder, which tasks must not read or write",
@@ -70,3 +102,11 @@ class OperatorFolders:
                 where=name,
                 remedy=f"move the data there, or add the folder to {_DIRS} of this process",
             )
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:
+        name = visible(str(path))
+        raise SourceError(f"{name} cannot be resolved: {error}", where=name) from error

@@ -155,6 +155,12 @@ def _of_azure(uri: str, _properties: Mapping[str, str]) -> Mapping[str, Any]:
     return {"anon": False}
 
 
+def _azure_class() -> Any:
+    from controller_client.filestore.azure import CheckedAzure
+
+    return CheckedAzure
+
+
 def _webhdfs_class() -> Any:
     from controller_client.filestore.webhdfs import CheckedWebHdfs
 
@@ -170,7 +176,7 @@ GCS = RemoteKind(
 )
 AZURE = RemoteKind(
     "org.apache.pinot.plugin.filesystem.ADLSGen2PinotFS",
-    StoreTraits("abfs", version_key="etag"),
+    StoreTraits("abfs", version_key="etag", load=_azure_class),
     "azure",
     {
         "accountName": ("account_name", _account),

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import boto3
 import botocore.session
+from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, PaginationError
 from botocore.parsers import ResponseParserError
 from botocore.utils import parse_timestamp
 
+from controller_client.common.credential_rules import Origin, may_receive
 from controller_client.common.redaction import Redactor, mask_text
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
@@ -33,6 +35,11 @@ logging.getLogger("botocore").setLevel(logging.WARNING)
 
 _FAULTS = (ClientError, BotoCoreError, ResponseParserError)
 _LONGEST_CODE = 200
+_OF_AWS = re.compile(r"https://(?:[a-z0-9-]+\.)+amazonaws\.com(?:\.cn)?(?::443)?/?")
+_NEEDS_KEYS = (
+    "set accessKey and secretKey of the endpoint; or, to use the machine's own credentials, set"
+    " AWS_ENDPOINT_URL_S3 to the endpoint in the environment of this process"
+)
 _INCOMPLETE = "IncompleteReply"
 """The code that replaces a reply without the complete document of its operation; boto repeats such a call."""
 # The ends of their documents; the second may be an empty element.
@@ -54,7 +61,9 @@ class S3Store:
 
     Args:
         properties: ``region``, ``endpoint``, ``accessKey``, ``secretKey``, as in S3PinotFS; missing ones come
-            from boto3's own chain (environment, profile, instance role).
+            from boto3's own chain (environment, profile, instance role). The chain's keys go only to AWS and
+            to the endpoint that it names (``AWS_ENDPOINT_URL_S3``, ``AWS_ENDPOINT_URL``, or in a profile);
+            another ``endpoint`` without keys of its own gets unsigned requests.
 
     Raises:
         ConfigError: The properties do not go together.
@@ -65,6 +74,8 @@ class S3Store:
         self._endpoint = mask_text(endpoint or "default")
         self._redact = Redactor(properties.get(name, "") for name in ("accessKey", "secretKey"))
         try:
+            has_own_keys = "accessKey" in properties
+            self._is_unsigned = endpoint is not None and not has_own_keys and not _is_own(endpoint)
             self._s3: S3Client = _session().client(
                 "s3",
                 region_name=properties.get("region"),
@@ -76,6 +87,9 @@ class S3Store:
                     connect_timeout=5,
                     read_timeout=60,
                     max_pool_connections=16,
+                    # A proxy could read what is sent to an http address.
+                    proxies={} if str(endpoint).startswith("http:") else None,
+                    signature_version=UNSIGNED if self._is_unsigned else None,
                 ),
             )
             for operation in _DOCUMENTS:
@@ -216,6 +230,8 @@ class S3Store:
             remedy = "create the bucket or fix the URI"
         elif code in _MISSING:
             remedy = "check whether the object or its bucket was deleted"
+        elif self._is_unsigned and (code in _REFUSED or _http_status(error) in (401, 403)):
+            remedy = _NEEDS_KEYS
         elif code in _REFUSED or _http_status(error) in (401, 403):
             remedy = "check accessKey, secretKey and the bucket's policy"
         elif code in ("NoCredentialsError", "PartialCredentialsError"):
@@ -229,6 +245,14 @@ class S3Store:
     def _shown(self, code: str | None) -> str:
         """Return a server's code, which may contain anything."""
         return self._redact(str(code))[:_LONGEST_CODE]
+
+
+def _is_own(endpoint: str) -> bool:
+    """Whether the machine's credentials are meant for an endpoint: it is AWS's, or the machine names it."""
+    if _OF_AWS.fullmatch(endpoint):
+        return True
+    named = _session().client("s3", region_name="us-east-1").meta.endpoint_url
+    return may_receive(endpoint, (Origin.of(named),))
 
 
 @functools.cache

@@ -6,6 +6,10 @@ from typing import Any
 
 import requests
 from fsspec.implementations.webhdfs import WebHDFS
+from requests.auth import AuthBase, HTTPBasicAuth
+
+from controller_client.common.credential_rules import Origin, may_receive
+from controller_client.common.http_session import HttpSession, only_in_address
 
 __all__ = ["CheckedWebHdfs"]
 
@@ -26,21 +30,27 @@ class CheckedWebHdfs(WebHDFS):  # type: ignore[misc]  # fsspec has no types
         super()._connect()
         made = self.session
         self.session = _Session()
-        self.session.auth, self.session.verify = made.auth or _no_name, made.verify
+        self.session.verify = made.verify
+        if isinstance(made.auth, HTTPBasicAuth):
+            self.session.auth = _ForNameNode(made.auth, self.url)
+        elif made.auth:
+            self.session.auth = made.auth  # Kerberos: a ticket is of use to its host only
 
 
-def _no_name(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Do nothing; used instead of the credentials that requests finds in this machine's netrc."""
-    return request
+class _ForNameNode(AuthBase):
+    """Credentials for the name node alone: it names the data nodes, whose addresses contain tokens."""
+
+    def __init__(self, auth: HTTPBasicAuth, url: str) -> None:
+        self._auth = auth
+        self._named = (Origin.of(url),)
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Add the header to a request."""
+        is_named = may_receive(str(request.url), self._named)
+        return self._auth(request) if is_named else only_in_address(request)
 
 
-class _Session(requests.Session):
-    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        """Send no credentials to another host on a redirect, including those in netrc for it."""
-        urls = str(response.request.url), str(prepared_request.url)
-        if self.should_strip_auth(*urls):  # type: ignore[no-untyped-call]
-            prepared_request.headers.pop("Authorization", None)
-
+class _Session(HttpSession):
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
         options.setdefault("timeout", (_CONNECT_S, _READ_S))
         return super().request(*arguments, **options)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from controller_client.common.names import TableName
+from controller_client.common.parsing import whole_number
 from controller_client.errors import (
     ConflictError,
     DataError,
@@ -304,14 +305,15 @@ def _flags(record: ZNRecord, where: str) -> ConsumptionFlags:
     # Boolean.parseBoolean: "true" in any case, nothing else.
     paused = record.simple_fields.get(_PAUSED, "").lower() == "true"
     names = record.list_fields.get(_PARTITIONS, [])
-    if not all(name.isascii() and name.isdigit() for name in names):
+    numbers = [whole_number(name) for name in names]
+    partitions = frozenset(number for number in numbers if number is not None)
+    if None in numbers:
         raise DataError(
             f"{_PARTITIONS} of the ideal state is {names!r}",
             expected="numbers of partition groups as strings",
             where=where,
             remedy="correct this list field manually; only pinot-plugins writes it",
         )
-    partitions = frozenset(int(name) for name in names)
     return ConsumptionFlags(paused or bool(_pause_state(record, where).get("paused")), partitions)
 
 

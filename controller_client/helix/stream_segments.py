@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from controller_client.common.names import SegmentName, TableName
+from controller_client.common.parsing import whole_number
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 
 __all__ = [
@@ -185,13 +186,12 @@ def _read_many(
 
 def _record(segment: SegmentName, record: ZNRecord, version: int) -> SegmentRecord:
     fields = record.simple_fields
-    created = fields.get("segment.creation.time", "")
     return SegmentRecord(
         segment=segment,
         status=fields.get("segment.realtime.status", "UPLOADED"),
         start_offset=fields.get("segment.realtime.startOffset"),
         end_offset=fields.get("segment.realtime.endOffset"),
-        created_ms=int(created) if created.isdigit() else None,
+        created_ms=whole_number(fields.get("segment.creation.time")),
         is_placeholder=fields.get(PLACEHOLDER) == "true",
         record=record,
         version=version,

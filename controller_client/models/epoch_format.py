@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controller_client.common.parsing import whole_number
+
 __all__ = ["UNIT_NS", "EpochFormat"]
 
 UNIT_NS = {
@@ -46,7 +48,7 @@ class EpochFormat:
         else:
             size, _, rest = text.partition(":")
             unit, _, kind = rest.partition(":")
-        size, unit = size or "1", unit.upper()
-        if kind.upper() != "EPOCH" or unit not in UNIT_NS or not size.isdecimal() or not int(size):
+        steps, unit = whole_number(size or "1"), unit.upper()
+        if kind.upper() != "EPOCH" or unit not in UNIT_NS or not steps:
             return None
-        return cls(int(size), unit)
+        return cls(steps, unit)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from controller_client.common.names import TableName, TableType
+from controller_client.common.parsing import whole_number
 
 __all__ = ["UNITS_MS", "retention_ms"]
 
@@ -30,5 +31,5 @@ def retention_ms(table: TableName, config: Mapping[str, Any]) -> int | None:
     if table.type is TableType.OFFLINE and str(push).upper() != "APPEND":
         return None
     unit = UNITS_MS.get(str(segments.get("retentionTimeUnit") or "").upper())
-    value = str(segments.get("retentionTimeValue") or "")
-    return int(value) * unit if unit and value.isdecimal() else None
+    value = whole_number(str(segments.get("retentionTimeValue") or ""))
+    return value * unit if unit and value is not None else None

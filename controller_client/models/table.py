@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import Field
 
 from controller_client.common.names import TableName, TableType
+from controller_client.common.parsing import whole_number
 from controller_client.errors import ConfigError
 from controller_client.models.base import PinotModel
 
@@ -90,7 +91,8 @@ class TableConfig(PinotModel):
         """Number of servers for each partition of a REALTIME table; 1 if it is a template."""
         segments: dict[str, Any] = self.to_json().get("segmentsConfig") or {}
         named = str(segments.get("replicasPerPartition") or segments.get("replication") or 1)
-        return int(named) if named.isdecimal() else 1
+        replicas = whole_number(named)
+        return 1 if replicas is None else replicas
 
     @property
     def pinots_upsert(self) -> str | None:

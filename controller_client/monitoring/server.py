@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from prometheus_client import make_wsgi_app, start_http_server
+from prometheus_client import make_wsgi_app
 
 from controller_client.errors import SetupError
+from controller_client.monitoring.http_server import ProbeServer
 from controller_client.monitoring.process import Monitoring
 
 __all__ = ["MonitoringServer"]
@@ -33,13 +35,16 @@ class MonitoringServer:
 
     def __init__(self, host: str, port: int, monitoring: Monitoring) -> None:
         try:
-            self._server, self._thread = start_http_server(port, addr=host, registry=monitoring.registry)
+            self._server = ProbeServer(host, port, _pages(monitoring))
         except OSError as error:
             raise SetupError(
                 f"metrics cannot be served at {host}:{port}: {error.strerror}",
                 remedy="choose another port with --metrics-port, and check the address in --metrics-host",
             ) from error
-        self._server.set_app(_pages(monitoring))
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="monitoring-server", daemon=True
+        )
+        self._thread.start()
 
     @property
     def port(self) -> int:

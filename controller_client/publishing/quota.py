@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 from controller_client.common.names import TableName
+from controller_client.common.parsing import whole_number
 from controller_client.errors import NotAppliedError
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.client import RestClient
@@ -36,7 +37,8 @@ def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedS
     named = str(document.get("segmentsConfig", {}).get("replication") or 1)
     # A template, which only Pinot's roles can replace, is as many as there are.
     present = max((len(each.servers) for each in size.segments), default=1)
-    replicas = int(named) if named.isdecimal() else present
+    configured = whole_number(named)
+    replicas = present if configured is None else configured
     quota = per_replica * replicas
     # None if no server has reported: Pinot then accepts a push.
     estimated_bytes = {each.segment: each.estimated_bytes or 0 for each in size.segments}
@@ -57,7 +59,7 @@ def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedS
 
 def parse_quota(text: str | None) -> int | None:
     """Parse ``quota.storage`` of a table config, e.g. ``"100G"``; None without a valid quota."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text or "")
+    match = re.fullmatch(r"\s*([0-9]{1,19}(?:\.[0-9]{1,19})?)\s*([A-Za-z]*)\s*", text or "")
     if match is None or match[2].upper() not in _UNITS:
         return None
     return int(float(match[1]) * _UNITS[match[2].upper()])

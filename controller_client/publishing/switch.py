@@ -26,6 +26,7 @@ from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.client import RestClient
 from controller_client.rest.delete_risks import OF_REPLACED
 from controller_client.rest.lineage import LineageEntry, LineageState
+from controller_client.segment_tar import file_name_of
 from controller_client.zookeeper import PropertyStore
 
 logger = logging.getLogger(__name__)
@@ -298,7 +299,7 @@ def _push(
     folder: Path,
 ) -> None:
     uri = segment.metadata_uri if mode == "METADATA" else segment.tar_uri
-    path = folder / f"{segment.name}.tar.gz"
+    path = folder / f"{file_name_of(segment.name)}.tar.gz"
     try:
         staging.download(uri, path)
         if mode == "METADATA":

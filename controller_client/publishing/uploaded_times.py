@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError
 from controller_client.models.epoch_format import UNIT_NS, EpochFormat
 from controller_client.segment_tar.layout import PROPERTIES, Properties
@@ -29,10 +30,9 @@ def check_times(tar_path: Path, column: str, epoch: EpochFormat) -> None:
     of_column = f"column.{column}."
     unit = properties.get("segment.time.unit")
     names = ("segment.start.time", of_column + "minValue", "segment.end.time", of_column + "maxValue")
-    texts = [properties.get(name) for name in names]
-    if unit not in UNIT_NS or not all(text.lstrip("-").isdecimal() for text in texts):
+    start, first, end, last = (whole_number(properties.get(name), signed=True) for name in names)
+    if unit not in UNIT_NS or start is None or first is None or end is None or last is None:
         return  # no rows, or no times
-    start, first, end, last = map(int, texts)
     scale, step = UNIT_NS[unit], epoch.step_ns
     if start == first * step // scale and end == last * step // scale:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 from urllib.parse import urljoin
@@ -11,11 +11,12 @@ from urllib.parse import urljoin
 import requests
 import urllib3
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError, RejectedError
+from controller_client.rest.reply_limits import MOST_ERROR_BYTES
 
-__all__ = ["Download", "beginning_of", "redirect_of", "text_of", "words_of", "write_body"]
+__all__ = ["Download", "beginning_of", "path_within", "redirect_of", "text_of", "words_of", "write_body"]
 
-_LONGEST_ERROR_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 20
 
 
@@ -48,12 +49,33 @@ def redirect_of(response: requests.Response, where: str) -> str:
         raise RejectedError("the response redirects to an invalid address", where=where) from None
 
 
+def path_within(base_url: str, url: str, where: str) -> str:
+    """Return path and query of an address that a response redirects to.
+
+    Args:
+        base_url: The address that the credentials belong to, without a trailing slash.
+        url: The redirect's target.
+        where: The call, without credentials.
+
+    Raises:
+        RejectedError: It is not below the base address, so it must not get the credentials.
+    """
+    if not url.startswith(base_url + "/"):
+        raise RejectedError(
+            "the response redirects to another host, which must not get the credentials",
+            where=where,
+            remedy="use the address that it redirects to, if it belongs to the cluster",
+        )
+    return url[len(base_url) :].partition("#")[0]
+
+
 def text_of(response: requests.Response) -> str:
     """Return the body of an error response; empty if it is not an error or cannot be read."""
     if response.ok:
         return ""
     try:
-        return response.text
+        # Not its text, for which requests guesses the encoding: that takes seconds for some bodies.
+        return response.content.decode(errors="replace")
     except requests.RequestException:
         return ""
 
@@ -70,8 +92,27 @@ def words_of(body: str) -> str:
                 return str(answer[key])
     if body.lstrip().startswith("<"):
         # Grizzly's or a proxy's page: its title and text without the markup.
-        return " ".join(re.sub(r"<style.*?</style>|<[^>]*>", " ", body, flags=re.DOTALL).split())
+        return " ".join(" ".join(_outside_tags(body)).split())
     return body
+
+
+def _outside_tags(page: str) -> Iterator[str]:
+    """Yield the texts between the tags of a page, without style sheets, in one pass."""
+    at = 0
+    has_style_end = True
+    while (begin := page.find("<", at)) >= 0:
+        end = -1
+        if has_style_end and page.startswith("<style", begin):
+            end = page.find("</style>", begin)
+            has_style_end = end >= 0
+            end += len("</style>") if has_style_end else 0
+        if end < 0:
+            end = page.find(">", begin) + 1
+            if not end:
+                break
+        yield page[at:begin]
+        at = end
+    yield page[at:]
 
 
 def beginning_of(response: requests.Response) -> str:
@@ -79,7 +120,7 @@ def beginning_of(response: requests.Response) -> str:
     if response.ok:
         return ""
     try:
-        raw: bytes = response.raw.read(_LONGEST_ERROR_BYTES, decode_content=False)
+        raw: bytes = response.raw.read(MOST_ERROR_BYTES, decode_content=False)
     except urllib3.exceptions.HTTPError:
         return ""
     return raw.decode(errors="replace")
@@ -101,8 +142,7 @@ def write_body(response: requests.Response, target: IO[bytes], where: str, max_b
         DataError: The body is longer.
         requests.RequestException: The connection broke.
     """
-    announced = response.headers.get("Content-Length", "")
-    size_bytes = int(announced) if announced.isdigit() else 0
+    size_bytes = whole_number(response.headers.get("Content-Length")) or 0
     written = 0
     try:
         while True:

@@ -15,7 +15,7 @@ __all__ = ["NEWEST_TESTED", "SINCE", "Capabilities", "Capability", "PinotVersion
 
 logger = logging.getLogger(__name__)
 
-_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+_VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 
 
 @total_ordering

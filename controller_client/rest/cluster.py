@@ -12,6 +12,7 @@ from controller_client.common.retry import RetryPolicy
 from controller_client.errors import NotAppliedError
 from controller_client.rest.capabilities import Capabilities, PinotVersion, warn_if_untested
 from controller_client.rest.transport import Transport, path_of
+from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["ClusterApi", "visible_config"]
 
@@ -73,6 +74,20 @@ class ClusterApi:
         """Return the ZooKeeper address that the controller uses; None if it is not reported."""
         config = self.app_config()
         return config.get("controller.zk.str") or config.get("pinot.zk.server") or None
+
+    def zookeeper_for(self, access: ZooKeeperAccess | None = None) -> str | None:
+        """Return :meth:`zookeeper_address` in order to connect to it.
+
+        Args:
+            access: How this process authenticates to ZooKeeper; None: as the environment says.
+
+        Raises:
+            ConfigError: See :meth:`~controller_client.zookeeper_access.ZooKeeperAccess.check_reported`.
+        """
+        address = self.zookeeper_address()
+        if address is not None:
+            (access or ZooKeeperAccess.from_env()).check_reported(address)
+        return address
 
     def broker_urls(self, table_name: str | None = None, *, scheme: str | None = None) -> list[str]:
         """Return the base addresses of the brokers that are online (``GET /v2/brokers``).

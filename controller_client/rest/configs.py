@@ -11,7 +11,7 @@ from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.column_types import check_columns
 from controller_client.rest.replies import parse_reply
-from controller_client.rest.table_configs import TableConfigs
+from controller_client.rest.table_configs import TableConfigs, check_references
 from controller_client.rest.transport import Transport, path_of
 
 __all__ = ["ConfigsApi", "ReadConfig"]
@@ -111,6 +111,7 @@ class ConfigsApi:
 
     def create_table(self, document: Mapping[str, Any]) -> None:
         """Add a table; raises what :meth:`.TablesApi.create` raises."""
+        check_references(document)
         self._transport.request("POST", "/tables", params=self._skip_tasks(), json=document)
 
     def update_table(self, table: TableName, document: Mapping[str, Any]) -> None:

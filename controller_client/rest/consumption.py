@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from controller_client.common.parsing import whole_number
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.replies import has_nothing, parse_reply
 from controller_client.rest.transport import Transport, path_of
@@ -172,7 +173,7 @@ def _replica(reported: Mapping[str, Any]) -> ReplicaProgress:
         offset=_only(reported.get("partitionToOffsetMap")),
         latest_offset=_only(more.get("latestUpstreamOffsetMap")),
         # Contains text such as NOT_CALCULATED if the server could not reach the stream.
-        lag=int(lag) if lag is not None and lag.lstrip("-").isdigit() else None,
+        lag=whole_number(lag, signed=True),
         consumed_ms=int(consumed) if consumed else None,
     )
 

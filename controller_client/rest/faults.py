@@ -16,6 +16,7 @@ from controller_client.errors import (
     PinotPluginError,
     UnreachableError,
 )
+from controller_client.rest.reply_limits import ReplyTooLongError
 
 __all__ = ["translate"]
 
@@ -37,6 +38,14 @@ def translate(
         A :class:`TransientFailureError` if the call may be repeated, else the error itself.
     """
     reason = clean(_innermost(fault))
+    if isinstance(fault, ReplyTooLongError):
+        kind = NotAppliedError if reads else OutcomeUnknownError
+        return kind(
+            reason,
+            where=where,
+            remedy="ask for less, or set PINOT_MAX_REPLY_BYTES",
+            http_status=None if fault.response is None else fault.response.status_code,
+        )
     if _nothing_was_sent(fault):
         unreachable = UnreachableError(
             f"cannot connect: {reason}",

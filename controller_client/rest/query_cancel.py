@@ -35,5 +35,5 @@ def cancel_query(
     """
     params = {"verbose": "true", "client": "true" if by_sender else None}
     answer = transport.request("DELETE", path_of("query", query_id), params=params, retry=retry)
-    replies = _OF_SERVERS.search(answer.text)
+    replies = _OF_SERVERS.search(answer.content.decode(errors="replace"))
     return replies is None or "200" in _STATUS.findall(replies[1])

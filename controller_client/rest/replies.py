@@ -21,6 +21,7 @@ _Form = TypeVar("_Form")
 _NAMES: dict[type, str] = {dict: "a JSON object", list: "a JSON list", str: "a JSON text"}
 _OF_PINOT = "Pinot-Controller-Version"
 _SHOWN_CHARACTERS = 200
+_READ_BYTES = 10_000
 
 
 def has_nothing(response: requests.Response) -> bool:
@@ -74,7 +75,7 @@ def broken_reply(
     response: requests.Response, expected: str, *, clean: Callable[[str], str], reads: bool
 ) -> NotAppliedError | OutcomeUnknownError:
     """Return the error for a response in another form than the expected one."""
-    shown = clean(response.text)[:_SHOWN_CHARACTERS]
+    shown = clean(response.content[:_READ_BYTES].decode(errors="replace"))[:_SHOWN_CHARACTERS]
     kind = NotAppliedError if reads else OutcomeUnknownError
     return kind(
         f"the response is not what Pinot returns: {shown!r}" if shown else "the response is empty",

@@ -8,18 +8,18 @@ controller's environment would be in the config. So it is read together with its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from controller_client.common.names import TableName, TableType
-from controller_client.common.references import is_template
-from controller_client.errors import AuthError, ConflictError, NotFoundError, PinotPluginError
+from controller_client.common.references import is_template, misread_by_pinot
+from controller_client.errors import AuthError, ConfigError, ConflictError, NotFoundError, PinotPluginError
 from controller_client.models.table import record_document
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.cluster import ClusterApi
 from controller_client.rest.transport import Transport, path_of
 
-__all__ = ["TableConfigs", "with_templates"]
+__all__ = ["TableConfigs", "check_references", "with_templates"]
 
 _ATTEMPTS = 3
 _FAILED = 500
@@ -112,6 +112,40 @@ class TableConfigs:
         except NotFoundError:
             return None
         return record_document(fields)
+
+
+def check_references(document: Mapping[str, Any], present: Mapping[str, Any] | None = None) -> None:
+    """Check that Pinot would not take a reference in a table's config for one of its own templates.
+
+    Args:
+        document: The config to be written.
+        present: The config in the cluster; what is already there is no fault.
+
+    Raises:
+        ConfigError: It would; the error names the fields, not their values.
+    """
+    misread = [".".join(path) for path in _misread(document, present, ())]
+    if misread:
+        raise ConfigError(
+            f"Pinot would take a reference for its own template, ${{NAME:default}}: {', '.join(misread)}",
+            expected="a text that does not both start with ${ and end with }",
+            remedy="put a blank before the reference, if a task resolves it; otherwise write the value, or a"
+            " template of Pinot such as ${NAME}",
+        )
+
+
+def _misread(value: Any, present: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if isinstance(value, str):
+        if misread_by_pinot(value) and value != present:
+            yield path
+    elif isinstance(value, Mapping):
+        inner = present if isinstance(present, Mapping) else {}
+        for key, each in value.items():
+            yield from _misread(each, inner.get(key), (*path, str(key)))
+    elif isinstance(value, list):
+        items = present if isinstance(present, list) else []
+        for number, each in enumerate(value):
+            yield from _misread(each, items[number] if number < len(items) else None, (*path, str(number)))
 
 
 def with_templates(answer: Any, written: Any, where: str) -> Any:

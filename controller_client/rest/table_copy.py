@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from controller_client.common.names import TableName
-from controller_client.common.redaction import is_secret
+from controller_client.common.parsing import whole_number
+from controller_client.common.secret_fields import secret_fields
 from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
 from controller_client.models import Schema, TableConfig
 from controller_client.models.segment_times import check_segment_times
@@ -95,7 +95,7 @@ def plan_copy(source: RestClient, target: RestClient, table: TableName) -> Table
         table,
         schema.schema_name,
         makes_schema=present is None,
-        secret_settings=tuple(sorted(_secrets("", config.to_json()))),
+        secret_settings=tuple(sorted(map(_path_text, secret_fields(config.to_json())))),
         schema=schema,
         config=config,
     )
@@ -112,13 +112,7 @@ def _fields(schema: Schema) -> dict[str, tuple[object, ...]]:
     return {each.name: (each.data_type, each.role, each.single_value, each.format) for each in schema.fields}
 
 
-def _secrets(path: str, value: Any) -> Iterator[str]:
-    """Yield the paths of secrets in a config, recognized by key or as credentials in an address."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _secrets(f"{path}.{key}" if path else str(key), inner)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _secrets(f"{path}[{number}]", inner)
-    elif isinstance(value, str) and is_secret(path.rpartition(".")[2], value):
-        yield path
+def _path_text(path: Sequence[str]) -> str:
+    return "".join(f"[{key}]" if whole_number(key) is not None else f".{key}" for key in path).removeprefix(
+        "."
+    )

@@ -14,7 +14,7 @@ from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.databases import list_everywhere
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_states import SegmentStates
-from controller_client.rest.table_configs import TableConfigs
+from controller_client.rest.table_configs import TableConfigs, check_references
 from controller_client.rest.table_size import TableSize
 from controller_client.rest.transport import Transport, path_of
 
@@ -157,11 +157,12 @@ class TablesApi:
 
         Raises:
             ConflictError: The table already exists.
+            ConfigError: Pinot would misread a reference in the config.
             RejectedError: Pinot rejects the config.
         """
-        self._transport.request(
-            "POST", "/tables", params=self._skip(skip_task_validation), json=config.to_json()
-        )
+        document = config.to_json()
+        check_references(document)
+        self._transport.request("POST", "/tables", params=self._skip(skip_task_validation), json=document)
 
     def validate(
         self, schema: Schema | None, config: TableConfig, *, skip_task_validation: bool = False
@@ -337,9 +338,12 @@ class TablesApi:
 
         Raises:
             NotFoundError: There is no such table.
+            ConfigError: Pinot would misread a reference in the configs.
             ConflictError: Someone else wrote the table's config at the same time.
         """
-        changed = self.get(table).with_task_config(task_type, configs)
+        present = self.get(table)
+        changed = present.with_task_config(task_type, configs)
+        check_references(changed.to_json(), present.to_json())
         self.update(changed, skip_task_validation=True)
         found = self.get(table).task_config(task_type)
         if found != (None if configs is None else dict(configs)):

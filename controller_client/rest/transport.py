@@ -9,6 +9,7 @@ what happened                  a call that only reads       a call that may chan
 no connection                  repeated, UnreachableError   repeated, UnreachableError: nothing was sent
 timeout, reset, truncated      repeated, NotAppliedError    OutcomeUnknownError, never repeated
 502, 503, 504                  repeated, NotAppliedError    OutcomeUnknownError, never repeated
+a reply that is too long       NotAppliedError              OutcomeUnknownError
 429                            repeated, RejectedError      RejectedError
 any other status               see :mod:`.error_map`        see :mod:`.error_map`; NotAppliedError is repeated
 =============================  ===========================  ================================================
@@ -24,22 +25,32 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from typing import IO, Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import requests
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.http_session import HttpSession
 from controller_client.common.redaction import MASK, Redactor
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry, retry_after_s
 from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import ConfigError, NotAppliedError, PinotPluginError, RejectedError
 from controller_client.rest.addresses import Addresses
 from controller_client.rest.authorization import Authorization
-from controller_client.rest.bodies import Download, beginning_of, redirect_of, text_of, words_of, write_body
+from controller_client.rest.bodies import (
+    Download,
+    beginning_of,
+    path_within,
+    redirect_of,
+    text_of,
+    words_of,
+    write_body,
+)
 from controller_client.rest.error_map import classify
 from controller_client.rest.faults import translate
 from controller_client.rest.multipart import FilePart
 from controller_client.rest.replies import has_nothing, parse_reply
+from controller_client.rest.reply_limits import reply_limits
 
 __all__ = ["Transport", "path_of"]
 
@@ -101,8 +112,8 @@ class Transport:
         self.clock: Clock = clock or SystemClock()
         self._config = config
         self._owns_session = session is None
-        self._session = session or requests.Session()
-        self._auth = Authorization(config.auth) if config.auth is not None else None
+        self._session = session or HttpSession()
+        self._auth = Authorization(config.auth, config.urls)
         self._redact = Redactor(config.auth.secrets() if config.auth is not None else ())
         tls = config.tls
         self._verify: str | bool = (tls.ca_file or True) if tls.verify else False
@@ -232,22 +243,15 @@ class Transport:
             RejectedError: The response redirects to another host, or too many times.
             PinotPluginError: According to the module's table.
         """
-        at, query = path, ""
+        at, query, where = path, "", f"GET {self.base_url}{path}"
         for _ in range(_MAX_REDIRECTS + 1):
             found = self.fetch(
                 at, target, query=query, params=params, read_timeout_s=read_timeout_s, max_bytes=max_bytes
             )
             if found.redirect is None:
                 return found.size_bytes
-            if not found.redirect.startswith(self.base_url + "/"):
-                break
-            parts = urlsplit(found.redirect)
-            at, query, params = found.redirect[len(self.base_url) :].partition("?")[0], parts.query, None
-        raise RejectedError(
-            "the response redirects to another host, which must not get the credentials, or too many times",
-            where=f"GET {self.base_url}{path}",
-            remedy="use the address that it redirects to, if it belongs to the cluster",
-        )
+            (at, _, query), params = path_within(self.base_url, found.redirect, where).partition("?"), None
+        raise RejectedError(f"there are more than {_MAX_REDIRECTS} redirects", where=where)
 
     def fetch(
         self,
@@ -303,12 +307,18 @@ class Transport:
     def _attempt(
         self, method: str, path: str, *, reads: bool, read_timeout_s: float, **arguments: Any
     ) -> requests.Response:
-        try:
-            response = self._send(method, path, read_timeout_s=read_timeout_s, **arguments)
-        except requests.RequestException as fault:
-            raise self._translated(method, path, fault, reads=reads) from fault
-        self._raise_for_status(method, path, response, text_of(response), reads=reads)
-        return response
+        at, where = path, f"{method} {self.base_url}{path}"
+        for _ in range(_MAX_REDIRECTS + 1):
+            try:
+                response = self._send(method, at, read_timeout_s=read_timeout_s, **arguments)
+            except requests.RequestException as fault:
+                raise self._translated(method, path, fault, reads=reads) from fault
+            if method not in _READING or not response.is_redirect:  # a redirected POST would become a GET
+                self._raise_for_status(method, path, response, text_of(response), reads=reads)
+                return response
+            at = path_within(self.base_url, redirect_of(response, where), where)
+            arguments["params"] = None  # the new address has its own
+        raise RejectedError(f"there are more than {_MAX_REDIRECTS} redirects", where=where)
 
     def _translated(
         self, method: str, path: str, fault: requests.RequestException, *, reads: bool, secret: str = ""
@@ -332,15 +342,15 @@ class Transport:
         return self._session.request(
             method,
             self.base_url + path,
-            params=_given(params),
+            params=params,
             # 0.11.0 returns 500 on /tasks without an Accept header.
             headers={"Accept": "application/json", **(headers or {})},
             auth=self._auth,
             timeout=(self._config.connect_timeout_s, read_timeout_s or self._config.read_timeout_s),
             verify=self._verify,
             cert=self._cert,
-            # A redirected POST would become a GET.
-            allow_redirects=method in _READING,
+            allow_redirects=False,
+            hooks=reply_limits(self._config.max_reply_bytes),
             **body,
         )
 
@@ -354,7 +364,7 @@ class Transport:
         request = requests.Request(
             "GET",
             self.base_url + path,
-            params=_given(params),
+            params=params,
             # Request the file unchanged: gzip added in transit could unpack to any size.
             headers={"Accept": "application/octet-stream", "Accept-Encoding": "identity"},
             auth=self._auth,
@@ -391,7 +401,3 @@ class Transport:
         """Remove credentials, in any form, from the peer's text and truncate it to a readable length."""
         text = self._redact(text[:_LONGEST_ANSWER]).strip()
         return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + " ..."
-
-
-def _given(params: Mapping[str, str | None] | None) -> dict[str, str]:
-    return {key: value for key, value in (params or {}).items() if value is not None}

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError
 from controller_client.segment_tar.layout import PROPERTIES, Properties
 from controller_client.segment_tar.names import file_name_of
@@ -35,8 +36,8 @@ class DescribedSegment:
         """Whether Pinot finds its one partition: in the name, or by the only partition column."""
         # table__PARTITION__SEQUENCE__time or prefix__table__PARTITION__time__suffix
         numbers = {4: (1, 2), 5: (2,)}.get(len(parts := self.name.split("__")), ())
-        in_name = bool(numbers) and all(parts[number].isdecimal() for number in numbers)
-        return in_name or [ids.isdecimal() for _, ids in self.partitions] == [True]
+        in_name = bool(numbers) and all(whole_number(parts[number]) is not None for number in numbers)
+        return in_name or [whole_number(ids) is not None for _, ids in self.partitions] == [True]
 
 
 def describe_tar(tar_path: Path, limits: TarLimits | None = None) -> DescribedSegment:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError
 
 __all__ = ["TarEntry", "TarLimits", "read_tar"]
@@ -199,9 +200,10 @@ class _Tar:
             self._refuse(f"entry {_shown(name)}: its name is too long")
         if "size" in pax:
             digits = pax["size"]
-            if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+            stated = whole_number(digits)
+            if stated is None:
                 self._refuse(f"entry {_shown(name)}: its size is {digits[:40]!r}")
-            size_bytes = self._bounded(int(digits))
+            size_bytes = self._bounded(stated)
         if kind not in (_FILE, _OLD_FILE, _FOLDER):
             self._refuse(f"entry {_shown(name)} is a link, a device or something else than a file or folder")
         is_folder = kind == _FOLDER
@@ -221,7 +223,7 @@ class _Tar:
         found = {}
         while raw:
             digits, blank, _ = raw[:8].partition(b" ")
-            length = int(digits) if blank and digits.isdigit() else 0
+            length = (whole_number(digits) if blank else None) or 0
             whole = len(digits) < length <= len(raw)
             record, raw = raw[len(digits) + 1 : length], raw[length:]
             key, equals, value = record[:-1].partition(b"=")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from controller_client.common.folders import scratch_folder
 from controller_client.errors import ConfigError, SetupError
 from controller_client.segment_tar.committed import Committed
 from controller_client.segment_tar.content import CopyContent
@@ -94,8 +94,8 @@ def on_this_disk(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _work_folder(parent: Path, segment: str) -> Iterator[Path]:
-    with on_this_disk(parent), tempfile.TemporaryDirectory(dir=parent, prefix=".pinot-segment-") as work:
-        folder = Path(work) / file_name_of(segment)
+    with on_this_disk(parent), scratch_folder(".pinot-segment-", parent) as work:
+        folder = work / file_name_of(segment)
         folder.mkdir()
         yield folder
 

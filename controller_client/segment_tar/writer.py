@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from controller_client.common.new_file import new_file
+
 __all__ = ["write_files", "write_tar"]
 
 _COPY_BYTES = 1 << 20
@@ -54,10 +56,9 @@ def write_files(
         The size of the tar in bytes.
     """
     files = list(files)
-    part = tar_path.with_name(tar_path.name + ".part")
-    try:
+    with new_file(tar_path) as new:
         with (
-            part.open("wb") as file,
+            new.open("wb") as file,
             open_gzip(file) as stream,
             tarfile.TarFile(
                 fileobj=stream, mode="w", format=tarfile.GNU_FORMAT, copybufsize=_COPY_BYTES
@@ -71,11 +72,7 @@ def write_files(
                 entry.size = path.stat().st_size
                 with path.open("rb") as source:
                     tar.addfile(entry, source)
-        size_bytes = part.stat().st_size
-        part.replace(tar_path)
-        return size_bytes
-    finally:
-        part.unlink(missing_ok=True)
+        return new.stat().st_size
 
 
 def _folders(files: list[tuple[str, Path]]) -> list[str]:

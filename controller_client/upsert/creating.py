@@ -69,7 +69,7 @@ def plan_upsert_table(
         primary_key: The key's columns; a later row replaces the one with the same key.
         timestamp_column: Column of milliseconds that orders the rows of a key.
         updates_topic: Kafka topic of the updates; default: the config's, else ``<table>_REALTIME.updates``.
-        order: ``module:function`` that ranks rows instead of the timestamp; default: the config's.
+        order: Name of a registered function that ranks rows instead of the timestamp; default: the config's.
 
     Raises:
         ConfigError: The table cannot be an upsert table; the error lists all reasons.

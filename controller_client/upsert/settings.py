@@ -7,7 +7,8 @@
         primaryKey               user,account        columns, comma-separated
         upsert.timestampColumn   updatedAt           LONG or TIMESTAMP, milliseconds
         upsert.updatesTopic      t_REALTIME.updates
-        upsert.order             package.module:function       only if it is not the timestamp
+        upsert.order             by_priority         name of a rank function; only if it is not the timestamp
+        upsert.schemaSubjects    flights-value       only if messages use schemas of other topics
         upsert.format            2                   version of these settings; omitted if it is 1
 
 Version 1 also had ``upsert.retentionMs``, the retention that the table had when it was created.
@@ -31,6 +32,7 @@ _PRIMARY_KEY = "primaryKey"
 _TIMESTAMP = "upsert.timestampColumn"
 _TOPIC = "upsert.updatesTopic"
 _ORDER = "upsert.order"
+_SUBJECTS = "upsert.schemaSubjects"
 _OF_VERSION_1 = "upsert.retentionMs"
 
 
@@ -43,13 +45,16 @@ class UpsertSettings:
         timestamp_column: Of two records with the same key, the one with the greater time wins; then the
             greater offset, then the greater partition.
         updates_topic: Kafka topic of the segment update events, in the table's own Kafka cluster.
-        order: ``module:function`` that ranks records; None: the timestamp ranks them.
+        order: Name of the registered function that ranks records; None: the timestamp ranks them.
+        schema_subjects: Subjects of the schema registry that the input topic's messages may use, beside those
+            of the topic.
     """
 
     primary_key: tuple[str, ...]
     timestamp_column: str
     updates_topic: str
     order: str | None = None
+    schema_subjects: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, table: TableConfig) -> UpsertSettings:
@@ -80,6 +85,7 @@ class UpsertSettings:
             custom[_TIMESTAMP],
             custom[_TOPIC],
             named_order(table),
+            tuple(part.strip() for part in custom.get(_SUBJECTS, "").split(",") if part.strip()),
         )
 
     def put_into(self, table: TableConfig) -> TableConfig:
@@ -92,6 +98,7 @@ class UpsertSettings:
                 _TIMESTAMP: self.timestamp_column,
                 _TOPIC: self.updates_topic,
                 **({_ORDER: self.order} if self.order else {}),
+                **({_SUBJECTS: ",".join(self.schema_subjects)} if self.schema_subjects else {}),
             }
         )
         kept = {key: value for key, value in _custom(document).items() if key not in (_ORDER, _OF_VERSION_1)}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller_client.common.names import TableName, TableType
+from controller_client.common.parsing import whole_number
 from controller_client.helix.table_config import read_table_config
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.misregistered import check_table
@@ -219,6 +220,7 @@ def _number(options: Mapping[str, str], key: str) -> int | None:
     text = options.get(key, "").strip().strip("'")
     if not text:
         return None
-    if not text.isascii() or not text.isdecimal():
+    number = whole_number(text)
+    if number is None:
         raise RefusedQueryError(f"the query option {key} is {text!r}", expected="a number, 0 or more")
-    return int(text)
+    return number

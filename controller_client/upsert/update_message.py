@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller_client.common.formats import Format
+from controller_client.common.parsing import whole_number
 from controller_client.errors import SourceError
 
 __all__ = [
@@ -146,9 +147,9 @@ def decode_any(message: bytes, *, where: str) -> Events | VersionEnd | VersionRe
         SourceError: It is not a message of this topic.
         FormatVersionError: It was written by a later release.
     """
-    digit = message[len(_NAME) : len(_MAGIC)]
-    if message.startswith(_NAME) and digit.isdigit():
-        UPDATES_FORMAT.check_number(int(digit), where)
+    format_version = whole_number(message[len(_NAME) : len(_MAGIC)])
+    if message.startswith(_NAME) and format_version is not None:
+        UPDATES_FORMAT.check_number(format_version, where)
     try:
         magic, kind, version, count = _HEAD.unpack_from(message)
         if magic == _MAGIC and kind == _VERSION_END and len(message) == _HEAD.size + _END.size:

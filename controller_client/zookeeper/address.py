@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import ConfigError
 
 __all__ = ["check_path", "parse_hosts"]
@@ -28,10 +29,10 @@ def parse_hosts(address: str) -> list[tuple[str, int]]:
         host, _, port = (
             part.strip().rpartition(":") if ":" in part else (part.strip(), "", str(_DEFAULT_PORT))
         )
-        is_port = port.isascii() and port.isdecimal() and len(port) <= len(str(_GREATEST_PORT))
-        if not host or not is_port or not 0 < int(port) <= _GREATEST_PORT:
+        number = whole_number(port)
+        if not host or number is None or not 0 < number <= _GREATEST_PORT:
             raise ConfigError(f"{address!r} is not a ZooKeeper address", expected="host:port,...[/chroot]")
-        hosts.append((host.strip("[]"), int(port)))
+        hosts.append((host.strip("[]"), number))
     return hosts
 
 

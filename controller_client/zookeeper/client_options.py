@@ -10,6 +10,7 @@ from kazoo.security import ACL, Id, Permissions
 
 from controller_client.common.extras import missing_module
 from controller_client.errors import ConfigError, SetupError
+from controller_client.zookeeper.own_authorities import OwnAuthorities
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess, parse_acl
 
 __all__ = ["client_options"]
@@ -52,6 +53,7 @@ def _tls_of(access: ZooKeeperAccess) -> dict[str, Any]:
             where="PINOT_ZOOKEEPER_CA_FILE",
         )
     return {
+        **({"handler": OwnAuthorities()} if tls.ca_file else {}),
         "use_ssl": True,
         "ca": tls.ca_file,
         "certfile": tls.client_cert_file,

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from controller_client.clock import Clock
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
 from controller_client.errors import (
-    AuthError,
     ConflictError,
     NotFoundError,
     OutcomeUnknownError,
-    UnreachableError,
+    PinotPluginError,
 )
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
@@ -94,8 +93,9 @@ def change_record(
         ConflictError: Others changed it during each attempt; nothing was applied.
         DataError: The znode does not contain a record.
         UnreachableError: ZooKeeper does not answer; nothing was applied.
-        OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be reached to find out whether the write
-            was applied.
+        OutcomeUnknownError: A reply was lost, and what came after it does not show whether the write was
+            applied: ZooKeeper cannot be reached, others changed the record each time, or the change refuses
+            the record as it is now.
     """
     return call_with_retry(
         _Attempts(connection, path, change, alongside),
@@ -120,9 +120,10 @@ class _Attempts:
     def __call__(self) -> Changed:
         try:
             return self._attempt()
-        except (UnreachableError, AuthError) as away:
+        except PinotPluginError as error:
+            # After a lost reply, no later failure may claim that nothing was applied.
             if self._unknown is not None:
-                raise self._unknown from away
+                raise self._unknown from error
             raise
 
     def _attempt(self) -> Changed:
@@ -140,7 +141,8 @@ class _Attempts:
                 version = self._write(wanted, version)
             return Changed(_versioned(wanted, version), was_needed=True)
         except (ConflictError, NotFoundError) as error:
-            raise TransientFailureError(self._kept_changing(), "another client changed it") from error
+            last = self._unknown or self._kept_changing()
+            raise TransientFailureError(last, "another client changed it") from error
         except OutcomeUnknownError as error:
             self._unknown = error
             raise TransientFailureError(error, "the reply was lost") from error

@@ -6,11 +6,11 @@ import getpass
 import json
 import os
 import socket
-import time
 from dataclasses import asdict, dataclass, fields
 
 from controller_client.clock import Clock
 from controller_client.common.formats import Format
+from controller_client.common.utc_text import utc_text
 from controller_client.errors import DataError
 
 __all__ = ["HOLDER_FORMAT", "LockHolder", "process_name"]
@@ -56,13 +56,13 @@ class LockHolder:
             HOLDER_FORMAT.check(named, where)
             owner, host, pid, since = (named[each.name] for each in fields(cls))
             return cls(str(owner), str(host), int(pid), float(since))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise DataError(
                 f"the content does not name a lock's holder ({type(error).__name__})", where=where
             ) from error
 
     def __str__(self) -> str:
-        since = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.since_epoch_s))
+        since = utc_text(self.since_epoch_s * 1000)
         return f"{self.owner} (host {self.host}, pid {self.pid}, since {since})"
 
 

@@ -7,7 +7,11 @@
 The process whose znode is first in line holds the lease. Each of the others watches the one before it, so the
 end of one process wakes only one. When a process dies, ZooKeeper removes its znode at the end of its session.
 The holder regularly verifies that its session is alive, and gives up the lease once two thirds of the session
-timeout have passed since the last verification began, before ZooKeeper can give it to the next process.
+timeout have passed since the last verification began, before ZooKeeper can give it to the next process. On
+Linux, the time during which the machine was suspended counts too.
+
+A check of the lease and what follows it are two steps: a process that is suspended in between still does the
+second. In ZooKeeper, :meth:`Lease.guard` makes them one; a write to a store or to Pinot has no such guard.
 """
 
 from __future__ import annotations

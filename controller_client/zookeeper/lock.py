@@ -17,6 +17,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import (
     AuthError,
     ConflictError,
+    DataError,
     FormatVersionError,
     LockHeldError,
     NotFoundError,
@@ -161,6 +162,7 @@ class ClusterLock:
 
         Raises:
             FormatVersionError: The holder is a process of a later release.
+            DataError: The lock's entry does not name a holder.
             UnreachableError: ZooKeeper does not answer.
         """
         # Sorted by kazoo's sequence number at the end of the name: the first holds the lock, the rest wait.
@@ -183,6 +185,8 @@ class ClusterLock:
             return str(self.holder() or "a process that has just released it")
         except FormatVersionError:
             return "a process of a later release"
+        except DataError:
+            return "an unnamed process"
 
     def _on_state(self, state: str) -> None:
         """Kazoo's listener; runs in kazoo's thread, so it only records the event."""

@@ -10,7 +10,7 @@ from controller_client.errors import DataError
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.planning import plan_csv
 from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
-from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, near_miss
+from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, near_misses
 
 __all__ = ["SourceColumns", "check_columns", "mismatch_of"]
 
@@ -92,9 +92,8 @@ def check_columns(
             _hint(columns, file, names),
         )
     if file.file_format is FileFormat.CSV:
-        for name in mismatch.missing:
-            padded = near_miss(name, mismatch.extra)
-            if padded is not None and padded.strip() == name:
+        for name, padded in near_misses(mismatch.missing, mismatch.extra).items():
+            if padded.strip() == name:
                 raise _refused(
                     file,
                     f"has spaces around a name in its header: {padded!r}, but the table's column is {name!r}",
@@ -121,11 +120,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _similar(columns: SourceColumns, file: SourceFile, names: Sequence[str]) -> str | None:
-    for name in sorted(columns.expected.difference(names)):
-        near = near_miss(name, names)
-        if near is not None:
-            place = "the file" if file.named_by == file.name else HEADER_PROPERTY
-            return f"{near!r} is not {name!r}: change the name in {place} or in the schema"
+    for name, near in near_misses(sorted(columns.expected.difference(names)), names).items():
+        place = "the file" if file.named_by == file.name else HEADER_PROPERTY
+        return f"{near!r} is not {name!r}: change the name in {place} or in the schema"
     return None
 
 

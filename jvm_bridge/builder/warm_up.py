@@ -10,7 +10,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from controller_client.errors import SetupError
 from jvm_bridge.builder.segment_builder import SegmentBuilder
 from jvm_bridge.class_archive import MINIMUM_JAVA_OF_ARCHIVES, archive_path, writing_options
 from jvm_bridge.jars import pinot_jars
+from jvm_bridge.jars.own_folder import make_folder
 from jvm_bridge.jdk import find_java
 from jvm_bridge.jvm import OPTIONS_VARIABLE, options_of_environment, start_jvm
 
@@ -65,7 +65,7 @@ def warm_up() -> WarmedUp:
         _build_elsewhere()  # compiles this package's classes, which may be newer than the archive
         return WarmedUp(archive, archive.stat().st_size, was_there=True)
     try:
-        archive.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(archive.parent)
         with scratch_folder("incoming-", archive.parent) as folder:
             made = folder / archive.name
             _build_elsewhere(*writing_options(made))
@@ -127,8 +127,8 @@ def build_small_segments() -> None:
             "word": [f"word {row % 13}" for row in range(_ROWS)],
         }
     )
-    with tempfile.TemporaryDirectory(prefix="pinot-warm-") as folder:
-        builder = SegmentBuilder(config, schema, Path(folder), reader="arrow")
+    with scratch_folder("pinot-warm-") as folder:
+        builder = SegmentBuilder(config, schema, folder, reader="arrow")
         for number in range(2):
             builder.from_arrow(rows, f"warm_{number}")
 

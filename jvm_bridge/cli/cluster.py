@@ -121,6 +121,9 @@ def up(
             progress=progress,
             on_step=cli.out.note,
         )
+    if result.started:
+        open_ports = ", ".join(f"{port} ({name})" for name, port in local.ports.on_all_addresses().items())
+        cli.out.note(f"listening on all addresses of this machine, without authentication: {open_ports}")
     if not result.started:
         cli.out.note("The cluster is already running; nothing was started.")
     elif result.found:

@@ -16,6 +16,7 @@ from pathlib import Path
 from jvm_bridge.jars.cache import JarCache, Progress
 from jvm_bridge.jars.distribution import distribution_class_path, distribution_version
 from jvm_bridge.jars.download import MIRROR_VARIABLE, Repository
+from jvm_bridge.jars.own_folder import check_only_ours
 from jvm_bridge.jars.pins import Pin, PinSet, load_pins, parse_pins
 
 __all__ = [
@@ -95,7 +96,13 @@ def _ensure(pins: PinSet, progress: Progress | None, env: Mapping[str, str]) -> 
 
 
 def cache_folder(env: Mapping[str, str] | None = None) -> Path:
-    """Return the cache folder of this project."""
+    """Return the cache folder of this project.
+
+    Raises:
+        SetupError: Another user may write to it, and so choose the code that this process runs.
+    """
     env = os.environ if env is None else env
     given = env.get("PINOT_PLUGINS_CACHE")
-    return Path(given).expanduser() if given else Path.home() / ".cache" / "pinot-plugins"
+    folder = Path(given).expanduser() if given else Path.home() / ".cache" / "pinot-plugins"
+    check_only_ours(folder)
+    return folder

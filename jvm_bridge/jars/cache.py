@@ -28,6 +28,7 @@ from pathlib import Path
 
 from controller_client.errors import SetupError
 from jvm_bridge.jars.download import Repository
+from jvm_bridge.jars.own_folder import make_folder
 from jvm_bridge.jars.pins import Pin, PinSet
 
 __all__ = ["JarCache", "Progress"]
@@ -88,7 +89,7 @@ class JarCache:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         with (self.folder / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -100,7 +101,7 @@ class JarCache:
     def _fetch_missing(self, pins: PinSet, progress: Progress | None) -> None:
         incoming = self.folder / "incoming"
         shutil.rmtree(incoming, ignore_errors=True)  # files of a killed process; this process has the lock
-        incoming.mkdir()
+        make_folder(incoming)
         missing = [pin for pin in pins.pins if not self._is_good(pin)]
         done = len(pins.pins) - len(missing)
         if progress:
@@ -116,9 +117,10 @@ class JarCache:
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
         marker = self._marker(pins)
-        marker.parent.mkdir(exist_ok=True)
+        make_folder(marker.parent)
         temporary = incoming / marker.name
         temporary.write_text(json.dumps({str(pin.path): _stamp(self.path(pin)) for pin in pins.pins}))
+        temporary.chmod(0o644)
         temporary.replace(marker)
 
     def _is_good(self, pin: Pin) -> bool:
@@ -143,8 +145,9 @@ class JarCache:
                     remedy="The repository has a different file than the pinned one: check the mirror.",
                 )
             target = self.path(pin)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(target.parent)
             with jar.open("rb") as written:
+                os.fchmod(written.fileno(), 0o644)
                 os.fsync(written.fileno())  # after a power failure there must be no marker without the bytes
             jar.replace(target)
 

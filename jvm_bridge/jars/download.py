@@ -55,6 +55,7 @@ class Repository:
         # Imported here, as requests and jgo are slow to import and a complete cache needs neither.
         import requests
 
+        from controller_client.common.http_session import HttpSession
         from controller_client.rest.bodies import write_body
 
         parts = urlsplit(self.mirror or "")
@@ -70,8 +71,11 @@ class Repository:
         )
 
         def attempt() -> None:
-            response = requests.get(url, headers=_HEADERS, stream=True, timeout=_TIMEOUT_S)
-            with response, target.open("wb") as file:
+            with (
+                HttpSession() as session,
+                session.get(url, headers=_HEADERS, stream=True, timeout=_TIMEOUT_S) as response,
+                target.open("wb") as file,
+            ):
                 response.raise_for_status()
                 write_body(response, file, pin.coordinate, _MOST_BYTES)
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from controller_client.common.folders import scratch_folder
+from jvm_bridge.jars.own_folder import make_folder
 
 __all__ = ["ClassCache"]
 
@@ -66,12 +67,13 @@ class ClassCache:
             for name, content in sorted(classes.items()):
                 archive.writestr(zipfile.ZipInfo(name, _TIME), content)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             with scratch_folder("incoming-", self._folder) as incoming:
                 made = incoming / "classes"
                 with made.open("wb") as file:
                     file.write(_checksum(packed.getvalue()) + b"\n" + packed.getvalue())
                     file.flush()
+                    os.fchmod(file.fileno(), 0o644)
                     os.fsync(file.fileno())
                 made.replace(self.path(package, digest))
         except OSError as error:

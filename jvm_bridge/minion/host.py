@@ -225,7 +225,7 @@ class HostedMinion:
         settings = self._settings
         work_dir = settings.folder / "work"
         shutil.rmtree(work_dir, ignore_errors=True)  # files of a killed minion
-        work_dir.mkdir(parents=True)
+        work_dir.mkdir(mode=0o700, parents=True)  # it contains rows
         return MinionContext(
             settings.controller,
             settings.zookeeper_address,

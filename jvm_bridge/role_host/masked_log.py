@@ -8,18 +8,17 @@ server must not wait for Python. Text that a layout adds, e.g. system properties
 
 from __future__ import annotations
 
-import logging
+import sys
 from typing import Any
 
 import jpype
 
-from controller_client.common.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT
+from controller_client.common.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT, mask_text
+from controller_client.errors import SetupError
 from jvm_bridge.java import CompileError, JavaSources, load_java
 from jvm_bridge.java_interface import overrides
 
 __all__ = ["mask_log"]
-
-logger = logging.getLogger(__name__)
 
 _CORE = "org.apache.logging.log4j.core"
 _PACKAGE = "io.pinotplugins.log"
@@ -30,7 +29,8 @@ def mask_log() -> None:
     """Mask everything that log4j writes, also after it reloads its configuration; the JVM must be running.
 
     Raises:
-        SetupError: This Java has no compiler.
+        SetupError: This Java has no compiler, or the log is not written by log4j 2, so that its secrets would
+            be readable.
     """
     try:
         policy = _make_policy()
@@ -42,7 +42,11 @@ def mask_log() -> None:
             _mask_appenders(context.getConfiguration(), policy)
             context.addPropertyChangeListener(_OnReload(policy))
     except (jpype.JException, CompileError, TypeError, AttributeError) as error:
-        logger.warning("cannot mask secrets in the log, because it is not written by log4j 2: %s", error)
+        raise SetupError(
+            f"The secrets in the log cannot be masked: {mask_text(str(error))}",
+            expected="a log that is written by log4j 2, as in Pinot's own distribution",
+            remedy="remove other loggers from the class path and from JAVA_OPTS",
+        ) from error
 
 
 def _make_policy() -> Any:
@@ -82,6 +86,25 @@ def _masking(configuration: Any, name: str, policy: Any) -> Any:
     return made
 
 
+def _mask_or_end(configuration: Any, policy: Any) -> None:
+    """Mask the appenders of a reloaded configuration; if that fails, remove them."""
+    try:
+        _mask_appenders(configuration, policy)
+    except (jpype.JException, TypeError, AttributeError):
+        # A log with readable secrets is worse than none.
+        _remove_appenders(configuration)
+        sys.stderr.write(
+            "the log has ended: secrets cannot be masked in the configuration that was reloaded\n"
+        )
+
+
+def _remove_appenders(configuration: Any) -> None:
+    for each in (configuration.getRootLogger(), *configuration.getLoggers().values()):
+        for name in [str(found) for found in each.getAppenders().keySet()]:
+            if not name.startswith(_PREFIX):
+                each.removeAppender(name)
+
+
 @jpype.JImplements("java.beans.PropertyChangeListener", deferred=True)
 class _OnReload:
     def __init__(self, policy: Any) -> None:
@@ -90,7 +113,4 @@ class _OnReload:
     @overrides
     def propertyChange(self, event: Any) -> None:  # noqa: N802  # Java's name
         """Mask the appenders of a new configuration; called in the thread that read it."""
-        try:
-            _mask_appenders(event.getNewValue(), self._policy)
-        except (jpype.JException, AttributeError):
-            logger.exception("secrets in the log are no longer masked after its configuration was reloaded")
+        _mask_or_end(event.getNewValue(), self._policy)

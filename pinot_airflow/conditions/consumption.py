@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from controller_client.common.parsing import whole_number
 from controller_client.consumption.pause_end import end_pause
 from controller_client.consumption.pausing import wait_paused
 from controller_client.errors import WaitTimeoutError
@@ -59,10 +60,7 @@ class OffsetsAreRead(Condition):
         """Read the table's status."""
         control = access.table_control(self.table, watch_stream=False)
         found = {str(each.partition): each.offset for each in control.status().partitions}
-        at = {
-            number: int(text) if (text := found.get(number)) and text.isdigit() else 0
-            for number in self.offsets
-        }
+        at = {number: whole_number(found.get(number)) or 0 for number in self.offsets}
         missing = [
             f"partition {number} is at offset {at[number]} of {offset}"
             for number, offset in sorted(self.offsets.items(), key=lambda item: int(item[0]))

@@ -37,7 +37,7 @@ class KeptTars:
     def __init__(self, folder: Path, store_uri: str) -> None:
         self._folder = folder
         self._store_uri = store_uri.rstrip("/")
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def keep(self, file: Path, raw_table: str, segment: str, uri: str) -> KeptTar:
         """Keep a tar that may be deleted soon, as a hard link or, from another disk, as a copy."""

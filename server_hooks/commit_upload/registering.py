@@ -111,7 +111,8 @@ def register(records: PropertyStore, late: LateUpload) -> Registered:
         if outcome is not Registered.DONE or record.url == late.uri:
             return present
         # Since Pinot 1.3 a size that is already there is that of the unpacked folder, and stays.
-        return replace(record, size_is_of_tar=record.size_bytes is None).with_copy(late.uri, late.size_bytes)
+        record = replace(record, size_is_of_tar=record.size_bytes is None)
+        return record.with_copy(present, late.uri, late.size_bytes)
 
     records.change(segment_path(late.table, late.segment), registered)
     return outcome

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName
+from controller_client.common.parsing import whole_number
 from controller_client.errors import PinotPluginError
 from controller_client.helix.stream_segments import read_segment
 from controller_client.helix.table_config import read_table_config
@@ -135,10 +136,10 @@ class WaitingRows:
         if name not in self._starts:
             segment = SegmentName.parse(name)
             record = read_segment(self._store, table, segment) if segment else None
-            offset = record.start_offset if record else None
-            if offset is None or not offset.isdecimal():
+            offset = whole_number(record.start_offset) if record else None
+            if offset is None:
                 return None
-            self._starts[name] = int(offset)
+            self._starts[name] = offset
         return self._starts[name]
 
     @contextlib.contextmanager

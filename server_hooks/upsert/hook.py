@@ -13,6 +13,7 @@ from typing import Any
 from controller_client.clock import SystemClock
 from controller_client.common.formats import log_skipped
 from controller_client.common.names import SegmentName, TableName, TableType
+from controller_client.common.parsing import whole_number
 from controller_client.errors import ConfigError, FormatVersionError, NotFoundError, PinotPluginError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.helix.table_config import read_table_config, table_config_path
@@ -285,9 +286,10 @@ class UpsertHook(TickingHook[HostedServerView]):
 
 
 def _wait_s(text: str) -> float:
-    if not text.isdecimal():
+    wait_ms = whole_number(text)
+    if wait_ms is None:
         raise ConfigError(f"{_WAIT_KEY} is {text!r}", expected="milliseconds, e.g. 600000", where=_WAIT_KEY)
-    return int(text) / 1000
+    return wait_ms / 1000
 
 
 def _flag(text: str) -> bool:

@@ -34,7 +34,8 @@ _CHUNK_OFFSET_BYTES = 4
 _COMPRESSION_FIELD_SINCE, _LARGE_OFFSETS_SINCE = 2, 3
 """Versions of the format."""
 _LOCATION = re.compile(
-    r"^(?P<column>.+)\.forward_index\.(?P<what>startOffset|size)\s*=\s*(?P<value>\d+)\s*$", re.MULTILINE
+    r"^(?P<column>.+)\.forward_index\.(?P<what>startOffset|size)\s*=\s*(?P<value>[0-9]{1,19})\s*$",
+    re.MULTILINE,
 )
 _PAGE_ROWS = 1_000_000
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from controller_client.clock import Clock
+from controller_client.common.parsing import whole_number
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import PartitionProgress
 from controller_client.upsert.update_message import Events
@@ -53,11 +54,12 @@ class TableState:
         """Whether Pinot has a segment of the table that is not attached: then the mark does not advance."""
         self.lost_partitions: frozenset[int] = frozenset()
         """Partitions that are not read further, as messages were deleted that rows of the table need."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._checkpoint = Checkpoint(folder / "checkpoint.json")
         for path in folder.iterdir():
-            if path.is_dir() and path.name.isdecimal():
-                self._open(int(path.name))
+            number = whole_number(path.name)
+            if number is not None and path.is_dir():
+                self._open(number)
 
     def follow(self, partitions: Iterable[int]) -> None:
         """Set the partitions of the updates topic; before the first call there is no mark."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from controller_client.common.names import TableType
-from controller_client.common.parsing import boolean, count, one_of, text
+from controller_client.common.parsing import boolean, count, one_of, text, whole_number
 from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError
 from spark_connectors.options.connection import ConnectionOptions
@@ -61,10 +61,10 @@ def _settings(value: str) -> tuple[tuple[str, str], ...]:
 
 
 def _version(value: str) -> int:
-    number = value.strip()
-    if not number.isascii() or not number.isdecimal():
+    number = whole_number(value.strip())
+    if number is None:
         raise ValueError("expected a whole number, 0 or more")
-    return int(number)
+    return number
 
 
 def _decimal_type(value: str) -> tuple[int, int] | None:
@@ -107,7 +107,7 @@ class ReadOptions(ConnectionOptions):
     brokers: tuple[str, ...] = option(
         "broker",
         _addresses,
-        "Brokers: `http://host:port,…`, or `host:port`.",
+        "Brokers: `http://host:port,…`, or `host:port`, with the scheme of the controllers.",
         default=(),
         shown_default="reported by the controller",
     )
@@ -138,11 +138,13 @@ class ReadOptions(ConnectionOptions):
         default=None,
         shown_default="string",
     )
-    grpc_plain_text: bool = option(
+    grpc_plain_text_option: bool | None = option(
         "grpcUsePlainText",
         boolean,
-        "Whether servers use gRPC without TLS.",
-        default=True,
+        "Whether servers use gRPC without TLS. If so although the controllers use https, servers get no"
+        " credentials.",
+        default=None,
+        shown_default="as the controllers",
         aliases=("grpc.use-plain-text",),
     )
     use_grpc: bool = option(
@@ -195,11 +197,14 @@ class ReadOptions(ConnectionOptions):
                 " Python data source also apply to later queries of the same DataFrame, which then lack rows",
                 remedy="remove it, and pass the predicate in the option 'filter'",
             )
-        if not (self.grpc_plain_text or self.tls_verify):
+        reads_servers = self.read_from is ReadFrom.SERVERS and self.query is None
+        if not (self.grpc_plain_text or self.tls_verify) and (
+            reads_servers or self.grpc_plain_text_option is False
+        ):
             raise ConfigError(
-                "'tlsVerify' false cannot be combined with 'grpcUsePlainText' false: gRPC always verifies"
-                " certificates",
-                remedy="set 'tlsCaFile' to the trusted certificate authorities",
+                "'tlsVerify' false cannot be combined with TLS to servers, which is the default if the"
+                " controllers use https: gRPC always verifies certificates",
+                remedy="set 'tlsCaFile' to the authorities to trust, or 'grpcUsePlainText' to true",
             )
         if self.query is not None and (self.columns or self.filter or self.limit or self.table_type):
             raise ConfigError(
@@ -211,6 +216,12 @@ class ReadOptions(ConnectionOptions):
                 "'query' cannot be combined with 'readFrom' segments, since a broker answers it",
                 remedy="remove 'readFrom'",
             )
+
+    @property
+    def grpc_plain_text(self) -> bool:
+        """Whether servers are reached without TLS; by default like the controllers."""
+        given = self.grpc_plain_text_option
+        return self.controller_config().scheme == "http" if given is None else given
 
     def version_options(self) -> dict[str, str]:
         """Return the options about versions of upsert tables as query options, with ``queryOptions``."""
@@ -227,7 +238,10 @@ class ReadOptions(ConnectionOptions):
 
         Args:
             found: Addresses reported by the controller, used if the option names none.
+
+        Raises:
+            ConfigError: A broker would get credentials without TLS, although the controllers have it.
         """
-        scheme = "https" if self.use_https else "http"
-        named = tuple(url if "://" in url else f"{scheme}://{url}" for url in self.brokers)
-        return BrokerConfig.like(self.controller_config(), named or found)
+        controllers = self.controller_config()
+        named = tuple(url if "://" in url else f"{controllers.scheme}://{url}" for url in self.brokers)
+        return BrokerConfig.like(controllers, named or found)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.common.parsing import boolean, count, count_or_all, one_of, period_s, size_bytes, text
+from controller_client.common.parsing import (
+    boolean,
+    count,
+    count_or_all,
+    one_of,
+    period_s,
+    size_bytes,
+    text,
+    whole_number,
+)
 from controller_client.errors import ConfigError
 from jvm_bridge.input_rules import MissingLimit
 from spark_connectors.options.connection import ConnectionOptions
@@ -36,17 +45,20 @@ def _names(value: str) -> tuple[str, ...]:
 
 
 def _numbers(value: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in value.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise ValueError("expected whole numbers, 0 or more, separated by commas")
-    return tuple(sorted({int(part) for part in parts}))
+    numbers: set[int] = set()
+    for part in value.split(","):
+        number = whole_number(part.strip())
+        if number is None:
+            raise ValueError("expected whole numbers, 0 or more, separated by commas")
+        numbers.add(number)
+    return tuple(sorted(numbers))
 
 
-def _whole_number(value: str) -> int:
-    try:
-        return int(value)
-    except ValueError:
-        raise ValueError("expected a whole number in the time column's unit") from None
+def _time(value: str) -> int:
+    number = whole_number(value.strip(), signed=True)
+    if number is None:
+        raise ValueError("expected a whole number in the time column's unit")
+    return number
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,11 +79,9 @@ class WriteOptions(ConnectionOptions):
         default=OverwriteScope.TABLE,
     )
     overwrite_from: int | None = option(
-        "overwriteFrom", _whole_number, "`timeRange`: first time value, inclusive.", default=None
+        "overwriteFrom", _time, "`timeRange`: first time value, inclusive.", default=None
     )
-    overwrite_to: int | None = option(
-        "overwriteTo", _whole_number, "`timeRange`: end, exclusive.", default=None
-    )
+    overwrite_to: int | None = option("overwriteTo", _time, "`timeRange`: end, exclusive.", default=None)
     overwrite_partitions: tuple[int, ...] = option(
         "overwritePartitions",
         _numbers,

@@ -18,6 +18,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from controller_client.broker.client import without_java
 from controller_client.common.counted_text import counted_text
+from controller_client.common.credential_rules import may_go_beside
+from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
 from controller_client.config import Auth, Tls
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
@@ -44,7 +46,8 @@ class ServerQuery:
 
     Attributes:
         timeout_ms: Time-out for a query in milliseconds.
-        auth: Credentials sent as metadata, for servers with access control.
+        auth: Credentials sent as metadata, for servers with access control; None: none, e.g. because servers
+            are reached without TLS, but the controllers with it.
         tls: TLS settings; None: plain text.
         options: Pinot query options.
         work_dir: Folder for large answers; None: the system's temporary folder.
@@ -61,7 +64,9 @@ class ServerQuery:
         """Take the settings from the options of a read."""
         config = options.controller_config()
         tls = None if options.grpc_plain_text else config.tls
-        return cls(options.server_timeout_ms, config.auth, tls, options.query_options, options.work_dir)
+        # Credentials meant for TLS must never go to an address without it.
+        auth = config.auth if may_go_beside(config.scheme, is_encrypted=tls is not None) else None
+        return cls(options.server_timeout_ms, auth, tls, options.query_options, options.work_dir)
 
     @contextmanager
     def connect(self, server: ServerAddress) -> Iterator[ServerConnection]:
@@ -211,7 +216,7 @@ def _shown(message: str) -> str:
 
 
 def _literal(value: str) -> str:
-    return value if value.isdecimal() else f"'{value}'"
+    return value if whole_number(value) is not None else f"'{value}'"
 
 
 def _file(path: str | None) -> bytes | None:
@@ -227,7 +232,12 @@ def _translated(error: grpc.RpcError, server: ServerAddress) -> NotAppliedError:
     code: grpc.StatusCode = call.code()
     text = f"{server} failed: {code.name} {(call.details() or '')[:_LONGEST_TEXT]}".rstrip()
     if code in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
-        return AuthError(text, where=str(server))
+        return AuthError(
+            text,
+            where=str(server),
+            remedy="check 'username' and 'password', or 'authToken'; if the controllers use https, servers"
+            " get them only without 'grpcUsePlainText'",
+        )
     return NotAppliedError(text, where=str(server))
 
 

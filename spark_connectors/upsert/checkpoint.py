@@ -12,6 +12,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import SourceError
 from spark_connectors.faults import in_short
 
@@ -46,8 +47,8 @@ class Checkpoint:
         folder = self._path(f"{self.uri}/offsets")
         if not self._files.exists(folder):
             return None
-        names = [status.getPath().getName() for status in self._files.listStatus(folder)]
-        return max((int(name) for name in names if name.isdecimal()), default=None)
+        batches = (whole_number(str(each.getPath().getName())) for each in self._files.listStatus(folder))
+        return max((batch for batch in batches if batch is not None), default=None)
 
     def is_committed(self, batch: int) -> bool:
         """Return whether a batch is done, so that it will not run again."""

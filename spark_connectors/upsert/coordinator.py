@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from controller_client.coordinator.floors import Floors
 from controller_client.coordinator.generation import (
     Generation,
     following,
+    new_folder,
     read_generation,
     read_request,
     why_new,
@@ -274,7 +274,7 @@ class Coordinator:
             open_offsets(plan.stream).read(),
             engine=ENGINE,
             incarnation=present,
-            folder=f"generation-{uuid.uuid4().hex[:12]}",
+            folder=new_folder(),
             partitions=self._options.partitions,
             buckets=self._options.buckets,
         )

@@ -27,11 +27,19 @@ def _required(texts: list[str]) -> Iterator[Requirement]:
             yield requirement
 
 
-@pytest.mark.parametrize("name", ["demo", "unit", "dev"])
-def test_they_satisfy_the_project(name: str) -> None:
-    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("file", "extras"),
+    [
+        ("requirements/demo.txt", "demo"),
+        ("requirements/unit.txt", "unit"),
+        ("requirements/dev.txt", "dev"),
+        ("docker/requirements.txt", "minion,server"),
+    ],
+)
+def test_they_satisfy_the_project(file: str, extras: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
     locked = {canonicalize_name(package): version for package, version in _LOCKED.findall(text)}
-    for requirement in _required([*_PROJECT["dependencies"], f"pinot-plugins[{name}]"]):
+    for requirement in _required([*_PROJECT["dependencies"], f"pinot-plugins[{extras}]"]):
         version = locked.get(canonicalize_name(requirement.name))
         assert version is not None, f"{requirement} is not locked"
         assert requirement.specifier.contains(version), f"{requirement} is locked as {version}"

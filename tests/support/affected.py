@@ -205,7 +205,14 @@ class Affected:
         packages = self._packages_in_wheel
         for file in self.changed:
             if file.startswith(
-                ("LICENSE", "scripts/", "requirements/", "tests/packaging/", "docs/licences.md")
+                (
+                    "LICENSE",
+                    "scripts/",
+                    "requirements/",
+                    "docker/requirements.txt",
+                    "tests/packaging/",
+                    "docs/licences.md",
+                )
             ):
                 return True
             if not file.startswith(packages):

@@ -28,6 +28,7 @@ def start_coordinator(
     Args:
         table: Raw name.
         folder: Folder for its checkpoint and its log, ``coordinator.log``; each start appends to the log.
+            The coordinator finds what is installed there (``tests.support.installed``).
         controller_url: The cluster's controller.
         options: Further arguments of ``pinotctl upsert coordinate``.
         checkpoint: The folder of its checkpoint, below ``folder``.
@@ -37,7 +38,8 @@ def start_coordinator(
     words = ["upsert", "coordinate", table, "--checkpoint", str(folder / checkpoint)]
     engine = ["--engine=local"] if spark is None else ["--engine=spark", *spark_words(spark)]
     command = pinotctl(*words, *engine, *options, controller=controller_url)
-    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"}
+    path = os.pathsep.join((str(folder), str(_REPOSITORY)))
+    environment = {**os.environ, "PYTHONPATH": path, "SPARK_LOCAL_IP": "127.0.0.1"}
     with (folder / "coordinator.log").open("ab") as log:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=folder

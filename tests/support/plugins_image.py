@@ -23,7 +23,8 @@ from tests.support.images import Recipe, built, pinot_image_of_jars
 
 _ROOT = Path(__file__).parents[2]
 _EXTRAS = "minion,server"
-_PROGRAMS = ("chown", "mkdir")
+_LOCKED = _ROOT / "docker" / "requirements.txt"
+_PROGRAMS = ("chmod", "chown", "mkdir")
 _LEFT_OUT = ("site-packages", "test", "idlelib", "tkinter", "ensurepip", "__pycache__", "config-*")
 
 
@@ -49,7 +50,7 @@ def _image(folder: Path) -> str:
             "plugins",
             tag.partition("-")[0],
             None,
-            trees={"wheels": wheels},
+            trees={"wheels": wheels, "requirements.txt": _LOCKED},
             stamp=stamp.hexdigest(),
             folder=_ROOT / "docker",
             arguments={
@@ -123,16 +124,15 @@ def _below(root: Path, path: Path) -> Path:
 
 
 def _wheels(folder: Path) -> Path:
-    """This checkout's wheel, and those of what its extras require."""
+    """This checkout's wheel, and those of what the image locks."""
     wheels = folder / "wheels"
     wheels.mkdir(exist_ok=True)
     for old in wheels.glob("pinot_plugins-*.whl"):
         old.unlink()
     _pip("wheel", str(_ROOT), "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels))
-    (own,) = wheels.glob("pinot_plugins-*.whl")
     _pip(
-        *("download", f"{own}[{_EXTRAS}]", "--only-binary", ":all:", "--dest", str(wheels)),
-        *("--find-links", str(wheels)),
+        *("download", "--require-hashes", "--requirement", str(_LOCKED)),
+        *("--only-binary", ":all:", "--no-deps", "--dest", str(wheels), "--find-links", str(wheels)),
     )
     return wheels
 

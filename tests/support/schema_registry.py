@@ -28,6 +28,7 @@ class SchemaRegistry:
         schemas: Schemas with the ids 7, 8, ...
         subjects: Schema ids of each subject, oldest first.
         asked: Paths that were requested.
+        reports_subjects: Whether it supports requests for the subjects of a schema.
     """
 
     login: str
@@ -35,6 +36,7 @@ class SchemaRegistry:
     schemas: list[str] = field(default_factory=list)
     subjects: dict[str, list[int]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    reports_subjects: bool = True
 
     def register(self, subject: str, schema: str) -> int:
         """Return the id of a schema; a new schema gets a new id."""
@@ -46,7 +48,7 @@ class SchemaRegistry:
             known.append(number)
         return number
 
-    def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
         """Answer a request."""
         self.asked.append(path)
         parts = path.partition("?")[0].strip("/").split("/")
@@ -56,6 +58,10 @@ class SchemaRegistry:
                 if 0 <= at < len(self.schemas):
                     return 200, {"schema": self.schemas[at]}
                 return 404, {"error_code": _NO_SCHEMA, "message": f"Schema {number} not found"}
+            case "GET", ["schemas", "ids", number, "versions"] if self.reports_subjects:
+                using = {name: ids for name, ids in self.subjects.items() if int(number) in ids}
+                versions = {name: ids.index(int(number)) + 1 for name, ids in using.items()}
+                return 200, [{"subject": name, "version": version} for name, version in versions.items()]
             case "POST", ["subjects", subject, "versions"]:
                 return 200, {"id": self.register(subject, body["schema"])}
             case "POST", ["subjects", subject]:
@@ -86,6 +92,7 @@ def schema_registry(login: str) -> Iterator[SchemaRegistry]:
         def _answer(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length) or b"{}")
+            document: Any
             if self.headers.get("Authorization") == wanted:
                 status, document = registry.answer(self.command, self.path, body)
             else:

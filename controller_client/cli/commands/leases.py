@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import click
 
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.options import output_option
+from controller_client.common.utc_text import utc_text
 from controller_client.zookeeper import Standing, read_standing
 
 __all__ = ["leases"]
@@ -38,7 +38,7 @@ def _row(standing: Standing) -> tuple[Any, ...]:
     holder = standing.holder
     if holder is None:
         return (standing.kind, standing.name, standing.state, None, None, None, None, standing.number)
-    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(holder.since_epoch_s))
+    since = utc_text(holder.since_epoch_s * 1000, "T")
     return (
         *(standing.kind, standing.name, standing.state),
         *(holder.owner, holder.host, holder.pid, since, standing.number),

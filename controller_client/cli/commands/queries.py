@@ -25,7 +25,7 @@ def queries() -> None:  # noqa: D103  # help is the module's docstring
 @pass_cli
 def list_(cli: CliContext) -> None:
     """List the queries that the brokers run now (all brokers, or those of pinotctl's --broker option)."""
-    found = cli.client().brokers.running_queries(_brokers(cli))
+    found = cli.client().brokers.running_queries(cli.named_brokers())
     cli.out.table(("broker", "query", "sql"), [(each.broker_url, each.query_id, each.sql) for each in found])
     cli.out.note(f"{len(found):,} {'query' if len(found) == 1 else 'queries'} running.")
 
@@ -44,7 +44,9 @@ def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
     --broker option.
     """
     client = cli.client()
-    running = [each for each in client.brokers.running_queries(_brokers(cli)) if each.query_id == query_id]
+    running = [
+        each for each in client.brokers.running_queries(cli.named_brokers()) if each.query_id == query_id
+    ]
     if not running:
         raise NotFoundError(f"no broker runs a query {query_id}", remedy="see 'pinotctl queries list'")
     if len(running) > 1:
@@ -70,8 +72,3 @@ def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
             remedy="try again, or wait: the query ends when it finishes or its timeoutMs has passed",
         )
     cli.out.result(f"Asked the servers to end query {query_id} of {query.broker_url}.", record)
-
-
-def _brokers(cli: CliContext) -> list[str]:
-    given = cli.settings.value("broker")
-    return [url.strip() for url in given.split(",")] if given else []

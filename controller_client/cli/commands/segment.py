@@ -17,6 +17,7 @@ from controller_client.cli.named_arguments import segment_argument, table_argume
 from controller_client.cli.options import confirm, dry_run_option, output_option, timeout_option, yes_option
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
+from controller_client.common.new_file import new_file
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.models import TableConfig
 from controller_client.models.segment_times import steps_of_time_column
@@ -149,12 +150,8 @@ def download(cli: CliContext, table_name: str, segment_name: str, target: Path |
     if path.exists() and not force:
         raise ConfigError(f"the file {path} already exists", remedy="pass --force or another --to")
     # An interrupted download must not leave a partial file under the requested name.
-    part = path.with_name(path.name + ".part")
-    try:
-        size_bytes = cli.client().segments.download(name, segment_name, part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with new_file(path) as new:
+        size_bytes = cli.client().segments.download(name, segment_name, new)
     cli.out.result(
         f"Wrote {size_bytes:,} bytes to {path}.",
         {"table": name, "segment": segment_name, "file": str(path), "size_bytes": size_bytes},

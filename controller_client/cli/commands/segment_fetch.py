@@ -16,6 +16,8 @@ from controller_client.cli.commands.deepstore.options import (
 from controller_client.cli.context import CliContext, pass_cli
 from controller_client.cli.named_arguments import segment_argument, table_argument
 from controller_client.cli.options import output_option
+from controller_client.common.folders import scratch_folder
+from controller_client.common.new_file import new_file
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.segment_tar import TarLimits, file_name_of, on_this_disk, unpack_tar
@@ -63,21 +65,19 @@ def fetch(
     target = folder / name if unpack else path
     if target.exists() and (unpack or not force):
         raise ConfigError(f"{target} already exists", remedy="remove it, or pass another --to")
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with auditor(cli, store_uri) as (segment_auditor, servers):
-            judged, _ = segment_auditor.judge(table, [segment_name])
-            if not judged:
-                raise NotFoundError(f"{table} has no segment {segment_name}")
-            fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
-            found = fetcher.fetch(judged[0].record, judged[0].replicas, part)
+    with auditor(cli, store_uri) as (segment_auditor, servers):
+        judged, _ = segment_auditor.judge(table, [segment_name])
+        if not judged:
+            raise NotFoundError(f"{table} has no segment {segment_name}")
+        fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
+        record, replicas = judged[0].record, judged[0].replicas
         if unpack:
-            unpack_tar(part, folder, name, limits)
+            with on_this_disk(folder), scratch_folder("pinot-fetch-", folder) as work:
+                found = fetcher.fetch(record, replicas, work / "segment.tar.gz")
+                unpack_tar(work / "segment.tar.gz", folder, name, limits)
         else:
-            with on_this_disk(path):
-                part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+            with on_this_disk(path), new_file(path) as new:
+                found = fetcher.fetch(record, replicas, new)
     for each in found.refused:
         cli.out.note(f"Skipped {each}.")
     cli.out.result(

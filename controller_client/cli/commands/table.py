@@ -21,6 +21,7 @@ from controller_client.common.names import TableType
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import TableConfig
 from controller_client.models.segment_times import check_segment_times
+from controller_client.rest.table_configs import check_references
 
 __all__ = ["table"]
 
@@ -125,6 +126,7 @@ def update(cli: CliContext, file: TextIO, skip_task_validation: bool, dry_run: b
     if before.time_column != config.time_column:
         check_segment_times(config, cli.client().schemas.of_table(config))
     present, wanted = before.to_json(), config.to_json()
+    check_references(wanted, present)
     different = sorted(key for key in present.keys() | wanted.keys() if present.get(key) != wanted.get(key))
     named = ", ".join(different) or "none"
     record = {"table": name, "different_parts": different, "changed": not dry_run, "dry_run": dry_run}

@@ -140,8 +140,7 @@ def rebuild_brokers(cli: CliContext, table_name: str, routing: bool, dry_run: bo
     """
     client = cli.client()
     table = table_with_type(client, table_name)
-    given = cli.settings.value("broker")
-    urls = [url.strip() for url in given.split(",")] if given else []
+    urls = cli.named_brokers()
     record = {"table": table, "routing": [], "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         tenant = client.tables.in_use(table).tenants.get("broker") or "DefaultTenant"

@@ -68,8 +68,8 @@ def upsert() -> None:  # noqa: D103  # help is the module's docstring
 )
 @click.option(
     "--order",
-    metavar="MODULE:FUNCTION",
-    help="Function that ranks the rows of a key, instead of --timestamp.",
+    metavar="NAME",
+    help="Registered function that ranks the rows of a key, instead of --timestamp.",
 )
 @click.option(
     "--updates-topic",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from controller_client.common.console import Console
 from controller_client.common.pages import Cell, Column, Table, page_templates
+from controller_client.common.utc_text import utc_text
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.coordinator_state import CoordinatorPhase
 from controller_client.upsert.next_steps import next_steps
@@ -137,4 +136,4 @@ def _partitions(status: UpsertStatus, rows: list[tuple[object, ...]], console: C
 
 
 def _time(epoch_ms: int) -> str:
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ") if epoch_ms else "-"
+    return utc_text(epoch_ms) if epoch_ms else "-"

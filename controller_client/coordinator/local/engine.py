@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -18,6 +17,8 @@ from controller_client.coordinator.generation import (
     Generation,
     beside,
     following,
+    is_generation_folder,
+    new_folder,
     read_generation,
     read_request,
     why_new,
@@ -41,6 +42,7 @@ from controller_client.errors import (
     AuthError,
     ConfigError,
     ConflictError,
+    DataError,
     FormatVersionError,
     LockHeldError,
     SourceError,
@@ -49,13 +51,15 @@ from controller_client.errors import (
 from controller_client.stream.offsets import open_offsets
 from controller_client.zookeeper import PropertyStore, TableLock
 
-__all__ = ["ENGINE", "LocalCoordinator", "LocalOptions", "run_locally"]
+__all__ = ["ENGINE", "LocalCoordinator", "LocalOptions", "delete_leftovers", "run_locally"]
 
 ENGINE = "local"
 _CHECK_EVERY_S = 1.0
 _STANDBY_POLL_S, _STANDBY_RETRY_S = 0.5, 2.0
 _INTERVAL_S = 0.25
 _MOST_ROWS = 60_000
+_LATER = (SourceError, DataError, ConflictError, UnreachableError, AuthError, FormatVersionError)
+"""Why a standby cannot follow for now."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ class LocalCoordinator:
             try:
                 if self._follow_until_free(stop):
                     return True
-            except (SourceError, ConflictError, UnreachableError, AuthError, FormatVersionError) as error:
+            except _LATER as error:
                 if error.message != failed:
                     self._note(f"{error.message}; trying again")
                 failed = error.message
@@ -190,7 +194,7 @@ class LocalCoordinator:
             topic.fence()
             generation = self._generation(sent)
             state = self._open_state(generation)
-            self._sweep(generation)
+            delete_leftovers(self._folder, generation.folder)
             read = follow(state, source, reader, sent)
             if read:
                 self._note(f"{read:,} rows were reread to bring the state to version {_version(state)}")
@@ -230,7 +234,7 @@ class LocalCoordinator:
     def _rebuild_of(self, generation: Generation, number: int, opened: ExitStack) -> Rebuild:
         """Start building a new state beside the current one."""
         newest = _version(self._open_state(generation))
-        new = beside(generation, number, newest, open_offsets(self._plan.stream).read(), _new_folder())
+        new = beside(generation, number, newest, open_offsets(self._plan.stream).read(), new_folder())
         self._note(
             f"generation {number} is being built beside generation {generation.number}: "
             "a rebuild was requested"
@@ -287,7 +291,7 @@ class LocalCoordinator:
             open_offsets(plan.stream).read(),
             engine=ENGINE,
             incarnation=present,
-            folder=_new_folder(),
+            folder=new_folder(),
         )
         self._close_state(forget=True)
         write_generation(self._zookeeper, plan.table, new)
@@ -312,12 +316,6 @@ class LocalCoordinator:
         state.close()
         if forget:
             state.delete()
-
-    def _sweep(self, generation: Generation) -> None:
-        """Delete leftover states, e.g. of a rebuild that was killed."""
-        for path in self._folder.iterdir():
-            if path.name != generation.folder and path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
 
     def _source(self) -> InputTopic:
         return InputTopic(
@@ -354,8 +352,12 @@ class _Duties:
         return self.rebuild
 
 
-def _new_folder() -> str:
-    return f"generation-{uuid.uuid4().hex[:12]}"
+def delete_leftovers(folder: Path, current: str) -> None:
+    """Delete the states of other generations in a table's folder, e.g. of a rebuild that was killed."""
+    for path in folder.iterdir():
+        is_other = path.name != current and is_generation_folder(path.name)
+        if is_other and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _version(state: Store) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,15 +12,23 @@ import fastavro
 import requests
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential
 
+from controller_client.common.avro_bounds import avro_size
+from controller_client.common.http_session import HttpSession
 from controller_client.coordinator.reading.recipe import MessageFormat
 from controller_client.errors import ConfigError, SourceError
+from controller_client.rest.reply_limits import ReplyTooLongError, reply_limits
 
 __all__ = ["AvroMessages"]
+
+logger = logging.getLogger(__name__)
 
 _HEADER_BYTES = 5
 _TIMEOUT_S = 10.0
 _NO_SUCH_SCHEMA = 40403
+_GREATEST_ID = 2**31 - 1
 _MOST_SCHEMA_BYTES = 8 << 20
+_MOST_SCHEMAS = 1_000
+"""Of the registry, remembered at a time: messages may name any number of them."""
 _TRIES = 4
 
 
@@ -37,7 +46,7 @@ class AvroMessages:
         self._message = message
         self._schema = _parsed(message.avro_schema) if message.avro_schema else None
         self._of_registry: dict[int, Any] = {}
-        self._session = requests.Session()
+        self._session = HttpSession()
         if message.registry_login:
             user, _, password = message.registry_login.partition(":")
             self._session.auth = (user, password)
@@ -66,9 +75,20 @@ class AvroMessages:
         return row if isinstance(row, dict) else None
 
     def _schema_of(self, number: int) -> Any:
-        """Return the schema with an id; None if the registry has none, because Pinot then drops the row."""
+        """Return the schema with an id; None if its messages are not read, as if the registry had none.
+
+        The id is part of the message, so nothing that it leads to may end the process.
+        """
+        if number > _GREATEST_ID:  # ids are signed, and a registry has no negative ones
+            return None
         if number not in self._of_registry:
-            self._of_registry[number] = self._fetched(number)
+            if len(self._of_registry) >= _MOST_SCHEMAS:
+                self._of_registry.clear()
+            schema = self._fetched(number)
+            if isinstance(schema, str):
+                logger.warning("messages with schema %d are not read: %s", number, schema)
+                schema = None
+            self._of_registry[number] = schema
         return self._of_registry[number]
 
     @retry(
@@ -78,46 +98,104 @@ class AvroMessages:
         reraise=True,
     )
     def _fetched(self, number: int) -> Any:
-        url = f"{str(self._message.registry_url).rstrip('/')}/schemas/ids/{number}"
+        """Return a schema of the registry; None if it has none, and as text why it is not used."""
+        path = f"/schemas/ids/{number}"
         try:
-            with self._session.get(url, timeout=_TIMEOUT_S, allow_redirects=False, stream=True) as answer:
-                body = answer.raw.read(_MOST_SCHEMA_BYTES, decode_content=True)
-        except (requests.RequestException, OSError) as error:
-            raise SourceError(
-                f"the schema registry does not answer ({type(error).__name__})", where=url
-            ) from error
-        if answer.status_code == requests.codes.not_found and _error_code(body) == _NO_SUCH_SCHEMA:
+            status, answer = self._asked(path)
+        except ReplyTooLongError:
+            return f"it has more than {_MOST_SCHEMA_BYTES:,} bytes"
+        if status == requests.codes.not_found and _error_code(answer) == _NO_SUCH_SCHEMA:
             return None
-        if answer.status_code != requests.codes.ok:
+        if status != requests.codes.ok:
             raise SourceError(
-                f"the schema registry returned status {answer.status_code} for schema {number}",
+                f"the schema registry returned status {status} for schema {number}",
                 expected="200",
-                where=url,
+                where=self._url(path),
                 remedy="check its log, and schema.registry.basic.auth.user.info in the stream config",
             )
-        try:
-            return _parsed(json.loads(body)["schema"])
-        except (ValueError, KeyError, TypeError) as error:
+        text = answer.get("schema") if isinstance(answer, dict) else None
+        if not isinstance(text, str):
             raise SourceError(
-                f"the schema registry's response for schema {number} contains no schema", where=url
+                f"the schema registry's response for schema {number} contains no schema",
+                where=self._url(path),
+            )
+        try:
+            schema = _parsed(text)
+        except ConfigError as error:
+            return error.message
+        return schema if self._is_of_topic(number, schema) else self._refused_subject()
+
+    def _is_of_topic(self, number: int, schema: Any) -> bool:
+        """Whether the topic's writers may use a schema, by the names that Confluent's serializers give it."""
+        message = self._message
+        if message.subjects is None:
+            return True
+        try:
+            # A subject that was deleted since still has messages.
+            status, answer = self._asked(f"/schemas/ids/{number}/versions?deleted=true")
+        except ReplyTooLongError:
+            return False
+        if status != requests.codes.ok or not isinstance(answer, list):
+            if status < requests.codes.server_error:
+                # An older registry, or one of another kind.
+                logger.warning("the schema registry does not report the subjects of schema %d", number)
+                return True
+            raise SourceError(
+                f"the schema registry returned status {status} for the subjects of schema {number}",
+                expected="200",
+                where=self._url(f"/schemas/ids/{number}/versions"),
+            )
+        record = str(schema.get("name")) if isinstance(schema, dict) else ""
+        allowed = {record, *message.subjects}
+        allowed |= {f"{each}-{part}" for each in message.subjects for part in ("value", record)}
+        return any(isinstance(each, dict) and each.get("subject") in allowed for each in answer)
+
+    def _refused_subject(self) -> str:
+        named = " or ".join(self._message.subjects or ())
+        return (
+            f"it is of no subject of {named}; if the topic has messages with it, add the subject to"
+            " upsert.schemaSubjects in the table's customConfigs"
+        )
+
+    def _asked(self, path: str) -> tuple[int, Any]:
+        """Return the status of a response, and its JSON; None if it has none."""
+        try:
+            answer = self._session.get(
+                self._url(path),
+                timeout=_TIMEOUT_S,
+                allow_redirects=False,
+                hooks=reply_limits(_MOST_SCHEMA_BYTES),
+            )
+        except ReplyTooLongError:
+            raise
+        except (requests.RequestException, OSError) as error:
+            raise SourceError(
+                f"the schema registry does not answer ({type(error).__name__})", where=self._url(path)
             ) from error
+        try:
+            return answer.status_code, json.loads(answer.content)
+        except (ValueError, RecursionError):
+            return answer.status_code, None
+
+    def _url(self, path: str) -> str:
+        return str(self._message.registry_url).rstrip("/") + path
 
 
-def _error_code(body: bytes) -> Any:
+def _error_code(answer: Any) -> Any:
     """Return the registry's code in the body of an error; a 404 without one is not from a registry."""
-    try:
-        return json.loads(body).get("error_code")
-    except (ValueError, AttributeError, RecursionError):
-        return None
+    return answer.get("error_code") if isinstance(answer, dict) else None
 
 
 def _parsed(schema: str) -> Any:
     try:
+        document = json.loads(schema)
+        avro_size(document)
         # Pinot stores the underlying value of a logical type.
-        return fastavro.parse_schema(_without_logical_types(json.loads(schema)))
-    except (ValueError, KeyError, TypeError, fastavro.schema.SchemaParseException) as error:
+        return fastavro.parse_schema(_without_logical_types(document))
+    except (ValueError, KeyError, TypeError, RecursionError, fastavro.schema.SchemaParseException) as error:
         raise ConfigError(
-            f"the Avro schema of the messages cannot be parsed: {error}", expected="an Avro schema in JSON"
+            f"the Avro schema of the messages cannot be used: {error}",
+            expected="an Avro schema in JSON that is not recursive, and whose array items take bytes",
         ) from error
 
 

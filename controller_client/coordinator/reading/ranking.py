@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from controller_client.common.extras import missing_module
-from controller_client.coordinator.reading.recipe import Recipe
+from controller_client.coordinator.reading.recipe import RankFunction, Recipe
 from controller_client.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["ranks_of"]
 
@@ -32,7 +35,9 @@ def ranks_of(
 
     Raises:
         SetupError: pandas is not installed.
-        ConfigError: The function raised an error, or did not return one integer per record.
+        ConfigError: The function raises an error whatever the records are, or did not return one integer per
+            record.
+        Exception: What the function raised because of a record.
     """
     try:
         import pandas as pd
@@ -48,13 +53,12 @@ def ranks_of(
         else [_text(row.get(name)) for row in chosen]
         for name in recipe.rank_columns
     }
+    frame = pd.DataFrame(columns, dtype=object)
     try:
-        found = np.asarray(recipe.rank(pd.DataFrame(columns, dtype=object)), np.int64)
+        found = np.asarray(recipe.rank(frame), np.int64)
     except Exception as error:  # a user's function may raise anything
-        raise ConfigError(
-            f"the function that ranks records failed: {type(error).__name__}: {error}",
-            expected="an integer for each record",
-        ) from error
+        _check_works(recipe.rank, frame[:0], error)
+        raise
     if found.shape != (len(chosen),):
         raise ConfigError(
             f"the function that ranks records returned {found.shape} numbers for {len(chosen)} records",
@@ -62,6 +66,17 @@ def ranks_of(
         )
     ranks[kept] = found
     return ranks
+
+
+def _check_works(rank: RankFunction, nothing: pd.DataFrame, error: Exception) -> None:
+    """Raise an error unless a function can be called at all, so that its failure is a record's fault."""
+    try:
+        rank(nothing)
+    except Exception as without_records:  # likewise
+        raise ConfigError(
+            f"the function that ranks records failed: {type(error).__name__}: {error}",
+            expected="an integer for each record",
+        ) from without_records
 
 
 def _text(value: object) -> str | None:

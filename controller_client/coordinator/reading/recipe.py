@@ -18,7 +18,8 @@ __all__ = ["MessageFormat", "RankFunction", "Recipe"]
 RankFunction = Callable[["pd.DataFrame"], "NDArray[np.int64]"]
 """Ranks records: receives the key's columns, the time column and those named in its attribute ``columns``, as
 strings or None; for a tombstone, the key and Kafka's timestamp. Called once per batch, in the coordinator's
-process or in the Python workers of Spark's tasks."""
+process or in the Python workers of Spark's tasks; after a failure, also for parts of the batch, and for no
+records."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,15 @@ class MessageFormat:
         registry_url: URL of Confluent's schema registry; its schema id precedes each message's data.
         registry_login: Credentials for the registry, as ``user:password``.
         confluent: Whether the messages come from Confluent's serializer.
+        subjects: Topics, and other subjects, that may name a schema of the registry: as a subject itself,
+            as ``<topic>-value``, ``<topic>-<record>`` or ``<record>``; None: any schema may be named.
     """
 
     avro_schema: str | None = None
     registry_url: str | None = None
     registry_login: str | None = field(default=None, repr=False)
     confluent: bool = False
+    subjects: tuple[str, ...] | None = None
 
     @property
     def is_avro(self) -> bool:

@@ -5,10 +5,14 @@ skipped, and if Pinot makes a row of it, queries never see that row.
 
 A tombstone is a message without a value. Its key is Kafka's message key: a JSON object with the key's columns
 or, if there is only one column, its plain text.
+
+Whatever else goes wrong with a message is a fault of that message: it is counted in the same way. Otherwise
+a single one would stop the table, as the coordinator would read it again after each restart.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -19,13 +23,16 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from controller_client.coordinator.entries import Entries
+from controller_client.coordinator.entries import Entries, concatenate
 from controller_client.coordinator.reading.avro_messages import AvroMessages
 from controller_client.coordinator.reading.json_messages import read_json
 from controller_client.coordinator.reading.ranking import ranks_of
 from controller_client.coordinator.reading.recipe import Recipe
+from controller_client.errors import PinotPluginError
 
 __all__ = ["Messages", "Read", "RecordReader"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,13 @@ class Messages:
             list(compress(self.key, kept)),
         )
 
+    def slice(self, begin: int, end: int) -> Messages:
+        """Return the messages from one position to before another."""
+        part = slice(begin, end)
+        return Messages(
+            self.partition[part], self.offset[part], self.value[part], self.time_ms[part], self.key[part]
+        )
+
 
 @dataclass(frozen=True)
 class Read:
@@ -88,13 +102,43 @@ class RecordReader:
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
         self._read_values = AvroMessages(recipe.message).read if recipe.message.is_avro else read_json
+        self._has_logged = False
 
     def read(self, messages: Messages) -> Read:
         """Read messages.
 
         Raises:
             SourceError: The schema registry does not answer.
+            ConfigError: The user's ranking function failed.
+            SetupError: pandas is not installed, and a function ranks records.
         """
+        try:
+            return self._read(messages)
+        except PinotPluginError:
+            raise
+        except Exception as error:  # the boundary: one message must not stop the table
+            if not len(messages):
+                raise
+            if len(messages) == 1:
+                return self._unread(messages, error)
+            logger.debug("%d messages are read in two halves: %r", len(messages), error)
+        middle = len(messages) // 2
+        halves = [self.read(messages.slice(0, middle)), self.read(messages.slice(middle, len(messages)))]
+        return Read(
+            concatenate([half.records for half in halves]),
+            sum(half.refused for half in halves),
+            next((half.example for half in halves if half.example), None),
+        )
+
+    def _unread(self, messages: Messages, error: Exception) -> Read:
+        example = _example(messages, {0: f"it cannot be read ({type(error).__name__})"})
+        if not self._has_logged:
+            # Only once, as whoever writes messages may write any number of them.
+            self._has_logged = True
+            logger.error("%s; it is counted as unread", example, exc_info=error)
+        return Read(Entries.empty(), 1, example)
+
+    def _read(self, messages: Messages) -> Read:
         rows, tombstones, reasons = self._rows(messages)
         recipe = self._recipe
         keys = [

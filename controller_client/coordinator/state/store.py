@@ -79,7 +79,7 @@ class Store:
     def __init__(self, folder: Path, *, in_memory: int = _IN_MEMORY) -> None:
         self._folder = folder
         self._in_memory = in_memory
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._files: list[Run] = []  # the newest first
         self._recent: list[Entries] = []  # the newest last
         self._rows = 0

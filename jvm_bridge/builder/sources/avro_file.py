@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from typing import IO, Any
 
+from controller_client.common.avro_bounds import avro_size
+from controller_client.common.visible_text import visible
 from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.source_file import SourceFile
@@ -22,6 +25,9 @@ _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _CHUNK_BYTES = 1 << 20
 _MAX_VARINT_BYTES = 10
+_MOST_HEADER_BYTES = 16 << 20
+_MOST_ENTRIES = 10_000
+_MOST_EMPTY_ROWS = 1_000_000
 
 
 class _TruncatedError(Exception):
@@ -42,13 +48,14 @@ def check_avro(file: SourceFile) -> Mapping[str, int | None]:
 
     Raises:
         UnreadableFileError: The file is not an Avro file or is truncated, a block does not end with the
-            file's sync marker, or rows follow an empty block.
+            file's sync marker, or rows follow an empty block; its header is too long, or has an invalid
+            schema; it has too many rows without any bytes.
     """
     with closing(open_bytes(file.path)) as stream:
         try:
             if stream.read(len(_MAGIC)) != _MAGIC:
                 raise _error(file, "it does not start like an Avro file")
-            metadata = _metadata(stream)
+            fields = _fields(file, _metadata(file, stream))
             sync = _exactly(stream, _SYNC_BYTES)
             rows = 0
             has_empty_block = False
@@ -61,11 +68,11 @@ def check_avro(file: SourceFile) -> Mapping[str, int | None]:
                     raise _error(file, f"the block after row {rows} is empty, but more blocks follow")
                 has_empty_block |= not rows_here
                 rows += rows_here
+                if rows > _MOST_EMPTY_ROWS and not fields.least_bytes:
+                    raise _error(file, f"it has {rows:,} rows, which take no bytes")
         except _TRUNCATED as error:
             raise _error(file, "it is truncated") from error
-    schema: Any = json.loads(metadata.get("avro.schema", b"{}"))
-    fields = schema.get("fields", []) if isinstance(schema, dict) else []
-    return {str(field["name"]): _step_ns(field.get("type")) for field in fields}
+    return fields.steps_ns
 
 
 _LOGICAL_NS = {
@@ -99,16 +106,54 @@ def _error(file: SourceFile, what: str) -> UnreadableFileError:
     )
 
 
-def _metadata(stream: IO[bytes]) -> dict[str, bytes]:
-    metadata = {}
+@dataclass(frozen=True)
+class _Fields:
+    """The fields of a file's records.
+
+    Attributes:
+        steps_ns: Each field's unit in nanoseconds, if it is a point in time.
+        least_bytes: The fewest bytes that a record takes.
+    """
+
+    steps_ns: Mapping[str, int | None]
+    least_bytes: int
+
+
+def _fields(file: SourceFile, schema: bytes | None) -> _Fields:
+    try:
+        document: Any = json.loads(schema or b"{}")
+        fields = document.get("fields", []) if isinstance(document, dict) else []
+        steps_ns = {str(field["name"]): _step_ns(field.get("type")) for field in fields}
+        # Avro's library reports a file without a schema.
+        least_bytes = avro_size(document, strict=False).least_bytes if document else 1
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = str(error) if type(error) is ValueError else type(error).__name__
+        raise _error(file, f"its schema is invalid: {visible(reason)}") from error
+    return _Fields(steps_ns, least_bytes)
+
+
+def _metadata(file: SourceFile, stream: IO[bytes]) -> bytes | None:
+    """Read the header's entries; return its schema."""
+    schema, left = None, _MOST_HEADER_BYTES
+    entries = 0
     while count := _varint(stream):
         if count < 0:  # then the block's size in bytes follows
             count = -count
             _varint(stream)
+        entries += count
+        if entries > _MOST_ENTRIES:
+            raise _error(file, f"its header has more than {_MOST_ENTRIES:,} entries")
         for _ in range(count):
-            key = _exactly(stream, _varint(stream)).decode("utf-8", errors="replace")
-            metadata[key] = _exactly(stream, _varint(stream))
-    return metadata
+            entry = []
+            for _ in range(2):
+                size = _varint(stream)
+                left -= max(size, 0)
+                if left < 0:
+                    raise _error(file, f"its header has more than {_MOST_HEADER_BYTES:,} bytes")
+                entry.append(_exactly(stream, size))
+            if entry[0] == b"avro.schema":
+                schema = entry[1]
+    return schema
 
 
 def _varint(stream: IO[bytes], first: bytes | None = None) -> int:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from jvm_bridge.builder.planning import Unsuitable
+from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.copies import open_copy
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 
 __all__ = ["CsvHeader", "read_header", "write_with_header"]
@@ -60,12 +61,17 @@ def read_header(path: Path, delimiter: str) -> CsvHeader:
 
 
 def write_with_header(
-    path: Path, header: CsvHeader, names: Sequence[str], delimiter: str, copy: Path
+    file: SourceFile, header: CsvHeader, names: Sequence[str], delimiter: str, copy: Path
 ) -> None:
-    """Write the rows of a file with other names."""
+    """Write the rows of a file with other names.
+
+    Raises:
+        UnreadableFileError: The copy would be too large.
+    """
     line = io.StringIO()
     csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
-    with closing(open_bytes(path)) as stream, copy.open("wb") as out:
+    with closing(open_bytes(file.path)) as stream, open_copy(file, copy) as out:
         out.write(line.getvalue().encode())
         stream.read(header.size_bytes)
-        shutil.copyfileobj(stream, out, _LONGEST_BYTES)
+        while piece := stream.read(_LONGEST_BYTES):
+            out.write(piece)

@@ -6,6 +6,7 @@ maps and structs as JSON.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ __all__ = [
     "as_meant",
     "by_row",
     "check_names",
+    "first_twice",
     "is_time",
     "list_type",
     "meant_type",
@@ -208,13 +210,18 @@ def check_names(file: SourceFile, names: Sequence[str]) -> None:
     Raises:
         UnreadableFileError: It has.
     """
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = first_twice(names)
     if twice is not None:
         raise UnreadableFileError(
             f"{file.name} cannot be read as {file.file_format}: it has the column {twice!r} twice",
             expected="each column once",
             where=file.where,
         )
+
+
+def first_twice(names: Sequence[str]) -> str | None:
+    """Return the first name that is there twice."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def by_row(file: SourceFile, name: str, column: Any, begin: int, convert: Callable[[Any], Any]) -> Any:

@@ -68,7 +68,7 @@ def first_keys(path: Path) -> Mapping[str, Any]:
         if line.strip():
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise Unsuitable(f"the first rows are not JSON lines: {error}") from error
             if not isinstance(row, dict):
                 raise Unsuitable("the first rows are not JSON objects")

@@ -51,13 +51,14 @@ def parquet_times(file: SourceFile) -> Mapping[str, int | None]:
 
 def _fields(file: Any) -> Iterator[tuple[Any, Any | None]]:
     """Yield the fields, each with its leaf if it has values or lists of them."""
-    begin = 0
+    # Each attribute builds a new schema, of all columns.
+    schema, begin = file.schema, 0
     for field in file.schema_arrow:
         end = begin + _leaf_count(field.type)
         kind = field.type
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             kind = kind.value_type
-        yield field, None if pa.types.is_nested(kind) else file.schema.column(begin)
+        yield field, None if pa.types.is_nested(kind) else schema.column(begin)
         begin = end
 
 

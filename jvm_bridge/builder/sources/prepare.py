@@ -19,6 +19,7 @@ from jvm_bridge.builder.planning import CsvPlan, Unsuitable, plan_csv
 from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
+from jvm_bridge.builder.sources.file_columns import first_twice
 from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
 from jvm_bridge.builder.sources.orc_source import orc_times
@@ -137,7 +138,7 @@ def _prepared_csv(table: PinotTable, file: SourceFile, rules: InputRules, folder
         names = [name.strip() for name in names]
     is_read = [bool(name.strip()) and (table.columns is None or name in table.columns.read) for name in names]
     read = [name for name, reads in zip(names, is_read, strict=True) if reads]
-    twice = next((name for name in read if read.count(name) > 1), None)
+    twice = first_twice(read)
     if twice is not None:
         # Since 1.1 Pinot's reader would use one of the two.
         raise UnreadableFileError(
@@ -153,7 +154,7 @@ def _prepared_csv(table: PinotTable, file: SourceFile, rules: InputRules, folder
     names = [name if reads else next(unread) for name, reads in zip(names, is_read, strict=True)]
     copy = folder / "with_header"
     try:
-        write_with_header(file.path, header, names, plan.delimiter, copy)
+        write_with_header(file, header, names, plan.delimiter, copy)
     except CORRUPT_GZIP:
         return Prepared(file, mismatch)  # the reader reports the row
     return Prepared(replace(file, path=copy, original=file.original or file.path), mismatch)

@@ -17,6 +17,7 @@ from typing import IO
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
 from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.sources.copies import Writable, open_copy
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 
 __all__ = ["TextFound", "check_text"]
@@ -58,7 +59,8 @@ def check_text(file: SourceFile, encoding: str, copy: Path, keys: Collection[str
         keys: Keys of JSON objects to look for.
 
     Raises:
-        UnreadableFileError: It has the byte-order mark of another encoding, or is corrupt at its start.
+        UnreadableFileError: It has the byte-order mark of another encoding, is corrupt at its start, or the
+            copy would be too large.
         DataError: It has bytes that are not valid in the encoding, or truncated gzip data to be copied.
     """
     with closing(open_bytes(file.path)) as stream:
@@ -76,7 +78,7 @@ def check_text(file: SourceFile, encoding: str, copy: Path, keys: Collection[str
         if not mark and encoding in (_UTF_8, "ascii"):
             text.read(first, stream, None)
             return TextFound(False, text.absent_keys)
-        with copy.open("wb") as out:
+        with open_copy(file, copy) as out:
             text.read(first, stream, out)
         return TextFound(True, text.absent_keys)
 
@@ -123,7 +125,7 @@ class _Text:
     def absent_keys(self) -> frozenset[str]:
         return frozenset(self._sought)
 
-    def read(self, first: bytes, stream: IO[bytes], out: IO[bytes] | None) -> None:
+    def read(self, first: bytes, stream: IO[bytes], out: Writable | None) -> None:
         chunk = first
         while True:
             text = self._decoded(chunk)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.config import ControllerConfig
-from controller_client.errors import NotFoundError, UnreachableError
+from controller_client.errors import ConfigError, NotFoundError, UnreachableError
 from controller_client.helix.instance_config import live_controllers
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
@@ -24,6 +24,7 @@ def joined_cluster(
     cluster_name: str | None,
     jars_version: str,
     wait_s: float,
+    access: ZooKeeperAccess,
 ) -> tuple[str, str]:
     """Return ZooKeeper's address and the cluster's name, from the controller where they are None.
 
@@ -33,8 +34,10 @@ def joined_cluster(
         cluster_name: The cluster's name.
         jars_version: Pinot version of the jars.
         wait_s: How long to wait for a controller that does not answer yet.
+        access: The credentials for ZooKeeper.
 
     Raises:
+        ConfigError: The credentials must not go to an address that the controller reports.
         UnreachableError: The controller did not answer.
         SetupError: The jars are newer than the cluster.
         NotFoundError: The controller does not report its ZooKeeper.
@@ -53,7 +56,7 @@ def joined_cluster(
                 )
             clock.sleep(_POLL_INTERVAL_S)
         check_jars_fit(jars_version, client.cluster.version().text)
-        address = zookeeper or client.cluster.zookeeper_address()
+        address = zookeeper or client.cluster.zookeeper_for(access)
         if address is None:
             raise NotFoundError(
                 "The controller does not report the address of its ZooKeeper",
@@ -71,7 +74,10 @@ def controllers_in_zookeeper(
     wait_s: float,
     clock: Clock | None = None,
 ) -> ControllerConfig:
-    """Return the configuration with the live controllers in ZooKeeper, over http as ZooKeeper has no scheme.
+    """Return the configuration with the live controllers in ZooKeeper.
+
+    Without credentials and TLS files, the controllers are reached over http. With any of them, only those are
+    used that registered a port for https.
 
     Args:
         config: The configuration, with credentials and TLS.
@@ -85,13 +91,16 @@ def controllers_in_zookeeper(
         UnreachableError: ZooKeeper does not answer.
         AuthError: ZooKeeper rejects the credentials.
         NotFoundError: There is no such cluster, or it has no live controller.
+        ConfigError: There are credentials or TLS files, but no controller registered a port for https.
     """
+    needs_tls = config.auth is not None or bool(config.tls.ca_file or config.tls.client_cert_file)
     clock = clock or SystemClock()
     deadline = clock.monotonic() + wait_s
     while True:
         try:
             with PropertyStore(zookeeper, cluster_name, access=access) as store:
                 found = live_controllers(store)
+                encrypted = live_controllers(store, with_tls=True) if needs_tls else ()
             if not found:
                 raise NotFoundError(
                     "ZooKeeper has no live controller",
@@ -103,4 +112,15 @@ def controllers_in_zookeeper(
                 raise
             clock.sleep(_ZOOKEEPER_INTERVAL_S)
         else:
-            return replace(config, url=",".join(f"http://{host}:{port}" for host, port in found))
+            break
+    if needs_tls and not encrypted:
+        host, port = found[0]
+        raise ConfigError(
+            f"the controllers in ZooKeeper, such as {host}:{port}, registered no port for https, but this"
+            " process has credentials or TLS files for them, and sends credentials without TLS only to"
+            " addresses that you name",
+            where=f"{zookeeper}, cluster {cluster_name}",
+            remedy="set --controller or PINOT_CONTROLLER_URL, with https, or with http if that is intended",
+        )
+    scheme, chosen = ("https", encrypted) if needs_tls else ("http", found)
+    return replace(config, url=",".join(f"{scheme}://{host}:{port}" for host, port in chosen))

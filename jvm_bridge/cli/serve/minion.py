@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -155,9 +154,7 @@ def minion(
     """
     _check_one_place(config_file)
     executors = load_executors()
-    config = cli.controller_config()
-    if controller:
-        config = replace(config, url=controller)
+    config = cli.controller_config(controller)
     with jar_progress(cli.out) as progress:
         jars = pinot_jars(progress)
     zookeeper = zookeeper or cli.settings.value("zookeeper")
@@ -173,9 +170,10 @@ def minion(
         start_jvm(max_heap_mb=max_heap_mb, system_properties=properties, options=options, is_role=True)
         stock = read_stock_minion(_stock_arguments(config_file, zookeeper, cluster_name))
         zookeeper, cluster_name = stock.zookeeper_address, stock.cluster_name
+    access = cli.zookeeper_access(zookeeper)
     if zookeeper and cluster_name and not controller and not cli.settings["controller"].rank:
-        config = controllers_in_zookeeper(config, zookeeper, cluster_name, cli.zookeeper_access(), wait_s)
-    zookeeper, cluster_name = joined_cluster(config, zookeeper, cluster_name, jars.version, wait_s)
+        config = controllers_in_zookeeper(config, zookeeper, cluster_name, access, wait_s)
+    zookeeper, cluster_name = joined_cluster(config, zookeeper, cluster_name, jars.version, wait_s, access)
     monitoring = Monitoring(MINION)
     settings = MinionSettings(
         controller=config,
@@ -191,7 +189,7 @@ def minion(
         java_options=options,
         drain_s=drain_s,
         executors=executors,
-        zookeeper_access=cli.zookeeper_access(),
+        zookeeper_access=access,
         monitoring=monitoring,
     )
     if stock:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from controller_client.common.formats import Format
 from controller_client.common.names import TableName
 from controller_client.config import ControllerConfig
+from controller_client.segment_tar import file_name_of
 from controller_client.zookeeper_access import ZooKeeperAccess
 from minion_tasks.file_ingestion.session.model import Session
 
@@ -66,12 +67,13 @@ class Subtask:
 
         Raises:
             FormatVersionError: A scheduler of a later release wrote it.
+            DataError: Its session does not have the name of a session.
         """
         where = f"session {configs.get('session')} of {configs.get('tableName')}"
         SUBTASK_FORMAT.check(configs, where)
         return cls(
             table=TableName(configs["tableName"]),
-            session_id=configs["session"],
+            session_id=file_name_of(configs["session"]),  # names the folder of its temporary files
             attempt=int(configs["attempt"]),
             groups=tuple(int(number) for number in configs["groups"].split(",")),
         )

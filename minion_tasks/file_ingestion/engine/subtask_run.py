@@ -6,11 +6,11 @@ dies), so each attempt stages segments under unique names, and the first result 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from controller_client.client import ControllerClient
+from controller_client.common.folders import scratch_folder
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.builder import SegmentBuilder
@@ -59,7 +59,7 @@ def run_subtask(
     with (
         ControllerClient(cluster.controller) as client,
         PropertyStore(cluster.zookeeper, cluster.name, access=cluster.access) as store,
-        tempfile.TemporaryDirectory(dir=work_dir, prefix=f"{subtask.session_id}-") as folder,
+        scratch_folder("pinot-subtask-", work_dir) as folder,
     ):
         sessions = SessionStore(store, table)
         session = sessions.load(subtask.session_id)
@@ -70,11 +70,11 @@ def run_subtask(
             SegmentBuilder(
                 config,
                 schema,
-                Path(folder),
+                folder,
                 reader=params.segment_reader,
                 rules=params.rules,
             ),
-            Path(folder),
+            folder,
             client.clock,
         )
         failures = []

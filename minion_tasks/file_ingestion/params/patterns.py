@@ -4,45 +4,36 @@
 not, ``[a-z]`` and ``[!a]`` are classes, ``{csv,json}`` are alternatives, a backslash escapes. ``regex:``
 patterns are regular expressions over the whole path. The path of ``s3://bucket/a/b.csv`` is
 ``s3:/bucket/a/b.csv`` (Java's ``Paths.get`` collapses the slashes), that of ``file:///a/b.csv`` is
-``/a/b.csv``.
+``/a/b.csv``. Both kinds are matched in time linear in the path, see :mod:`.automaton`.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from controller_client.errors import ConfigError
+from minion_tasks.file_ingestion.params.automaton import (
+    MAX_SIZE,
+    Automaton,
+    Char,
+    Choice,
+    Node,
+    Repeat,
+    Series,
+)
+from minion_tasks.file_ingestion.params.regexes import parse_regex
 
 _PLAIN = re.compile(r"/+")
+_MAX_SPELLINGS = 1000
 
 
 def path_of(uri: str) -> str:
     """Return the path that patterns are matched against."""
     uri = uri.removeprefix("file:")
     return _PLAIN.sub("/", uri)
-
-
-@dataclass(frozen=True)
-class _Token:
-    """One token of a glob: matches one character that fits the expression, or any number of them."""
-
-    one: str
-    repeats: bool = False
-
-    @property
-    def regex(self) -> str:
-        return f"{self.one}*" if self.repeats else self.one
-
-
-_Sequence = tuple[_Token, ...]
-_Group = tuple[_Sequence, ...]
-"""The alternatives in a pair of braces."""
-
-_MAX_SPELLINGS = 1000
 
 
 class PathMatcher:
@@ -53,29 +44,31 @@ class PathMatcher:
         key: The parameter that contains it, for error messages.
 
     Raises:
-        ConfigError: The pattern is malformed or has an unknown syntax.
+        ConfigError: The pattern is malformed, too large, or uses what cannot be matched in linear time.
     """
 
     def __init__(self, pattern: str, *, key: str = "includeFileNamePattern") -> None:
         self.pattern = pattern
         self._key = key
         syntax, colon, self._body = pattern.partition(":")
-        self._glob: list[_Token | _Group] | None = None
+        self._glob: Series | None = None
         try:
             if not colon or syntax.lower() not in ("glob", "regex"):
                 raise ValueError("it starts with neither 'glob:' nor 'regex:'")
+            if len(self._body) > MAX_SIZE:
+                raise ValueError(f"it has more than {MAX_SIZE:,} characters")
             if syntax.lower() == "glob":
                 self._glob = _parse_glob(self._body)
-            self._regex = re.compile(self._body if self._glob is None else _regex_of(self._glob), re.DOTALL)
-        except (ValueError, re.error) as error:
+            self._automaton = Automaton(self._glob or parse_regex(self._body))
+        except (ValueError, OverflowError, RecursionError, re.error) as error:
             raise ConfigError(
-                f"{key} {pattern!r} is not a valid pattern: {error}",
+                f"{key} {pattern[:200]!r} is not a valid pattern: {error}",
                 expected="a pattern such as glob:**/*.json.gz or regex:.*/part-\\d+\\.csv",
             ) from error
 
     def matches(self, uri: str) -> bool:
         """Return whether the whole path of the URI matches."""
-        return self._regex.fullmatch(path_of(uri)) is not None
+        return self._automaton.matches(path_of(uri))
 
     def spells_out(self, name: str) -> bool:
         """Return whether the pattern has, after a slash, the first characters of a name as plain text.
@@ -120,7 +113,7 @@ class PathMatcher:
         if self._glob is None:
             text = _leading_text(self._body)
             return text.startswith(folder) or folder.startswith(text)
-        return any(_reaches(tokens, folder) for tokens in _spellings(self._glob))
+        return self._automaton.can_match_below(folder)
 
     def __repr__(self) -> str:
         return f"PathMatcher({self.pattern!r})"
@@ -134,12 +127,12 @@ def _anywhere(pattern: str) -> str | None:
 
 
 _PART = re.compile(r"(?P<deep>\*\*)|(?P<star>\*)|(?P<one>\?)|(?P<escaped>\\.)|(?P<plain>.)", re.DOTALL)
-_WILD = {"**": _Token(".", repeats=True), "*": _Token("[^/]", repeats=True), "?": _Token("[^/]")}
+_WILD: dict[str, Node] = {"**": Repeat(Char(".")), "*": Repeat(Char("[^/]")), "?": Char("[^/]")}
 
 
-def _parse_glob(glob: str) -> list[_Token | _Group]:
-    parsed: list[_Token | _Group] = []
-    group: list[list[_Token]] | None = None
+def _parse_glob(glob: str) -> Series:
+    parsed: list[Node] = []
+    group: list[list[Node]] | None = None
     i = 0
     while i < len(glob):
         match = _PART.match(glob, i)
@@ -157,17 +150,17 @@ def _parse_glob(glob: str) -> list[_Token | _Group]:
                 group.append([])
                 continue
             if group is not None:
-                parsed.append(tuple(tuple(each) for each in group))
+                parsed.append(Choice(tuple(Series(tuple(each)) for each in group)))
                 group = None
                 continue
         token, i = _token(match, glob, i)
         (parsed if group is None else group[-1]).append(token)
     if group is not None:
         raise ValueError("a brace is never closed")
-    return parsed
+    return Series(tuple(parsed))
 
 
-def _token(match: re.Match[str], glob: str, end: int) -> tuple[_Token, int]:
+def _token(match: re.Match[str], glob: str, end: int) -> tuple[Node, int]:
     """Return the token that starts with a match, and the index after it."""
     part = match[0]
     if part in _WILD:
@@ -176,10 +169,10 @@ def _token(match: re.Match[str], glob: str, end: int) -> tuple[_Token, int]:
         return _char_class(glob, end)
     if part == "\\":
         raise ValueError("it ends with a backslash")
-    return _Token(re.escape(part[1:] if match["escaped"] else part)), end
+    return Char(re.escape(part[1:] if match["escaped"] else part)), end
 
 
-def _char_class(glob: str, start: int) -> tuple[_Token, int]:
+def _char_class(glob: str, start: int) -> tuple[Node, int]:
     """Translate the class whose body starts at ``start``; also return the index after its bracket."""
     end = glob.find("]", start + 1 if glob[start : start + 1] == "!" else start)
     if end <= start:
@@ -191,65 +184,33 @@ def _char_class(glob: str, start: int) -> tuple[_Token, int]:
         raise ValueError("a bracket is empty or contains a slash")
     escaped = members.replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^").replace("&&", "&\\&")
     # As in Java, a class never matches the separator.
-    return _Token(f"(?!/)[{'^' if negated else ''}{escaped}]"), end + 1
+    return Char(f"(?!/)[{'^' if negated else ''}{escaped}]"), end + 1
 
 
-def _regex_of(glob: list[_Token | _Group]) -> str:
-    return "".join(
-        each.regex
-        if isinstance(each, _Token)
-        else "(?:" + "|".join("".join(token.regex for token in tokens) for tokens in each) + ")"
-        for each in glob
-    )
-
-
-def _spellings(glob: list[_Token | _Group]) -> Iterator[_Sequence]:
+def _spellings(glob: Series) -> Iterator[Sequence[Node]]:
     """Expand a glob for each choice among its alternatives, up to a limit."""
-    choices = [((each,),) if isinstance(each, _Token) else each for each in glob]
-    for number, chosen in enumerate(itertools.product(*choices)):
-        if number == _MAX_SPELLINGS:
-            yield (_WILD["**"],)  # the untried alternatives may match anything
-            return
+    choices = [
+        [option.parts for option in each.options if isinstance(option, Series)]
+        if isinstance(each, Choice)
+        else [(each,)]
+        for each in glob.parts
+    ]
+    for chosen in itertools.islice(itertools.product(*choices), _MAX_SPELLINGS):
         yield tuple(itertools.chain.from_iterable(chosen))
 
 
-def _beginnings(tokens: _Sequence) -> Iterator[str]:
+def _beginnings(tokens: Sequence[Node]) -> Iterator[str]:
     """Return the plain text with which each part of the path between slashes begins."""
     text, is_plain = "", True
     for token in tokens:
-        character = token.one.removeprefix("\\")
+        character = token.text.removeprefix("\\") if isinstance(token, Char) else ""
         if character == "/":
             yield text
             text, is_plain = "", True
         else:
-            is_plain = is_plain and len(character) == 1 and not token.repeats
+            is_plain = is_plain and len(character) == 1
             text += character if is_plain else ""
     yield text
-
-
-def _reaches(tokens: _Sequence, folder: str) -> bool:
-    """Return whether the tokens can match the folder's path followed by a file name."""
-    slash = _Token(re.escape("/"))
-    if tokens[-1:] == (slash,) or any(pair == (slash, slash) for pair in itertools.pairwise(tokens)):
-        return False  # paths end with a name and contain only single slashes
-    places = {0}
-    for character in folder:
-        places = {
-            place if tokens[place].repeats else place + 1
-            for place in _with_skipped(places, tokens)
-            if place < len(tokens) and re.fullmatch(tokens[place].one, character, re.DOTALL)
-        }
-    return any(place < len(tokens) for place in _with_skipped(places, tokens))
-
-
-def _with_skipped(places: set[int], tokens: _Sequence) -> set[int]:
-    """Add the positions after tokens that may match nothing."""
-    reached = set(places)
-    for place in places:
-        while place < len(tokens) and tokens[place].repeats:
-            place += 1
-            reached.add(place)
-    return reached
 
 
 _PLAIN_TEXT = re.compile(r"(?:[^\\.^$*+?{}\[\]|()]|\\[^A-Za-z0-9])*")

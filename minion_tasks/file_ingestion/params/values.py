@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller_client.common.parsing import count
+from controller_client.common.parsing import count, whole_number
 from jvm_bridge.input_rules import text_encoding
 
 _INT_MAX = 2**31 - 1
@@ -15,9 +15,10 @@ def count_or_no_bound(value: str) -> int | None:
 
 def retries(value: str) -> int:
     """Parse a whole number up to Java's INT_MAX."""
-    if not value.strip().isdecimal() or int(value) > _INT_MAX:
+    number = whole_number(value.strip())
+    if number is None or number > _INT_MAX:
         raise ValueError(f"expected a whole number from 0 to {_INT_MAX}")
-    return int(value)
+    return number
 
 
 def encoding(value: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from controller_client.common.utc_text import utc_text
 
 __all__ = ["clock_text", "first_line", "seconds_text"]
 
@@ -24,4 +24,4 @@ def first_line(message: str | None) -> str | None:
 
 def clock_text(time_ms: int) -> str:
     """Format a time of the ledger: UTC, to the second."""
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return utc_text(time_ms)

@@ -66,23 +66,23 @@ def file(folder: Path, unique_table: str) -> Path:
 def test_files_plans_and_output_contain_no_secrets(
     run: Run, client: ControllerClient, folder: Path, file: Path, unique_table: str, tmp_path: Path
 ) -> None:
-    task = {"inputDirURI": "s3://x", "input.fs.prop.secretKey": "${env:S3_KEY}"}
+    task = {"inputDirURI": "s3://x", "input.fs.prop.secretKey": "${env:PINOT_SECRET_S3_KEY}"}
     _change(file, task={"taskTypeConfigsMap": {"FileIngestionTask": task}})
-    assert "the variable S3_KEY is not set" in run.error("diff", folder, code=2)
+    assert "the variable PINOT_SECRET_S3_KEY is not set" in run.error("diff", folder, code=2)
     plan = tmp_path / "plan.json"
-    run("diff", folder, "--save", plan, code=_DIFFERENCES, S3_KEY=_SECRET)
+    run("diff", folder, "--save", plan, code=_DIFFERENCES, PINOT_SECRET_S3_KEY=_SECRET)
     assert _SECRET not in plan.read_text()
-    run("apply", plan, "--yes", S3_KEY=_SECRET)
+    run("apply", plan, "--yes", PINOT_SECRET_S3_KEY=_SECRET)
     [stored] = client.configs.tables(unique_table).values()
     assert stored["task"]["taskTypeConfigsMap"]["FileIngestionTask"]["input.fs.prop.secretKey"] == _SECRET
-    run("diff", folder, S3_KEY=_SECRET)
+    run("diff", folder, PINOT_SECRET_S3_KEY=_SECRET)
     run("diff", folder, "--keep-unset")
-    other = run("diff", folder, code=_DIFFERENCES, S3_KEY="another-secret")
-    assert '"***" -> "${env:S3_KEY}"' in other.output
+    other = run("diff", folder, code=_DIFFERENCES, PINOT_SECRET_S3_KEY="another-secret")
+    assert '"***" -> "${env:PINOT_SECRET_S3_KEY}"' in other.output
     assert "another-secret" not in other.output
     exported = tmp_path / "exported"
     [variable] = run.read("export", exported, "--table", unique_table)["variables"]
-    assert variable == f"PINOT_{unique_table.upper()}_OFFLINE_INPUT_FS_PROP_SECRETKEY"
+    assert variable == f"PINOT_SECRET_{unique_table.upper()}_OFFLINE_INPUT_FS_PROP_SECRETKEY"
     assert all(_SECRET not in path.read_text() for path in exported.rglob("*.yaml"))
     given: dict[str, Any] = {variable: _SECRET}
     run("diff", exported, **given)

@@ -175,7 +175,7 @@ def test_a_table_of_a_database(make_stream_table: MakeTable, run: Run, tmp_path:
     assert shown["table"] == table.table
     run.error("consumption", "reset", f"default.{table.name}")
     run("consumption", "reset", table.table)
-    audit = run.read("deepstore", "audit", table.name, "--min-copies", "1")
+    audit = run.read("deepstore", "audit", table.name, "--min-copies", "1", "--read-tars")
     assert (audit["segments"] >= 2, audit["faulty_segments"]) == (True, 0)
     names = [name for name in table.client.segments.list(table.table) if "__0__0__" in name]
     run("segment", "fetch", table.name, names[0], "--to", str(tmp_path), "--unpack")

@@ -26,7 +26,8 @@ _ROWS = 400_000
 
 
 def _audit(run: Run, table: StreamTable, **options: int) -> Any:
-    return run.read("deepstore", "audit", table.name, "--min-copies", "1", **options)["tables"][0]
+    found = run.read("deepstore", "audit", table.name, "--min-copies", "1", "--read-tars", **options)
+    return found["tables"][0]
 
 
 def test_a_pause_waits_until_all_segments_are_built(make_stream_table: MakeTable, run: Run) -> None:

@@ -101,7 +101,7 @@ def test_an_outage_of_the_store(
     outcomes = [each["outcome"] for text in printed for each in json.loads(text)]
     assert outcomes.count("repaired") == len(left)
     assert set(outcomes) <= {"repaired", "good_already"}
-    assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
+    assert audit(table.table, "--min-copies", "3") == {}
     assert repaired(run, table) == {}
     for name, record in table.committed().items():
         assert record.url == f"{pinot.deep_store_uri}/{table.name}/{name}"
@@ -109,7 +109,7 @@ def test_an_outage_of_the_store(
     # Pinot uploads segments itself again.
     table.fill(1)
     assert len(table.committed()) == 6
-    assert audit(table.table, "--read-tars") == {}
+    assert audit(table.table) == {}
 
     # An object is deleted manually: it can be fetched from peers, and after the repair from the store.
     gone = min(segments)
@@ -158,7 +158,7 @@ def test_replicas_that_differ_from_the_segment(
         assert done[foreign]["passed_over"] == ""
     for name in refused:
         assert re.search(rf"{bad}: its files have crc \d+, the record has", str(done[name]["passed_over"]))
-    assert audit(table.table, "--read-tars") == {}
+    assert audit(table.table) == {}
 
     pinot.kill("server_1")
     pinot.start("server_1")
@@ -171,15 +171,16 @@ def test_replicas_that_differ_from_the_segment(
     assert "pinotctl table reload" in run("deepstore", "repair", table.name, "--yes").output
 
     # With a copy in the store, the other server may stop; without it, that server has the last good copy.
-    run("deepstore", "safe-to-stop", good)
+    run("deepstore", "safe-to-stop", "--read-tars", good)
     table.delete_object(segment)
     assert audit(table.table) == {name: {segment} for name in ("replica_crc", "few_copies", "object_gone")}
-    run("deepstore", "safe-to-stop", bad)
-    answer = run("deepstore", "safe-to-stop", good, "--output", "json", code=1)
+    run("deepstore", "safe-to-stop", "--read-tars", bad)
+    run("deepstore", "safe-to-stop", "--read-tars", bad, good, code=1)
+    answer = run("deepstore", "safe-to-stop", "--read-tars", good, "--output", "json", code=1)
     at_risk = [each for each in json.loads(answer.stdout) if each["state"] == "committed"]
     assert [each["segment"] for each in at_risk] == [segment]
     assert repaired(run, table)[segment]["source"] == good
-    run("deepstore", "safe-to-stop", good)
+    run("deepstore", "safe-to-stop", "--read-tars", good)
 
     # The audit's advice works.
     run("table", "reload", table.name, segment, "--no-wait")
@@ -191,7 +192,7 @@ def test_a_batch_table(
 ) -> None:
     load_numbers(pinot, unique_table, tmp_path)
     table = TableName(f"{unique_table}_OFFLINE")
-    assert audit(table, "--read-tars") == {}
+    assert audit(table) == {}
     gone, garbage, cut = (f"{unique_table}_{number}" for number in range(3))
 
     def key(segment: str) -> str:
@@ -201,11 +202,12 @@ def test_a_batch_table(
     s3_client.put_object(Bucket=DEEP_STORE_BUCKET, Key=key(garbage), Body=b"x")
     tar = s3_client.get_object(Bucket=DEEP_STORE_BUCKET, Key=key(cut))["Body"].read()
     s3_client.put_object(Bucket=DEEP_STORE_BUCKET, Key=key(cut), Body=tar[:-100] + bytes(100))
-    assert audit(table, "--min-copies", "1") == {"object_gone": {gone}, "wrong_size": {garbage}}
-    assert audit(table, "--min-copies", "1", "--read-tars")["wrong_crc"] == {cut}
+    by_size = audit(table, "--min-copies", "1", read_tars=False)
+    assert by_size == {"object_gone": {gone}, "wrong_size": {garbage}}
+    assert audit(table, "--min-copies", "1")["wrong_crc"] == {cut}
     printed = run("deepstore", "repair", table, "--read-tars", "--yes", "--output", "json")
     assert {each["segment"] for each in json.loads(printed.stdout)} == {gone, garbage, cut}
-    assert audit(table, "--read-tars") == {}
+    assert audit(table) == {}
 
     # A copy is damaged on a server's disk: it is not uploaded, and the server can fetch the store's copy.
     with pinot.client() as client:

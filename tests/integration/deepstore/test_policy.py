@@ -46,11 +46,11 @@ def test_servers_only_then_a_store_then_no_peers(make_table: MakeTable, run: Run
     assert set(audit(table.table)) == {"no_url"}
     run("deepstore", "repair", table.name, "--yes")
     assert audit(table.table) == {}
-    run("deepstore", "disable", table.name, "--dry-run")
+    run("deepstore", "disable", table.name, "--read-tars", "--dry-run")
     assert _config(table)["segmentsConfig"][_SCHEME] == "http"
-    run("deepstore", "disable", table.name, "--yes")
+    run("deepstore", "disable", table.name, "--read-tars", "--yes")
     assert _SCHEME not in _config(table)["segmentsConfig"]
-    assert "already configured" in run("deepstore", "disable", table.name, "--yes").output
+    assert "already configured" in run("deepstore", "disable", table.name, "--read-tars", "--yes").output
 
     # The segment that was started before the change, and the next one.
     table.fill(2)

@@ -44,7 +44,7 @@ def test_spark_repairs(make_table: MakeTable, run: Run, audit: Audit, pinot: Pin
     )
     command += ["--engine", "spark", *spark]
     assert outcomes_of([command]) == [(name, "repaired") for name in sorted(segments)]
-    assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
+    assert audit(table.table, "--min-copies", "3") == {}
     assert repaired(run, table, "--engine", "spark", *spark) == {}
 
     for name in segments:
@@ -52,7 +52,7 @@ def test_spark_repairs(make_table: MakeTable, run: Run, audit: Audit, pinot: Pin
     outcomes = outcomes_of([command, command])
     assert [name for name, outcome in outcomes if outcome == "repaired"] == sorted(segments)
     assert {outcome for _, outcome in outcomes} <= {"repaired", "good_already"}
-    assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
+    assert audit(table.table, "--min-copies", "3") == {}
     # An error that only an executor sees is reported with its segment.
     gone = min(segments)
     table.delete_object(gone)
@@ -91,4 +91,4 @@ def test_spark_loses_its_executors_during_a_repair(
     assert {each["segment"] for each in printed} == segments
     # The blocked upload may still have finished, in a Python worker that outlived its executor.
     assert {each["outcome"] for each in printed} <= {"repaired", "good_already"}
-    assert audit(table.table, "--read-tars", "--min-copies", "3") == {}
+    assert audit(table.table, "--min-copies", "3") == {}

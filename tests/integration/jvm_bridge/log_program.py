@@ -20,6 +20,10 @@ LINES = (
     f"Start running x with configs: {{input.fs.prop.secretKey={SECRET}, b=c}}",
     f'{{"secretKey":"{SECRET}", "b": 1}}',
     f"sent Authorization: Basic {SECRET}1234",
+    f"GET https://host/container?sv=1&sig={SECRET}&se=2",
+    f"read -----BEGIN PRIVATE KEY-----{SECRET}-{SECRET}-----END PRIVATE KEY-----",
+    f"signed by eyJhbGciOiJIUzI1NiJ9{SECRET}.eyJzdWIiOiJ1cyJ9{SECRET}.c2ln{SECRET}",
+    f"sasl.pwd={SECRET}",
 )
 # Text that would overflow the stack or take forever with an unsuitable regular expression.
 LONG = (
@@ -28,6 +32,8 @@ LONG = (
     '"' * 200_000,
     "secret" * 50_000,
     "secretKey=" + " " * 200_000,
+    "-----BEGIN PRIVATE KEY-----" + "-" * 200_000,
+    "eyJ" * 100_000,
 )
 
 

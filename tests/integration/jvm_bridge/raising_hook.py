@@ -8,29 +8,28 @@ import threading
 from pathlib import Path
 
 from jvm_bridge.role_host import HostedServerView
+from tests.support import installed
 
-ENTRY_POINTS = """[pinot_plugins.server_hooks]
-raises = tests.integration.jvm_bridge.raising_hook:Raises
-cannot-be-made = tests.integration.jvm_bridge.raising_hook:cannot_be_made
-is-not-there = tests.integration.jvm_bridge.raising_hook:NoSuchName
-exits-java = tests.integration.jvm_bridge.raising_hook:ExitsJava
-table-watch = table_watch:TableWatch
-
-[pinot_plugins.broker_hooks]
-raises-in-broker = tests.integration.jvm_bridge.raising_hook:Raises
-not-for-brokers = tests.integration.jvm_bridge.raising_hook:cannot_be_made
-"""
-
+ENTRY_POINTS = {
+    "pinot_plugins.server_hooks": {
+        "raises": f"{__name__}:Raises",
+        "cannot-be-made": f"{__name__}:cannot_be_made",
+        "is-not-there": f"{__name__}:NoSuchName",
+        "exits-java": f"{__name__}:ExitsJava",
+        "table-watch": "table_watch:TableWatch",
+    },
+    "pinot_plugins.broker_hooks": {
+        "raises-in-broker": f"{__name__}:Raises",
+        "not-for-brokers": f"{__name__}:cannot_be_made",
+    },
+}
 
 _DOCUMENT = Path(__file__).parents[3] / "docs" / "servers.md"
 
 
 def install(folder: Path) -> None:
     """Register the hooks, and the example of the docs, for processes with the folder on their path."""
-    info = folder / "hooks_of_tests-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hooks-of-tests\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    installed.install(folder, "hooks-of-tests", ENTRY_POINTS)
     examples = re.findall(r"```python\n(.*?)```", _DOCUMENT.read_text(), re.DOTALL)
     (example,) = [text for text in examples if "class TableWatch" in text]
     (folder / "table_watch.py").write_text(example)

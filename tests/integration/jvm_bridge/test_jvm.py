@@ -10,11 +10,15 @@ from tests.integration.jvm_bridge import child
 
 pytestmark = pytest.mark.jvm
 
-SECRETS = {"PINOT_SECRET_KEY_OF_FLIGHTS": "k", "PINOT_CONTROLLER_URL": "http://user:pass@host:9000"}
+SECRETS = {
+    "PINOT_SECRET_KEY_OF_FLIGHTS": "k",
+    "PINOT_CONTROLLER_URL": "http://user:pass@host:9000",
+    "AWS_SECRET_ACCESS_KEY": "k",
+}
 # Which variables Java sees, and which a child process of Python inherits.
 SEEN = """
 import subprocess
-names = ["PINOT_SECRET_KEY_OF_FLIGHTS", "PINOT_CONTROLLER_URL", "PATH"]
+names = ["PINOT_SECRET_KEY_OF_FLIGHTS", "PINOT_CONTROLLER_URL", "AWS_SECRET_ACCESS_KEY", "PATH"]
 by_java = [jpype.java.lang.System.getenv(name) is not None for name in names]
 passed_on = subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
 inherited = [f"{name}=" in passed_on for name in names]
@@ -54,7 +58,7 @@ except KeyboardInterrupt:
     assert 40 <= found["heap"] <= 64, "the options of the environment come last"
     assert found["properties"] == ["ü c", "c d"]
     assert found["version"]
-    assert found["seen"] == [[True] * 3, [True] * 3, "k"]
+    assert found["seen"] == [[True] * 4, [True] * 4, "k"]
     assert "a line for the file" in (tmp_path / "jvm.log").read_text()
 
 
@@ -128,7 +132,7 @@ heap = int(jpype.java.lang.Runtime.getRuntime().maxMemory()) >> 20
 print(json.dumps([seen, heap, refused, wrong, times]))
 """
     seen, heap, (no_option, no_file), wrong, times = child.result(code, env={"TZ": "UTC", **SECRETS})
-    assert seen == [[False, False, True], [False, False, True], "k"]
+    assert seen == [[False, False, False, True], [False, False, False, True], "k"]
     assert 80 <= heap <= 100
     assert "rejects the arguments of the server: Unknown options: '-noSuchOption', 'x'" in no_option
     assert "the configuration file of the server does not exist" in no_file

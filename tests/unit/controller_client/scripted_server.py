@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections import deque
@@ -104,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         step = self.owner.next_step(seen)
         step(self)
 
-    do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - names of http.server
+    do_GET = do_POST = do_PUT = do_DELETE = do_CONNECT = _serve  # noqa: N815 - names of http.server
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Log nothing."""
@@ -125,6 +126,7 @@ class ScriptedServer:
         script: Steps.
         host: Address to listen on, of the loopback network.
         port: Port to listen on; 0: any that is free.
+        tls: Its certificate; None: http.
 
     Attributes:
         script: Remaining steps, in order.
@@ -132,7 +134,9 @@ class ScriptedServer:
         requests: The requests received.
     """
 
-    def __init__(self, *script: Step, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, *script: Step, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.script = deque(script)
         self.answers: Callable[[Seen], Step] | None = None
         self.requests: list[Seen] = []
@@ -141,11 +145,14 @@ class ScriptedServer:
         handler = type("Handler", (_Handler,), {"owner": self})
         self._host = host
         self._server = _Server((host, port), handler)
+        self._scheme = "https" if tls else "http"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
     @property
     def url(self) -> str:
-        return f"http://{self._host}:{self._server.server_port}"
+        return f"{self._scheme}://{self._host}:{self._server.server_port}"
 
     def next_step(self, seen: Seen) -> Step:
         self.requests.append(seen)

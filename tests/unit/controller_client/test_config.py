@@ -85,18 +85,53 @@ def test_the_environment() -> None:
         "PINOT_CA_FILE": "/ca.pem",
         "PINOT_TLS_VERIFY": "FALSE",
         "PINOT_READ_TIMEOUT_S": "2.5",
-        "PINOT_BROKER_URL": "http://a:1, http://b:2",
+        "PINOT_BROKER_URL": "https://a:1, https://b:2",
     }
     config = ControllerConfig.from_env(environ=environ)
     assert config.auth == BasicAuth("me", Secret("pw"))
     assert config.tls == Tls(ca_file="/ca.pem", verify=False)
     assert config.read_timeout_s == 2.5
-    assert ControllerConfig.from_env("http://other", environ=environ).url == "http://other"
+    named = {"PINOT_CONTROLLER_URL": "https://h:9000"}
+    assert ControllerConfig.from_env("http://other", environ=named).url == "http://other"
     brokers = BrokerConfig.from_env(environ=environ)
     assert brokers is not None
-    assert brokers.urls == ("http://a:1", "http://b:2")
+    assert brokers.urls == ("https://a:1", "https://b:2")
     assert BrokerConfig.from_env(environ={}) is None
-    assert BrokerConfig.like(config, ("http://a:1",)).auth == config.auth
+    assert BrokerConfig.like(config, ("https://a:1",)).auth == config.auth
+
+
+def test_credentials_of_the_environment_are_for_its_addresses() -> None:
+    environ = {
+        "PINOT_CONTROLLER_URL": "http://one:9000,http://two:9000",
+        "PINOT_BROKER_URL": "http://b:8099",
+        "PINOT_TOKEN": "hush",
+    }
+    assert ControllerConfig.from_env("http://TWO:9000/", environ=environ).auth is not None
+    for other in ("http://other:9000", "http://one:9001", "http://one:9000,http://other"):
+        with pytest.raises(ConfigError, match="belongs to http://one:9000,http://two:9000") as caught:
+            ControllerConfig.from_env(other, environ=environ)
+        assert "hush" not in str(caught.value)
+    with pytest.raises(ConfigError, match="PINOT_BROKER_URL"):
+        BrokerConfig.from_env(("http://other",), environ=environ)
+    del environ["PINOT_CONTROLLER_URL"]
+    assert ControllerConfig.from_env("http://anywhere:9000", environ=environ).auth is not None
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("token", [None, "hush"])
+def test_brokers_beside_https_get_credentials_by_https_only(scheme: str, token: str | None) -> None:
+    environ = {"PINOT_CONTROLLER_URL": f"{scheme}://c:9000", "PINOT_BROKER_URL": "http://b:8099"}
+    if token:
+        environ["PINOT_TOKEN"] = token
+    if token and scheme == "https":
+        with pytest.raises(ConfigError, match="http://b:8099 would get the credentials"):
+            BrokerConfig.from_env(environ=environ)
+    else:
+        made = BrokerConfig.from_env(environ=environ)
+        assert made is not None
+        assert made.urls == ("http://b:8099",)
+    with pytest.raises(ConfigError, match="some broker URLs use http and others https"):
+        BrokerConfig(("https://a", "http://b"))
 
 
 @pytest.mark.parametrize(

@@ -61,3 +61,45 @@ def test_the_password_is_not_shown() -> None:
     assert ZooKeeperAccess(auth=AuthKind.DIGEST, username="a", password=Secret("b")) == access(
         AUTH="digest", USERNAME="a", PASSWORD="b"
     )
+
+
+@pytest.mark.parametrize(
+    ("variables", "may_go"),
+    [
+        ({}, True),
+        ({"CA_FILE": "/ca.pem"}, True),
+        ({"AUTH": "sasl-kerberos"}, True),
+        ({"AUTH": "digest"}, False),
+        ({"AUTH": "sasl-digest"}, False),
+        ({"AUTH": "digest", "TLS": "true"}, False),  # any authority of the system would do
+        ({"AUTH": "digest", "CA_FILE": "/ca.pem", "TLS_VERIFY": "false"}, False),
+        ({"AUTH": "digest", "CA_FILE": "/ca.pem"}, True),
+    ],
+)
+def test_a_password_does_not_go_to_an_address_that_a_controller_reports(
+    variables: dict[str, str], may_go: bool
+) -> None:
+    by_name = {"USERNAME": "pinot", "PASSWORD": "s3cret"} if "digest" in variables.get("AUTH", "") else {}
+    made = access(**variables, **by_name)
+    if may_go:
+        made.check_reported("evil:2181")
+        return
+    with pytest.raises(ConfigError, match="evil:2181") as caught:
+        made.check_reported("evil:2181")
+    assert "PINOT_ZOOKEEPER" in str(caught.value.remedy)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_password_of_the_environment_is_for_its_address() -> None:
+    environ = {
+        "PINOT_ZOOKEEPER": "home:2181/chroot",
+        "PINOT_ZOOKEEPER_AUTH": "digest",
+        "PINOT_ZOOKEEPER_USERNAME": "pinot",
+        "PINOT_ZOOKEEPER_PASSWORD": "s3cret",
+    }
+    assert ZooKeeperAccess.from_env(environ, address="HOME:2181").password is not None
+    with pytest.raises(ConfigError, match="env PINOT_ZOOKEEPER") as caught:
+        ZooKeeperAccess.from_env(environ, address="other:2181")
+    assert "s3cret" not in str(caught.value)
+    del environ["PINOT_ZOOKEEPER"]
+    assert ZooKeeperAccess.from_env(environ, address="other:2181").password is not None

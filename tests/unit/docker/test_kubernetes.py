@@ -148,3 +148,62 @@ def test_minions_scale_by_an_existing_metric() -> None:
     subtasks = re.findall(r"concurrent\.tasks\.per\.instance=(\d+)", hosted["extra"]["configs"])
     assert [metadata["threshold"]] == subtasks
     assert metadata["ignoreNullValues"] == "false"
+
+
+def _is_closed(container: Mapping[str, Any]) -> bool:
+    return container["allowPrivilegeEscalation"] is False and container["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_containers_have_no_rights_that_they_do_not_need() -> None:
+    profile = {"type": "RuntimeDefault"}
+    found = values("values-image.yaml", *(name for name in VALUES if name != "values-image.yaml"))
+    for role in ROLES:
+        assert _is_closed(found[role]["securityContext"]), role
+        assert found[role]["podSecurityContext"]["seccompProfile"] == profile, role
+
+    deployment, _ = yaml.safe_load_all((KUBERNETES / "keda-minions.yaml").read_text(encoding="utf-8"))
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert _is_closed(container["securityContext"])
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert pod["securityContext"]["seccompProfile"] == profile
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["automountServiceAccountToken"] is False
+    empty = {volume["name"] for volume in pod["volumes"] if "emptyDir" in volume}
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    assert mounts.keys() == {"/tmp"}
+    assert set(mounts.values()) == empty
+
+
+def _steps() -> list[str]:
+    text = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
+    return re.sub(r"\\\n\s*", "", text).splitlines()
+
+
+def test_the_images_user_owns_logs_and_data_alone() -> None:
+    steps = [step.removeprefix("RUN ").split(" && ") for step in _steps() if step.startswith("RUN ")]
+    commands = [command.split() for step in steps for command in step]
+    owned = [words[2:] for words in commands if words[:2] == ["chown", "1000:1000"]]
+    assert [path for paths in owned for path in paths] == [
+        *("/opt/pinot-plugins/cache", "/opt/pinot/logs"),
+        *(f"/var/pinot/{role}/data" for role in ("controller", "minion", "server")),
+    ]
+    assert [words for words in commands if words[0] in {"chown", "chmod"} and words[-1] == "/opt/pinot"] == [
+        ["chown", "0:1000", "/opt/pinot"],
+        ["chmod", "1775", "/opt/pinot"],
+    ]
+    assert not [words for words in commands if words[0] in {"chown", "chmod"} and "-R" in words]
+
+
+def test_the_images_packages_are_locked_with_their_hashes() -> None:
+    (install,) = [step for step in _steps() if "pip install" in step]
+    first, second = (part for part in install.split(" && ") if "pip install" in part)
+    assert "--require-hashes -r /opt/uv/requirements.txt" in first
+    assert "pinot_plugins-" in second
+    assert all("--only-binary :all:" in part for part in (first, second))
+    text = (DOCKER / "requirements.txt").read_text(encoding="utf-8")
+    packages = [each for each in re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE) if each.strip()]
+    assert len(packages) > 20
+    assert [each.split()[0] for each in packages if "--hash=sha256:" not in each] == []
+    of_tests = (DOCKER.parent / "requirements" / "dev.txt").read_text(encoding="utf-8")
+    assert {each.split()[0] for each in packages} <= set(of_tests.split()), "run scripts/lock.sh"

@@ -16,6 +16,15 @@ from controller_client.as_code.files import FolderSettings, read_folder, write_f
 from controller_client.as_code.plan import PLAN_FORMAT, Action, Plan, PlannedField, Step, load_plan, save_plan
 from controller_client.coordinator.entries import BUCKET_FORMAT, Entries
 from controller_client.coordinator.state.store import STATE_FORMAT, Store, StoredUpTo
+from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.listing import open_deep_store
+from controller_client.deepstore.store_mark import (
+    MARK_FILE,
+    MARK_FORMAT,
+    StoreMark,
+    StoreOwner,
+    create_cluster_id,
+)
 from controller_client.filestore import FileInfo
 from controller_client.models import TableConfig
 from controller_client.publishing.staged_segment import StagedSegment
@@ -30,6 +39,7 @@ from controller_client.upsert.update_message import (
     encode_events,
     encode_record,
 )
+from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper.holder import HOLDER_FORMAT, LockHolder
 from jvm_bridge.cluster_ports import ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
@@ -42,6 +52,7 @@ from server_hooks.upsert.checkpoint import CHECKPOINT_FORMAT, Checkpoint
 from server_hooks.upsert.updates_log import LOG_FORMAT, UpdatesLog
 from spark_connectors.write.staged import COMMIT_FORMAT, StagedByTask
 from tests.unit.formats.sample import OFFLINE, Sample, document, file, message
+from tests.unit.memory_zookeeper import CLUSTER, memory_store
 
 _PLAN = Plan(
     owner="us",
@@ -70,6 +81,7 @@ _ENTRIES = Entries(
 _EVENTS = Events(7, np.array([5, 6], np.int64), np.array([False, True]))
 END = VersionEnd(7, 5, 9, 1234)
 _RECORD = VersionRecord(7, 2, {0: 9, 1: 4}, {0: 5, 1: 0})
+_MARK = StoreMark("0f" * 16, CLUSTER)
 _LOCK = LockHolder("apply", "host", 1, 1234.5)
 _SUBTASK = Subtask(OFFLINE, "s1", 1, (0, 2))
 _PROVENANCE = Provenance("s1", (FileInfo("file:///in/a.csv", 10, 1, "etag"),))
@@ -165,6 +177,16 @@ def _log_of_later_release() -> Sample:
     return replace(known, read=read, newer=lambda data: mark + data)
 
 
+def _write_mark(folder: Path) -> None:
+    store, _ = memory_store()
+    create_cluster_id(store, _MARK.id)
+    _owner(store, folder).claim()
+
+
+def _owner(store: PropertyStore, folder: Path) -> StoreOwner:
+    return StoreOwner(store, StoreLayout(f"file://{folder}", "http://c:9000"), open_deep_store)
+
+
 FILES = [
     file(
         *("as-code-plan.json", PLAN_FORMAT),
@@ -178,6 +200,12 @@ FILES = [
         lambda folder: read_folder(folder).settings,
         _SETTINGS,
         lambda data: data.replace(b"format: 1", b"format: 2"),
+    ),
+    file(
+        *(f"mark-{MARK_FILE}", MARK_FORMAT),
+        _write_mark,
+        lambda folder: _owner(memory_store()[0], folder).read(),
+        _MARK,
     ),
     file("state-manifest.json", STATE_FORMAT, _write_state, _read_state, UP_TO),
     file(

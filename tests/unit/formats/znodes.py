@@ -40,6 +40,7 @@ from controller_client.coordinator.generation import (
     request_rebuild,
     write_generation,
 )
+from controller_client.deepstore.store_mark import ID_FORMAT, create_cluster_id, read_cluster_id
 from controller_client.filestore import FileInfo
 from controller_client.helix.failed_hooks import FAILED_HOOKS_FORMAT, read_failed_hooks, write_failed_hooks
 from controller_client.models import TableConfig
@@ -177,6 +178,12 @@ ZNODES = [
         lambda store: note_partitions(store, REALTIME, {0}, _HOLDER, [0]),
         lambda store: read_partition_holders(store, REALTIME),
         {0: _HOLDER},
+    ),
+    znode(
+        *("deep-store", ID_FORMAT, f"{PROPERTIES}/PINOT_PLUGINS/deep_store"),
+        lambda store: create_cluster_id(store, "0f" * 16),
+        read_cluster_id,
+        "0f" * 16,
     ),
     znode(
         *("partition-report", REPORT_FORMAT, f"{PLUGINS}/servers/{INSTANCE}"),

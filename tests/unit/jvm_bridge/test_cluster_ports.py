@@ -51,3 +51,15 @@ def test_ports_stored_without_kafka() -> None:
     document = asdict(ClusterPorts.from_base(21000))
     del document["kafka"]
     assert ClusterPorts.from_json(document).kafka is None
+
+
+def test_the_ports_that_listen_on_all_addresses_are_those_that_pinot_cannot_bind() -> None:
+    ports = replace(ClusterPorts.usual(2), kafka=KafkaPorts.usual())
+    assert ports.on_all_addresses() == {
+        "minion": 9514,
+        "server-1": 8098,
+        "server-1 grpc": 8090,
+        "server-2": 8108,
+        "server-2 grpc": 8100,
+    }
+    assert ports.on_all_addresses().items() <= ports.named().items()

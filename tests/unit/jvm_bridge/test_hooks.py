@@ -18,6 +18,7 @@ from jvm_bridge.role_host import (
 )
 from jvm_bridge.role_host.hook_runner import HookRunner
 from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors
+from tests.support.installed import install
 
 
 class Records:
@@ -114,12 +115,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A distribution on the path that registers three hooks, two of which cannot be loaded."""
     (tmp_path / "hooks_of_a_test.py").write_text("def make():\n    return 'a hook'\n")
     (tmp_path / "hooks_that_raise.py").write_text("raise SystemExit('not here')\n")
-    info = tmp_path / "hooks_of_a_test-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hooks-of-a-test\nVersion: 1.0\n")
-    lines = ["[pinot_plugins.server_hooks]", "test-good = hooks_of_a_test:make"]
-    lines += ["test-raises = hooks_that_raise:make", "test-lacks = hooks_of_a_test:no_such_name"]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    points = {
+        "test-good": "hooks_of_a_test:make",
+        "test-raises": "hooks_that_raise:make",
+        "test-lacks": "hooks_of_a_test:no_such_name",
+    }
+    install(tmp_path, "hooks-of-a-test", {SERVER.hook_group: points})
     monkeypatch.syspath_prepend(str(tmp_path))
 
 

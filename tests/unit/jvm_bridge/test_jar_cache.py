@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
 
 from controller_client.errors import SetupError
-from jvm_bridge.jars import JarCache, PinSet, Repository, parse_pins
+from jvm_bridge.jars import JarCache, PinSet, Repository, cache_folder, parse_pins
+from jvm_bridge.java.class_cache import ClassCache
 
 
 @pytest.fixture
@@ -92,3 +94,45 @@ def test_a_mirrors_credentials_are_never_shown() -> None:
     repository = Repository("https://user:secret@mirror:8443/maven")
     assert repository.shown == "https://mirror:8443/maven"
     assert "secret" not in repr(repository)
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o757, 0o1777])
+def test_a_cache_that_others_may_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    assert cache_folder({"PINOT_PLUGINS_CACHE": str(folder)}) == folder
+    folder.chmod(mode)
+    with pytest.raises(SetupError, match="other users may write") as caught:
+        cache_folder({"PINOT_PLUGINS_CACHE": str(folder)})
+    assert f"the mode {mode:o}" in str(caught.value)
+    assert f"chmod -R go-w '{folder}'" in str(caught.value)
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(SetupError, match="other users may write"):
+        cache_folder({"PINOT_PLUGINS_CACHE": str(tmp_path / "link")})
+
+
+def test_a_cache_of_another_user_is_refused_and_one_of_root_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = tmp_path.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    if owner == 0:
+        assert cache_folder({"PINOT_PLUGINS_CACHE": str(tmp_path)}) == tmp_path
+        os.chown(tmp_path, 12345, -1)
+    with pytest.raises(SetupError, match="other users may write") as caught:
+        cache_folder({"PINOT_PLUGINS_CACHE": str(tmp_path)})
+    assert "PINOT_PLUGINS_CACHE" in str(caught.value)
+
+
+def test_others_may_not_write_to_what_a_process_with_a_loose_umask_creates(
+    tmp_path: Path, mirror: Path, pins: PinSet
+) -> None:
+    before = os.umask(0)
+    try:
+        cache = JarCache(tmp_path / "a" / "cache", Repository(str(mirror)))
+        cache.ensure(pins)
+        ClassCache(cache.folder / "classes").put("a.b", "0" * 64, {"A.class": b"x"})
+    finally:
+        os.umask(before)
+    loose = [path for path in (tmp_path / "a").rglob("*") if path.stat().st_mode & 0o022]
+    assert [path.name for path in loose] == ["lock"]

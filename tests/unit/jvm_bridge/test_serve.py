@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from controller_client.cli import cli
-from controller_client.config import ControllerConfig
-from controller_client.errors import AuthError, NotFoundError
+from controller_client.config import BearerToken, ControllerConfig, Secret, Tls
+from controller_client.errors import AuthError, ConfigError, NotFoundError
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.cli.serve import joining, minion
 from tests.unit.fake_clock import FakeClock
@@ -65,8 +65,11 @@ class Controllers:
 
     def __init__(self, *results: Sequence[tuple[str, int]]) -> None:
         self._results = list(results)
+        self.encrypted: Sequence[tuple[str, int]] = ()
 
-    def __call__(self, _store: object) -> Sequence[tuple[str, int]]:
+    def __call__(self, _store: object, *, with_tls: bool = False) -> Sequence[tuple[str, int]]:
+        if with_tls:
+            return self.encrypted
         return self._results.pop(0) if len(self._results) > 1 else self._results[0]
 
 
@@ -78,9 +81,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> MemoryPropertyStore:
     return made
 
 
-def find(clock: FakeClock) -> ControllerConfig:
+def find(clock: FakeClock, config: ControllerConfig = CONFIG) -> ControllerConfig:
     access = ZooKeeperAccess()
-    return joining.controllers_in_zookeeper(CONFIG, "z:2181", "c", access, wait_s=60, clock=clock)
+    return joining.controllers_in_zookeeper(config, "z:2181", "c", access, wait_s=60, clock=clock)
 
 
 def test_a_minion_waits_for_controllers(monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore) -> None:
@@ -89,6 +92,28 @@ def test_a_minion_waits_for_controllers(monkeypatch: pytest.MonkeyPatch, store: 
     began = clock.monotonic()
     assert find(clock).url == "http://a:9000,http://b:9001"
     assert 0 < clock.monotonic() - began < 60
+
+
+@pytest.mark.parametrize(
+    "secured",
+    [
+        ControllerConfig("http://localhost:9000", auth=BearerToken(Secret("hush"))),
+        ControllerConfig("http://localhost:9000", tls=Tls(ca_file="/ca.pem")),
+        ControllerConfig("http://localhost:9000", tls=Tls(client_cert_file="/client.pem")),
+    ],
+)
+def test_a_minion_with_credentials_uses_only_controllers_with_tls(
+    secured: ControllerConfig, monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore
+) -> None:
+    controllers = Controllers([("a", 9000), ("b", 9000)])
+    monkeypatch.setattr(joining, "live_controllers", controllers)
+    with pytest.raises(ConfigError, match="a:9000, registered no port for https") as caught:
+        find(FakeClock(), secured)
+    assert "PINOT_CONTROLLER_URL" in str(caught.value.remedy)
+    controllers.encrypted = [("b", 9443)]
+    made = find(FakeClock(), secured)
+    assert (made.url, made.auth, made.tls) == ("https://b:9443", secured.auth, secured.tls)
+    assert find(FakeClock()).url == "http://a:9000,http://b:9000"
 
 
 def test_no_controller(monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore) -> None:
@@ -100,7 +125,7 @@ def test_no_controller(monkeypatch: pytest.MonkeyPatch, store: MemoryPropertySto
 def test_a_rejection_by_zookeeper_is_reported_at_once(
     monkeypatch: pytest.MonkeyPatch, store: MemoryPropertyStore
 ) -> None:
-    def refused(_store: object) -> list[tuple[str, int]]:
+    def refused(_store: object, **_options: bool) -> list[tuple[str, int]]:
         raise AuthError("ZooKeeper does not accept the user pinot")
 
     monkeypatch.setattr(joining, "live_controllers", refused)

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from controller_client.common.names import TableName
-from controller_client.errors import SetupError
+from controller_client.errors import DataError, SetupError
 from minion_tasks.file_ingestion.engine.choose import ENTRY_POINT_GROUP, Engines
 from minion_tasks.file_ingestion.engine.minion import EngineContext
 from minion_tasks.file_ingestion.engine.subtask import Subtask
@@ -108,6 +108,13 @@ def test_an_engine_that_is_not_installed_is_an_error(monkeypatch: pytest.MonkeyP
 def test_a_subtask_survives_the_round_trip_through_helix() -> None:
     subtask = Subtask(TableName("t_OFFLINE"), "20240101-1", 2, (0, 3))
     assert Subtask.from_configs(subtask.to_configs()) == subtask
+
+
+@pytest.mark.parametrize("session", ["../../home", "/home/x", "..", ""])
+def test_a_subtask_whose_session_is_a_path_is_refused(session: str) -> None:
+    configs = Subtask(TableName("t_OFFLINE"), session, 0, (0,)).to_configs()
+    with pytest.raises(DataError, match="cannot be used as a file name"):
+        Subtask.from_configs(configs)
 
 
 def _installed() -> Engines:

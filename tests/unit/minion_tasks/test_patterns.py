@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import itertools
+import random
+import re
+import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from controller_client.errors import ConfigError
@@ -56,6 +59,96 @@ def test_a_malformed_pattern_is_refused_with_its_key(pattern: str) -> None:
         PathMatcher(pattern, key="excludeFileNamePattern")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(
+            ".*/(?!tmp).*",
+            ".*(?=x)",
+            "(?<=a)b",
+            "(?<!a)b",
+            r"(a)\1",
+            "(?P<n>a)(?P=n)",
+            "(a)?(?(1)b|c)",
+            "(?>a)",
+        ),
+        *("a*+", "a++", "a?+", "a{1,2}+", "(?#x)a", "(?m)a", "(?x)a b", "(?-i:a)"),
+        *("a{4097}", "(a{100}){100}", "((((a{9}){9}){9}){9}){9}", "((()){999}){999}", "a{9999999999}"),
+        *("(" * 2000 + "a" + ")" * 2000, "a" * 4097),
+    ],
+)
+def test_what_cannot_be_matched_in_linear_time_is_refused(body: str) -> None:
+    with pytest.raises(ConfigError, match="is not a valid pattern") as refused:
+        PathMatcher(f"regex:{body}")
+    assert len(refused.value.message) < 500
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "expected"),
+    [
+        ("regex:.*/(a+)+b", "a" * 30, False),
+        ("regex:.*/(a+)+b", "a" * 3000 + "b", True),
+        ("regex:.*/(a|a)*", "a" * 3000 + "c", False),
+        ("glob:**/*a*a*a*a*ab", "a" * 220, False),
+        ("glob:**/" + "*a" * 500 + "b", "a" * 1500, False),
+        ("glob:" + "*" * 4000 + "{a,b}" * 5 + "**", "a" * 200, True),
+        # More states than are kept: they are forgotten.
+        ("regex:.*a.{20}", "".join(random.Random(7).choices("ab", k=21_000)) + "a" + "b" * 20, True),
+    ],
+)
+def test_the_time_is_linear(pattern: str, name: str, expected: bool) -> None:
+    began_s = time.thread_time()
+    matcher = PathMatcher(pattern)
+    matcher.check_reaches(FOLDERS)
+    assert matcher.matches(f"file:///data/in/{name}") is expected
+    assert time.thread_time() - began_s < 5
+
+
+_ATOMS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "-",
+        ".",
+        "[ab]",
+        "[^a]",
+        "[]-]",
+        "[^]a]",
+        r"\w",
+        r"\W",
+        r"\d",
+        r"\.",
+        r"\x61",
+        r"\141",
+        "[a-]",
+        "[\\]]",
+    ]
+)
+_ANCHORED = st.sampled_from(["^", "$", r"\b", r"\B", r"\A", r"\Z", "{", "}", "{}", "]", "(?i:A)", "(?P<n>b)"])
+_REGEXES = st.recursive(
+    _ATOMS | _ANCHORED,
+    lambda inner: (
+        st.tuples(inner, inner).map("".join)
+        | st.tuples(inner, inner).map("(?:{0[0]}|{0[1]})".format)
+        | st.tuples(inner, st.sampled_from(["*", "+", "?", "*?", "{2}", "{0,2}", "{,1}", "{1,}", "{,}"])).map(
+            "(?:{0[0]}){0[1]}".format
+        )
+    ),
+    max_leaves=7,
+)
+
+
+@given(
+    body=_REGEXES,
+    flags=st.sampled_from(["", "(?i)", "(?s)"]),
+    path=st.text("abA-_.]{} 1", min_size=1, max_size=7),
+)
+def test_a_regular_expression_matches_as_in_python(body: str, flags: str, path: str) -> None:
+    assume(body.count("(?P<n>") < 2)
+    expected = re.fullmatch(flags + body, path, re.DOTALL) is not None
+    assert PathMatcher(f"regex:{flags}{body}").matches(path) is expected
+
+
 FOLDERS = ("file:///data/in/", "s3://bucket/in")
 
 
@@ -70,6 +163,7 @@ FOLDERS = ("file:///data/in/", "s3://bucket/in")
         ("glob:/elsewhere/**.csv", "glob:**/elsewhere/**.csv"),
         ("glob:file:///data/in/*.csv", "glob:**/data/in/*.csv"),
         ("glob:s3://bucket/in/*.csv", "glob:**/bucket/in/*.csv"),
+        ("glob:" + "{a,b,c,d}" * 9 + "**", "glob:**/" + "{a,b,c,d}" * 9 + "**"),
         ("glob:**//*.csv", None),
         ("glob:**/", None),
         ("glob:/data/in/", None),
@@ -94,16 +188,26 @@ def test_a_pattern_that_no_path_can_match_is_refused_with_the_right_form(
         *("glob:/data/[a-j]n/x", "glob:/data/in/sub/*.csv", "glob:/**/x", "glob:{a,b,**/}x", "glob:**?"),
         *("regex:.*", "regex:.*\\.csv", "regex:/data/.*", "regex:/data/in/x?.csv", "regex:(?i).*CSV"),
         *("regex:part|.*csv", "regex:[^x]+", "regex:/?data", "regex:\\/data\\/.*", "regex:s3:/bucket.*"),
-        "glob:" + "{a,b,c,d}" * 9 + "**",
+        "glob:/data/in/" + "{a,b,c,d}" * 9 + "**",
     ],
 )
 def test_a_pattern_that_some_path_matches_is_accepted(pattern: str) -> None:
     PathMatcher(pattern).check_reaches(FOLDERS)
 
 
-_PIECES = st.sampled_from(
-    "** * ? / /data /in/ data in a .csv {a,b} {/data,x} {**,/} [!a] [d-i]".split()  # noqa: SIM905
-)
+_REGEX_OF = {
+    "**": ".*",
+    "*": "[^/]*",
+    "?": "[^/]",
+    "{a,b}": "(?:a|b)",
+    "{/data,x}": "(?:/data|x)",
+    "{**,/}": "(?:.*|/)",
+    "[!a]": "[^a/]",
+    "[d-i]": "[d-i]",
+    ".csv": "[.]csv",
+    **{plain: plain for plain in ("/", "/data", "/in/", "data", "in", "a")},
+}
+_PIECES = st.sampled_from(sorted(_REGEX_OF))
 _NAMES = st.text("abdin/.csvt", min_size=1, max_size=8).filter(lambda name: "//" not in f"/{name}/")
 
 
@@ -112,6 +216,13 @@ def test_what_matches_is_never_refused(pieces: list[str], name: str) -> None:
     matcher = PathMatcher("glob:" + "".join(pieces))
     if matcher.matches(f"file:///data/in/{name}"):
         assert matcher.can_match_below("file:///data/in")
+
+
+@given(pieces=st.lists(_PIECES, max_size=6), name=st.text("adbin/.csvtx", max_size=9))
+def test_a_glob_matches_like_the_same_regular_expression(pieces: list[str], name: str) -> None:
+    assume(("*", "*") not in itertools.pairwise(pieces))  # that is **
+    expected = re.fullmatch("".join(_REGEX_OF[piece] for piece in pieces), path_of(name)) is not None
+    assert PathMatcher("glob:" + "".join(pieces)).matches(name) is expected
 
 
 @given(pieces=st.lists(_PIECES, min_size=1, max_size=3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -29,7 +30,9 @@ from pinot_airflow.conditions.data import DataReaches
 from pinot_airflow.conditions.ingestion import SubtasksAreOver
 from pinot_airflow.conditions.upsert import MarkReaches
 from pinot_airflow.conditions.writes import WriteIsPublished
+from pinot_airflow.masking import MaskedReferences
 from pinot_airflow.names import task_name, try_name, write_id
+from pinot_airflow.provider import get_provider_info
 from pinot_airflow.times import epoch_ms
 
 
@@ -183,3 +186,18 @@ def test_the_mark_is_that_of_the_slowest_server() -> None:
     }
     silent = MarkReaches("t", 0).judge(TableMark(table, None, {"A": fast, "B": None}))
     assert (silent.done, "B has not reported" in silent.text) == (False, True)
+
+
+def test_the_form_of_a_connection_hides_what_is_secret() -> None:
+    fields = get_provider_info()["connection-types"][0]["conn-fields"]
+    hidden = {key for key, each in fields.items() if each["schema"].get("format") == "password"}
+    assert hidden == {"token", "zookeeper_password"}
+
+
+def test_values_of_references_are_masked_in_the_log(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("of-the-file")
+    masked: list[str] = []
+    references = MaskedReferences({"PINOT_SECRET_KEY": "of-the-variable"}, tmp_path, masked.append)
+    document = {"a": "${env:PINOT_SECRET_KEY}", "b": ["${file:key}"], "c": "plain"}
+    assert references.resolve(document) == {"a": "of-the-variable", "b": ["of-the-file"], "c": "plain"}
+    assert masked == ["of-the-variable", "of-the-file"]

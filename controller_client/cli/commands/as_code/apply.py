@@ -57,6 +57,7 @@ def apply(  # noqa: D103
     folder: Path | None,
     prune: bool,
     keep_unset: bool,
+    secrets_env: tuple[str, ...],
     plan_id: str | None,
     timeout_s: float,
     lock_wait_s: float,
@@ -72,7 +73,7 @@ def apply(  # noqa: D103
         prune, keep_unset = saved.prune, saved.keep_unset
     elif folder is not None:
         raise ConfigError("--dir needs a saved plan", remedy="pass the folder alone, without --dir")
-    read, references = opened(folder or (Path(saved.folder) if saved else source))
+    read, references = opened(folder or (Path(saved.folder) if saved else source), secrets_env)
     with ExitStack() as open_:
         view = _ProgressView(cli)
         applier = Applier(
@@ -86,12 +87,14 @@ def apply(  # noqa: D103
             lock_wait_s=lock_wait_s,
             observer=view,
         )
-        plan = saved or applier.plan().plan
+        # What is shown and asked is what would be done now, not what a file says.
+        plan = applier.plan().plan if saved is None else applier.remaining(saved)
         if not cli.out.is_json or dry_run:
             show_plan(cli.out, plan)
-        if plan_id is not None and plan_id != plan.id:
+        approvable = (saved or plan).id
+        if plan_id is not None and plan_id != approvable:
             raise ConfigError(
-                f"the plan has the id {plan.id}",
+                f"the plan has the id {approvable}",
                 expected=plan_id,
                 remedy="review the plan, and approve its id",
             )
@@ -106,7 +109,7 @@ def apply(  # noqa: D103
             view.progress.update(done=report.done, total=report.done, text="Applied")
     record = {**report.plan.to_json(), "done": report.done, "changed": report.done > 0}
     done = (
-        f"Applied {counted_text(report.done, 'step')} of plan {plan.id}."
+        f"Applied {counted_text(report.done, 'step')} of plan {approvable}."
         if plan.has_changes
         else "Nothing to do."
     )

@@ -29,9 +29,15 @@ __all__ = ["diff"]
 @pass_cli
 @click.pass_context
 def diff(  # noqa: D103
-    ctx: click.Context, cli: CliContext, folder: Path, prune: bool, keep_unset: bool, plan_file: Path | None
+    ctx: click.Context,
+    cli: CliContext,
+    folder: Path,
+    prune: bool,
+    keep_unset: bool,
+    secrets_env: tuple[str, ...],
+    plan_file: Path | None,
 ) -> None:
-    read, references = opened(folder)
+    read, references = opened(folder, secrets_env)
     applier = Applier(
         cli.client(), cli.property_store(), read, references, prune=prune, keep_unset=keep_unset
     )

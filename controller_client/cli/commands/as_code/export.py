@@ -33,8 +33,20 @@ def export(cli: CliContext, folder: Path, owner: str | None, tables: tuple[str, 
             cli.out.line(name)
         for name, key in variables.items():
             cli.out.note(f"{key} refers to the environment variable {name}: set it before diff or apply.")
+    unfinished = [ref.key for ref in report.unfinished]
+    for key in unfinished:
+        cli.out.note(
+            f"{key} is in an unfinished change of its stream: finish it with 'pinotctl consumption"
+            " change-stream', then export again. Its old secrets are not exported."
+        )
     files = counted_text(len(written), "file")
     cli.out.result(
         f"{folder} contains {counted_text(report.objects, 'object')}; wrote {files}.",
-        {"folder": str(folder), "objects": report.objects, "written": written, "variables": variables},
+        {
+            "folder": str(folder),
+            "objects": report.objects,
+            "written": written,
+            "variables": variables,
+            "unfinished": unfinished,
+        },
     )

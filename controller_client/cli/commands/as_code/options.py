@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ folder_argument = click.argument("folder", metavar="DIR", type=click.Path(file_o
 
 
 def plan_options(command: _Command) -> _Command:
-    """Decorator that adds ``--prune`` and ``--keep-unset``."""
+    """Decorator that adds ``--prune``, ``--keep-unset`` and ``--secrets-env``."""
     prune = click.option(
         "--prune",
         is_flag=True,
@@ -34,9 +34,17 @@ def plan_options(command: _Command) -> _Command:
         is_flag=True,
         help="Leave a field unchanged if a variable or file that it refers to (e.g. ${env:NAME}) is missing.",
     )
-    return prune(keep(command))
+    env = click.option(
+        "--secrets-env",
+        "secrets_env",
+        metavar="PREFIX",
+        multiple=True,
+        help="Also allow references to variables whose names start with this, not only with PINOT_SECRET_ or "
+        "what PINOT_PLUGINS_SECRETS_ENV has instead. Repeatable.",
+    )
+    return prune(keep(env(command)))
 
 
-def opened(folder: Path) -> tuple[Folder, References]:
-    """Read a folder; its files may refer to this process' environment and to files below the folder."""
-    return read_folder(folder), References(os.environ, folder)
+def opened(folder: Path, secrets_env: Sequence[str]) -> tuple[Folder, References]:
+    """Read a folder; its references are limited to what this process allows, and the given prefixes."""
+    return read_folder(folder), References(os.environ, folder, secrets_env)

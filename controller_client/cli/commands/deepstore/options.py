@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,13 +20,16 @@ from controller_client.deepstore.listing import deep_stores
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.servers import ServerAdmins
-from controller_client.deepstore.sweep import Sweeper
+from controller_client.deepstore.store_mark import StoreOwner
+from controller_client.deepstore.sweep import DEFAULT_MAX_SHARE, Sweeper
+from controller_client.errors import ConfigError, SourceError
 from controller_client.segment_tar import TarLimits
 
 __all__ = [
     "accept_option",
     "audit_options",
     "auditor",
+    "check_owner",
     "inspect_options",
     "limit_options",
     "named_tables",
@@ -158,17 +161,37 @@ def auditor(
         yield Auditor(client, cli.property_store(), layout, servers, limit, options), servers
 
 
-def sweeper(cli: CliContext, store_uri: str | None, min_age_h: float, rate: float = 50.0) -> Sweeper:
+def sweeper(
+    cli: CliContext,
+    layout: StoreLayout,
+    min_age_h: float,
+    rate: float = 50.0,
+    max_share: float = DEFAULT_MAX_SHARE,
+) -> Sweeper:
     """Return a sweeper, which finds and deletes leftovers in the store."""
-    client = cli.client()
     return Sweeper(
         cli.property_store(),
-        StoreLayout.of(client, store_uri),
+        layout,
         deep_stores(),
         RateLimit(rate),
-        client.clock,
+        cli.client().clock,
         min_age_s=min_age_h * 3600,
+        max_share=max_share,
     )
+
+
+def check_owner(cli: CliContext, layout: StoreLayout) -> None:
+    """Refuse a store that has the mark of another cluster.
+
+    A store that cannot be read now is accepted: each repair then fails by itself, and each deletion checks
+    again.
+
+    Raises:
+        ConflictError: It has the mark of another cluster.
+        DataError: The mark or the cluster's id is damaged.
+    """
+    with suppress(SourceError, ConfigError):
+        StoreOwner(cli.property_store(), layout, deep_stores()).check()
 
 
 def named_tables(cli: CliContext, table_names: Sequence[str]) -> list[TableName]:

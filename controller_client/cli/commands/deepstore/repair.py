@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -13,6 +12,7 @@ import click
 from controller_client.cli.commands.deepstore.options import (
     audit_options,
     auditor,
+    check_owner,
     named_tables,
     repair_options,
     run_audit,
@@ -28,6 +28,7 @@ from controller_client.cli.options import (
     yes_option,
 )
 from controller_client.common.counted_text import counted_text
+from controller_client.common.folders import scratch_folder
 from controller_client.common.parallel import open_parallel_engine
 from controller_client.deepstore.distributed_repair import RepairPart
 from controller_client.deepstore.fetching import SegmentFetcher
@@ -100,6 +101,7 @@ def repair(
         cli.out.note(report.summary())
         faulty = [each for each in report.faulty if each.repairable]
         if faulty and not dry_run:
+            check_owner(cli, layout)
             confirm(f"Upload {counted_text(len(faulty), 'segment')} to {layout.root}?", yes=yes)
         if engine_name is None or dry_run or not faulty:
             fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
@@ -148,10 +150,10 @@ def _repair_here(
     done: list[Repaired] = []
     folder_sizes = cli.client().cluster.capabilities().has(Capability.FOLDER_SIZES)
     with (
-        tempfile.TemporaryDirectory(dir=work_dir) as folder,
+        scratch_folder("deep-store-repair-", work_dir) as folder,
         cli.out.progress("Repairing", total=len(faulty), unit="segments") as progress,
     ):
-        repairer = Repairer(cli.property_store(), layout, fetcher, Path(folder), folder_sizes=folder_sizes)
+        repairer = Repairer(cli.property_store(), layout, fetcher, folder, folder_sizes=folder_sizes)
         for each in repair_all(repairer, faulty, parallel=parallel, dry_run=dry_run):
             done.append(each)
             progress.advance()

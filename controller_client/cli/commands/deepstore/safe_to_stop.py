@@ -17,32 +17,36 @@ __all__ = ["safe_to_stop"]
 
 
 @click.command(name="safe-to-stop")
-@instance_argument("server")
+@instance_argument("servers", metavar="SERVER...", nargs=-1, required=True)
 @inspect_options
 @output_option()
 @pass_cli
 def safe_to_stop(
-    cli: CliContext, server: str, store_uri: str | None, read_tars: bool, rate: float, limits: TarLimits
+    cli: CliContext,
+    servers: tuple[str, ...],
+    store_uri: str | None,
+    read_tars: bool,
+    rate: float,
+    limits: TarLimits,
 ) -> None:
     """Find segments whose last good copy is on SERVER, named as in Helix, e.g. Server_host_8098.
 
-    Run it before you stop, restart, rebalance or retag a server. The exit code is 1 if a committed segment
-    would lose its last copy, or if a segment is being built that no other server could build. A copy that
-    cannot be checked counts as missing. Segments that only this server consumes are listed too; their rows
-    are still in the stream.
+    Run it before you stop, restart, rebalance or retag a server. Name all servers that will be down at the
+    same time: they are no copies for each other. The exit code is 1 if a committed segment would lose its
+    last copy, or if a segment is being built that no other server could build. A copy that cannot be checked
+    counts as missing. Segments that only these servers consume are listed too; their rows are still in the
+    stream.
     """
     with auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits) as (segment_auditor, _):
-        found = check_stop(cli.client(), segment_auditor, server)
+        found = check_stop(cli.client(), segment_auditor, servers)
     rows = [(each.table, each.segment, str(each.state), each.reason) for each in found.at_risk]
     cli.out.table(("table", "segment", "state", "reason"), rows)
     lost, only_here = found.count(SegmentState.COMMITTED), found.count(SegmentState.CONSUMING)
     building = found.count(SegmentState.COMMITTING)
     built = f" Being built only here: {building}; run this again when that is done." if building else ""
     consumed = f" Consumed only here: {only_here}." if only_here else ""
-    committed = (
-        f"{server}: of {counted_text(found.segments, 'committed segment')}, {lost or 'none'} would lose the"
-        " last copy."
-    )
+    checked = counted_text(found.segments, "committed segment")
+    committed = f"{', '.join(servers)}: of {checked}, {lost or 'none'} would lose the last copy."
     for name, why in found.silent:
         cli.out.note(f"{name} did not report its checksums, so its copies do not count: {why}")
     cli.out.note(committed + consumed + built)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import click
 from controller_client.cli.commands.deepstore.options import (
     audit_options,
     auditor,
+    check_owner,
     named_tables,
     repair_options,
     run_audit,
@@ -22,6 +22,7 @@ from controller_client.cli.monitoring import monitoring_options, publish_lease, 
 from controller_client.cli.named_arguments import table_argument
 from controller_client.cli.options import session_timeout_option
 from controller_client.cli.signals import stop_on_signals
+from controller_client.common.folders import scratch_folder
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.repair import Repairer
@@ -55,7 +56,7 @@ __all__ = ["watch"]
     metavar="HOURS",
     type=click.FloatRange(min=0),
     show_default="sweep nothing",
-    help="Also delete what `deepstore sweep` would delete, once it is this old.",
+    help="Also delete what `deepstore sweep` would delete by default, once it is this old.",
 )
 @session_timeout_option
 @monitoring_options
@@ -102,13 +103,18 @@ def watch(
     publish_lease(monitoring, lease)
     # Only once: an unknown name is refused here, but a table that is dropped later is skipped in the rounds.
     named = named_tables(cli, table_names)
-    with opened_auditor as (segment_auditor, servers), tempfile.TemporaryDirectory(dir=work_dir) as folder:
+    with (
+        opened_auditor as (segment_auditor, servers),
+        scratch_folder("deep-store-watch-", work_dir) as folder,
+    ):
         fetcher = SegmentFetcher(cli.client(), servers, limits=limits, accept_agreeing=accept_agreeing)
         folder_sizes = cli.client().cluster.capabilities().has(Capability.FOLDER_SIZES)
         repairer = Repairer(
-            cli.property_store(), segment_auditor.layout, fetcher, Path(folder), folder_sizes=folder_sizes
+            cli.property_store(), segment_auditor.layout, fetcher, folder, folder_sizes=folder_sizes
         )
-        store_sweeper = sweeper(cli, store_uri, sweep_after_h or 0.0, rate)
+        store_sweeper = sweeper(cli, segment_auditor.layout, sweep_after_h or 0.0, rate)
+        if not audit_only:
+            check_owner(cli, segment_auditor.layout)
 
         def sweep(stopped: Callable[[], bool]) -> int:
             return sweep_tables(store_sweeper, named or cli.client().tables.list_typed(), stopped)

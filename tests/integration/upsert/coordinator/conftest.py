@@ -38,7 +38,7 @@ class CheckedTable(CoordinatedTable):
         key: The columns of its key.
         partitions: The number of partitions of its topic.
         stream: Further settings of the stream.
-        order: The function that ranks records.
+        order: Name of the function that ranks records.
         rows_per_segment: The number of rows at which a segment is sealed.
     """
 

@@ -1,10 +1,22 @@
-"""A function that ranks records, as a user would write it."""
+"""A function that ranks records, as a user would write it, and a distribution that registers it."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from controller_client.coordinator.plan import RANK_FUNCTIONS
+from tests.support import installed
+
+NAME = "by_priority"
+
+
+def install(folder: Path) -> None:
+    """Register the function for processes with the folder on their path."""
+    installed.install(folder, "ranks-of-tests", {RANK_FUNCTIONS: {NAME: f"{__name__}:by_priority"}})
 
 
 def by_priority(records: pd.DataFrame) -> NDArray[np.int64]:

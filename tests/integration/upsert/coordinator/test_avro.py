@@ -13,6 +13,7 @@ import fastavro
 import pytest
 from confluent_kafka import Producer
 
+from tests.integration.upsert.coordinator import ranks
 from tests.integration.upsert.coordinator.conftest import CheckedTable, MakeTable
 from tests.integration.upsert.coordinator.topics import Message, Record, check_versions, records_of
 from tests.support.schema_registry import SchemaRegistry, schema_registry
@@ -88,7 +89,7 @@ def test_the_users_rank_decides_and_a_lost_checkpoint_is_rebuilt(
     make_table: MakeTable, registry: SchemaRegistry, confluent: bool, engine: str
 ) -> None:
     if confluent:
-        header = b"\x00" + registry.register("rows", json.dumps(_SCHEMA)).to_bytes(4, "big")
+        header = b"\x00" + registry.register("Row", json.dumps(_SCHEMA)).to_bytes(4, "big")
         stream = {
             _DECODER: f"{_AVRO}.confluent.KafkaConfluentSchemaRegistryAvroMessageDecoder",
             f"{_PROPERTY}.registry.rest.url": registry.url,
@@ -98,7 +99,8 @@ def test_the_users_rank_decides_and_a_lost_checkpoint_is_rebuilt(
         header = b""
         stream = {_DECODER: f"{_AVRO}.SimpleAvroMessageDecoder", _PROPERTY: json.dumps(_SCHEMA)}
     columns = {"id": "STRING", "priority": "INT"}
-    table = make_table(columns, ["id"], 2, stream, order=f"{__package__}.ranks:by_priority")
+    table = make_table(columns, ["id"], 2, stream, order=ranks.NAME)
+    ranks.install(table.folder)
     table.engine = engine
     _feed(table, header, 1_000, seed=1)
     table.once("--max-rows-per-version=300")

@@ -19,8 +19,9 @@ from controller_client.as_code.fields import (
     value_at,
     without_nulls,
 )
+from controller_client.as_code.hiding import hide, secret_references
 from controller_client.as_code.objects import Kind, ObjectRef
-from controller_client.as_code.references import References, hide, secret_references
+from controller_client.as_code.references import References
 from controller_client.errors import ConfigError
 
 _VALUES = st.recursive(
@@ -136,17 +137,16 @@ _SECRET = "hunter2 is secret"
 @pytest.fixture
 def references(tmp_path: Path) -> References:
     (tmp_path / "pw.txt").write_text("from a file\n")
-    return References({"A": "value of A", "EMPTY": ""}, tmp_path)
+    return References({"PINOT_SECRET_A": "value of A", "PINOT_SECRET_EMPTY": ""}, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("${env:A}", "value of A"),
-        ("user=${env:A};x", "user=value of A;x"),
-        ("${env:EMPTY}", ""),
+        ("${env:PINOT_SECRET_A}", "value of A"),
+        ("user=${env:PINOT_SECRET_A};x", "user=value of A;x"),
         ("${file:pw.txt}", "from a file"),
-        ("$${env:A}", "${env:A}"),
+        ("$${env:PINOT_SECRET_A}", "${env:PINOT_SECRET_A}"),
         ("${OTHER:default}", "${OTHER:default}"),
         ("$env:A", "$env:A"),
     ],
@@ -157,13 +157,22 @@ def test_references_are_replaced(references: References, text: str, expected: st
 
 def test_all_missing_variables_and_files_are_named(references: References) -> None:
     with pytest.raises(ConfigError) as caught:
-        references.resolve({"a": "${env:NOT}", "b": {"c": "${file:none.txt}"}})
-    assert "the variable NOT is not set (in /a)" in str(caught.value)
-    assert "the file none.txt cannot be read: No such file or directory (in /b/c)" in str(caught.value)
+        references.resolve(
+            {
+                "a": "${env:PINOT_SECRET_NOT}",
+                "b": {"c": "${file:none.txt}"},
+                "d": "${env:PINOT_SECRET_EMPTY}",
+            }
+        )
+    assert "the variable PINOT_SECRET_NOT is not set (in /a)" in str(caught.value)
+    assert "there is no file none.txt in " in str(caught.value)
+    assert "the variable PINOT_SECRET_EMPTY is not set (in /d)" in str(caught.value)
 
 
 def test_an_unset_variable_can_leave_its_field_unchanged(references: References) -> None:
-    found = references.resolve({"a": "${env:NOT}", "b": "${env:A}"}, {"a": "as it is"})
+    found = references.resolve(
+        {"a": "${env:PINOT_SECRET_NOT}", "b": "${env:PINOT_SECRET_A}"}, {"a": "as it is"}
+    )
     assert found == {"a": "as it is", "b": "value of A"}
 
 
@@ -181,15 +190,15 @@ def test_secrets_are_exported_as_references() -> None:
         "list": [{"api.key": _SECRET}],
         "t": "${env:X}",
     }
-    document, names = secret_references(_TABLE, live, taken=["PINOT_FLIGHTS_REALTIME_API_KEY"])
+    document, names = secret_references(_TABLE, live, taken=["PINOT_SECRET_FLIGHTS_REALTIME_API_KEY"])
     assert document == {
-        "stream": {"sasl.password": "${env:PINOT_FLIGHTS_REALTIME_SASL_PASSWORD}", "topic": "x"},
-        "list": [{"api.key": "${env:PINOT_FLIGHTS_REALTIME_API_KEY_2}"}],
+        "stream": {"sasl.password": "${env:PINOT_SECRET_FLIGHTS_REALTIME_SASL_PASSWORD}", "topic": "x"},
+        "list": [{"api.key": "${env:PINOT_SECRET_FLIGHTS_REALTIME_API_KEY_2}"}],
         "t": "$${env:X}",
     }
     assert names == {
-        "PINOT_FLIGHTS_REALTIME_SASL_PASSWORD": ("stream", "sasl.password"),
-        "PINOT_FLIGHTS_REALTIME_API_KEY_2": ("list", "0", "api.key"),
+        "PINOT_SECRET_FLIGHTS_REALTIME_SASL_PASSWORD": ("stream", "sasl.password"),
+        "PINOT_SECRET_FLIGHTS_REALTIME_API_KEY_2": ("list", "0", "api.key"),
     }
     assert References(dict.fromkeys(names, _SECRET), Path()).resolve(document) == live
 
@@ -209,7 +218,7 @@ def test_templates_are_kept_and_only_their_defaults_may_be_secrets() -> None:
     assert secret_references(_TABLE, live) == (live, {})
     assert References({}, Path()).resolve(live) == live
     document, names = secret_references(_TABLE, {"password": f"${{PW:{_SECRET}}}"})
-    assert document == {"password": "${env:PINOT_FLIGHTS_REALTIME_PASSWORD}"}
+    assert document == {"password": "${env:PINOT_SECRET_FLIGHTS_REALTIME_PASSWORD}"}
     assert hide({"password": f"${{PW:{_SECRET}}}"}) == {"password": "***"}
     assert References(dict.fromkeys(names, "${PW:x}"), Path()).resolve(document) == {"password": "${PW:x}"}
 

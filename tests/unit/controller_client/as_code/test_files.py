@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller_client.as_code.files import FolderSettings, read_folder, write_folder
+from controller_client.as_code.hiding import BOOKKEEPING
 from controller_client.as_code.objects import Kind, ObjectRef
 from controller_client.errors import ConfigError
 
@@ -22,13 +24,15 @@ _DOCUMENTS: dict[ObjectRef, dict[str, Any]] = {
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_written_folder_is_read_back(tmp_path: Path, as_json: bool) -> None:
-    settings = FolderSettings(owner="us", unmanaged={Kind.TABLE: ("/task/*",)})
+    unmanaged = {Kind.TABLE: ("/task/*",)}
+    settings = FolderSettings(owner="us", unmanaged=unmanaged, secrets=("PINOT_SECRET_US_",))
     written = write_folder(tmp_path, settings, _DOCUMENTS, as_json=as_json)
     assert len(written) == len(_DOCUMENTS) + 1
     folder = read_folder(tmp_path)
     assert folder.documents == _DOCUMENTS
     assert folder.settings == settings
-    assert folder.settings.pointers(Kind.TABLE) == [("task", "*")]
+    assert folder.settings.pointers(Kind.TABLE) == [BOOKKEEPING, ("task", "*")]
+    assert folder.settings.pointers(Kind.SCHEMA) == []
     assert write_folder(tmp_path, settings, _DOCUMENTS, as_json=as_json) == []
 
 
@@ -73,6 +77,7 @@ def test_a_name_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
         ),
         ({"cluster.yaml": "owner: 'a b'"}, "owner"),
         ({"cluster.yaml": "ownr: x"}, "ownr"),
+        ({"cluster.yaml": "secrets: ['']"}, "secrets.0"),
         ({"cluster.yaml": "unmanaged:\n  tables: [task]"}, "is not a JSON pointer"),
     ],
 )
@@ -106,3 +111,59 @@ def _write(folder: Path, name: str, text: str) -> None:
     settings = folder / "cluster.yaml"
     if not settings.exists():
         settings.write_text("owner: us\n")
+
+
+def test_names_that_differ_in_case_alone_get_files_that_do_not(tmp_path: Path) -> None:
+    names = ("Flights", "flights", "FLIGHTS", "other")
+    documents = {ObjectRef(Kind.SCHEMA, name): {"schemaName": name} for name in names}
+    write_folder(tmp_path, FolderSettings(), documents)
+    files = [path.name for path in (tmp_path / "schemas").iterdir()]
+    assert len({name.casefold() for name in files}) == len(names)
+    assert {"Flights.yaml", "other.yaml"} <= set(files)
+    folder = read_folder(tmp_path)
+    assert folder.documents == documents
+    # In another order, and after the first of them is gone, each keeps its file.
+    left = {ref: documents[ref] for ref in reversed(list(documents)[1:])}
+    assert write_folder(tmp_path, FolderSettings(), left, files=folder.files) == []
+
+
+def test_an_object_is_rewritten_where_it_is(tmp_path: Path) -> None:
+    _write(tmp_path, "schemas/any name.yaml", "schemaName: flights\n")
+    ref = ObjectRef(Kind.SCHEMA, "flights")
+    document = {"schemaName": "flights", "primaryKeyColumns": ["id"]}
+    files = read_folder(tmp_path).files
+    assert write_folder(tmp_path, FolderSettings(), {ref: document}, files=files) == [
+        Path("schemas/any name.yaml")
+    ]
+    assert read_folder(tmp_path).documents == {ref: document}
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("../outside.yaml", "a link out of the folder"),
+        ("/dev/zero", "a link out"),
+        ("pipe", "not a regular file"),
+    ],
+)
+def test_only_regular_files_of_the_folder_are_read(tmp_path: Path, target: str, words: str) -> None:
+    folder = tmp_path / "folder"
+    write_folder(folder, FolderSettings(), _DOCUMENTS)
+    (tmp_path / "outside.yaml").write_text("hunter2: [")
+    os.mkfifo(folder / "pipe")
+    link = folder / "schemas" / "x.yaml"
+    link.symlink_to(tmp_path / "folder" / target)
+    with pytest.raises(ConfigError, match=words) as caught:
+        read_folder(folder)
+    assert "schemas/x.yaml" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_mounted_folder_has_links_to_its_own_files(tmp_path: Path) -> None:
+    write_folder(tmp_path, FolderSettings(), _DOCUMENTS)
+    (tmp_path / "..2026").mkdir()
+    file = tmp_path / "tables/flights_OFFLINE.yaml"
+    file.rename(tmp_path / "..2026" / "flights")
+    (tmp_path / "..data").symlink_to("..2026")
+    file.symlink_to("../..data/flights")
+    assert read_folder(tmp_path).documents == _DOCUMENTS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from controller_client.as_code.applying import _require_approved
 from controller_client.as_code.effects import Effect, table_effect
 from controller_client.as_code.fields import ABSENT, FieldChange, changes
+from controller_client.as_code.hiding import hide
 from controller_client.as_code.membership import (
     instance_documents,
     members,
@@ -30,13 +33,12 @@ from controller_client.as_code.plan import (
     load_plan,
     save_plan,
 )
-from controller_client.as_code.references import hide
 from controller_client.as_code.refusals import emptied_tenant
 from controller_client.as_code.schema_effects import columns_of, schema_effect
 from controller_client.as_code.steps import shown_values
 from controller_client.as_code.table_data import DataSize
 from controller_client.as_code.wanted import Target
-from controller_client.errors import ConfigError
+from controller_client.errors import ConfigError, ConflictError
 from controller_client.rest.capabilities import Capabilities, PinotVersion
 
 _STEP = Step(
@@ -54,18 +56,64 @@ def test_a_saved_plan_is_read_back(tmp_path: Path) -> None:
 
 
 def test_the_id_depends_only_on_what_the_plan_would_do() -> None:
-    same: BaseModel = _PLAN.model_copy(update={"left_alone": ("schemas/y",), "folder": "/elsewhere"})
+    more = _STEP.model_copy(update={"segments": 7, "size_bytes": 700})
+    same: BaseModel = _PLAN.model_copy(
+        update={"left_alone": ("schemas/y",), "folder": "/elsewhere", "steps": (more,)}
+    )
     assert isinstance(same, Plan)
     assert same.id == _PLAN.id
-    other_step = _STEP.model_copy(update={"fingerprint": fingerprint({"a": 1}, {"a": 3})})
+    other_steps = [
+        _STEP.model_copy(update=change)
+        for change in (
+            {"fingerprint": fingerprint({"a": 1}, {"a": 3})},
+            {"effects": (Effect.DELETION,)},
+            {"fields": ()},
+            {"action": Action.DELETE},
+        )
+    ]
+    steps = [{"steps": (step,)} for step in other_steps]
     elsewhere = {"controller": "http://d:9000"}
-    for change in ({"owner": "them"}, elsewhere, {"steps": (other_step,)}, {"steps": ()}):
+    others: list[dict[str, Any]] = [{"owner": "them"}, elsewhere, {"steps": ()}, *steps]
+    for change in others:
         assert _PLAN.model_copy(update=change).id != _PLAN.id
+
+
+def _places(document: Any) -> Iterator[tuple[Any, Any]]:
+    """Each value of a document, as the container and the key in it."""
+    for key, value in document.items() if isinstance(document, dict) else enumerate(document):
+        yield document, key
+        if isinstance(value, dict | list):
+            yield from _places(value)
+
+
+def test_a_saved_plan_whose_content_was_edited_anywhere_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    save_plan(_PLAN, file)
+    text = file.read_text()
+    for number, _ in enumerate(_places(json.loads(text))):
+        document = json.loads(text)
+        container, key = list(_places(document))[number]
+        if key == "format":  # another version is refused as such
+            continue
+        value = container[key]
+        container[key] = not value if isinstance(value, bool) else ["x"] if isinstance(value, list) else "x"
+        file.write_text(json.dumps(document))
+        with pytest.raises(ConfigError, match=r"was changed after it was written|is not a plan"):
+            load_plan(file)
+
+
+def test_a_step_that_now_does_more_to_the_data_is_not_what_was_approved() -> None:
+    deleting = _STEP.model_copy(update={"effects": (Effect.DELETION, Effect.RELOAD)})
+    now = _PLAN.model_copy(update={"steps": (deleting,)})
+    with pytest.raises(ConflictError, match="have changed since plan"):
+        _require_approved(_PLAN, now)
+    _require_approved(now, _PLAN)
+    _require_approved(_PLAN, _PLAN.model_copy(update={"steps": ()}))
 
 
 def _edited() -> str:
     document = _PLAN.to_json()
-    document["steps"][0]["fingerprint"] = "0"
+    document["checksum"] = "0" * 64
     return json.dumps(document)
 
 
@@ -274,5 +322,5 @@ def test_a_tenant_in_use_cannot_lose_its_last_member(
         ObjectRef(Kind.TABLE, "x_OFFLINE"): {"tenants": {"broker": "T", "server": "T"}},
         ObjectRef(Kind.TABLE, "y_OFFLINE"): {"tenants": {"broker": "U", "server": "U"}},
     }
-    reason = emptied_tenant(Target(ref, None, document, document), live)
+    reason = emptied_tenant(Target(ref, None, document, document, document, document), live)
     assert reason is None if words is None else reason is not None and words in reason

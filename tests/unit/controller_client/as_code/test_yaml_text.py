@@ -77,3 +77,13 @@ def test_ambiguous_yaml_is_refused_with_its_place(text: str, words: str) -> None
 def test_ambiguous_json_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="not valid JSON"):
         load_json(text, "x")
+
+
+@pytest.mark.parametrize("number", ["1.0e+400", "-1.0e+400", "9" * 400 + ".5"])
+def test_a_number_that_json_cannot_write_is_refused_with_its_place(number: str) -> None:
+    with pytest.raises(ConfigError, match="too large for a number of JSON") as caught:
+        load_yaml(f"a: 1\nb: {number}", "tables/x.yaml")
+    assert "line 2, column 4" in str(caught.value)
+    assert load_yaml(f"a: '{number}'", "x") == {"a": number}
+    with pytest.raises(ConfigError, match="too large for a number of JSON"):
+        load_json(f'{{"a": {number}}}', "x")

@@ -292,3 +292,24 @@ def test_log_lines(name: str) -> None:
     record = logging.LogRecord("x", logging.INFO, "x.py", 1, "table %s, password=%s", (name, "hush"), None)
     assert not _STEERS.search(formatter.format(record))
     assert "hush" not in formatter.format(record)
+
+
+def test_no_message_of_a_log_looks_like_another_record() -> None:
+    formatter = LogFormatter("%(asctime)s %(levelname)s %(message)s")
+    forged = "x\n2026-01-01 00:00:00,000 ERROR all is lost\r\n\tpassword=hush"
+    try:
+        raise ValueError(forged)
+    except ValueError:
+        record = logging.LogRecord("x", logging.INFO, "x.py", 1, "no %s", (forged,), sys.exc_info())
+    first, *lines = formatter.format(record).split("\n")
+    assert first.endswith(r"INFO no x\n2026-01-01 00:00:00,000 ERROR all is lost\r\n\tpassword=***")
+    assert lines[0] == "  Traceback (most recent call last):"
+    assert "  2026-01-01 00:00:00,000 ERROR all is lost" + r"\r" in lines
+    assert all(line.startswith("  ") for line in lines)
+    assert "hush" not in "".join(lines)
+
+
+def test_a_traceback_that_another_handler_has_formatted_is_made_safe_too() -> None:
+    record = logging.LogRecord("x", logging.INFO, "x.py", 1, "failed", (), None)
+    record.exc_text = "ValueError: a\nERROR \x1b[31m"
+    assert LogFormatter("%(message)s").format(record) == "failed\n  ValueError: a\n  ERROR \\x1b[31m"

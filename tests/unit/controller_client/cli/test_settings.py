@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,94 @@ def test_another_cluster_gets_only_the_settings_of_its_profile(config_file: Path
         Settings.of_other_cluster("bare", env)
     with pytest.raises(ConfigError, match="there is no profile nope"):
         Settings.of_other_cluster("nope", env)
+
+
+STAGING = "http://staging:9000"
+
+
+@pytest.mark.parametrize("secret", ["environment", "profile"])
+@pytest.mark.parametrize(
+    ("flag", "setting"), [("controller", "controller"), ("broker", "broker"), ("zookeeper", "zookeeper")]
+)
+def test_credentials_do_not_follow_an_address_to_another_host(
+    secret: str, flag: str, setting: str, config_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("hush")
+    addresses = {"controller": "http://home:9000", "broker": "http://home:8099", "zookeeper": "home:2181"}
+    if secret == "environment":
+        names = {"controller": "PINOT_CONTROLLER_URL", "broker": "PINOT_BROKER_URL"}
+        env = {names.get(name, "PINOT_ZOOKEEPER"): address for name, address in addresses.items()}
+        env |= {"PINOT_TOKEN": "hush", "PINOT_ZOOKEEPER_PASSWORD": "hush"}
+        env |= {"PINOT_ZOOKEEPER_USERNAME": "me", "PINOT_ZOOKEEPER_AUTH": "digest"}
+    else:
+        settings = {**addresses, "token_file": str(tmp_path / "secret")}
+        settings |= {"zookeeper_password_file": str(tmp_path / "secret"), "zookeeper_username": "me"}
+        settings["zookeeper_auth"] = "digest"
+        config_file.write_text(
+            "[default]\n" + "".join(f'{key} = "{value}"\n' for key, value in settings.items())
+        )
+        env = {}
+    env["PINOTCTL_CONFIG"] = str(config_file)
+
+    def use(address: str | None, **more: str) -> object:
+        made = context(env, **({flag: address} if address else {}), **more)
+        calls: dict[str, Callable[[], object]] = {
+            "controller": made.controller_config,
+            "broker": made.broker_config,
+            "zookeeper": made.zookeeper_access,
+        }
+        return calls[setting]()
+
+    assert use(None)
+    assert use(addresses[flag])
+    other = STAGING if flag != "zookeeper" else "staging:2181"
+    with pytest.raises(ConfigError, match=r"belongs to (http://)?home:") as caught:
+        use(other)
+    assert f"flag --{flag}" in str(caught.value)
+    assert "hush" not in str(caught.value)
+    if flag != "zookeeper":
+        assert use(other, token_file=str(tmp_path / "secret"))
+
+
+def test_a_token_in_the_environment_belongs_to_the_profiles_controller(
+    config_file: Path, tmp_path: Path
+) -> None:
+    config_file.write_text(PROFILES)
+    env = {"PINOTCTL_CONFIG": str(config_file), "PINOT_TOKEN": "hush"}
+    assert context(env).controller_config().auth is not None
+    with pytest.raises(ConfigError, match="http://profile:9000"):
+        context(env, controller=STAGING).controller_config()
+    unbound = {"PINOTCTL_CONFIG": str(tmp_path / "none.toml"), "PINOT_TOKEN": "hush"}
+    assert context(unbound, controller=STAGING).controller_config().auth is not None
+
+
+def test_a_commands_own_flags_are_flags_too(tmp_path: Path) -> None:
+    env = {
+        "PINOTCTL_CONFIG": str(tmp_path / "none.toml"),
+        "PINOT_CONTROLLER_URL": "http://home:9000",
+        "PINOT_TOKEN": "hush",
+        "PINOT_ZOOKEEPER": "a:2181,b:2181/chroot",
+        "PINOT_ZOOKEEPER_AUTH": "digest",
+        "PINOT_ZOOKEEPER_USERNAME": "me",
+        "PINOT_ZOOKEEPER_PASSWORD": "hush",
+    }
+    made = context(env)
+    assert made.controller_config("http://home:9000").auth is not None
+    assert made.zookeeper_access("b:2181/other").password is not None
+    with pytest.raises(ConfigError, match="env PINOT_CONTROLLER_URL"):
+        made.controller_config(STAGING)
+    with pytest.raises(ConfigError, match="env PINOT_ZOOKEEPER"):
+        made.zookeeper_access("a:2181,c:2181/chroot")
+
+
+def test_a_password_that_is_not_used_goes_nowhere(config_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hush")
+    config_file.write_text(
+        f'[default]\ncontroller = "http://home"\nuser = "me"\npassword_file = "{tmp_path / "secret"}"\n'
+    )
+    env = {"PINOTCTL_CONFIG": str(config_file)}
+    made = context(env, controller=STAGING, token_file=str(tmp_path / "secret"))
+    assert isinstance(made.controller_config().auth, BearerToken)
 
 
 def file(text: str) -> io.StringIO:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import uuid
 from pathlib import Path
 
 import pytest
@@ -82,19 +81,22 @@ def test_a_limit_on_file_sizes_is_reported(tmp_path: Path, monkeypatch: pytest.M
     assert "at most 4,096 bytes (ulimit -f)" in str(disk_full(OSError(errno.EFBIG, "limit"), tmp_path))
 
 
-def test_a_full_staging_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Writes to /dev/full find no space."""
+def test_a_full_staging_folder_is_reported(tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "staging" / "segment.tar.gz"
     source.write_bytes(b"x" * 100)
     target.parent.mkdir()
-    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=0))
-    (target.parent / f".segment.tar.gz.{'0' * 32}.part").symlink_to("/dev/full")
-    with pytest.raises(DiskFullError, match=f"no space is left on the disk of {target.parent}"):
-        LocalStore().upload(source, f"file://{target}")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(DiskFullError, match=f"no space is left on the disk of {target.parent}"):
+            LocalStore().upload(source, f"file://{target}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(target.parent.iterdir()) == []
 
 
 def test_a_full_folder_of_a_download_is_reported(tmp_path: Path) -> None:
+    """Writes to /dev/full find no space."""
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(b"x" * 100)
     target.symlink_to("/dev/full")

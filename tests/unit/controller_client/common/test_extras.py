@@ -24,7 +24,9 @@ ALWAYS_THERE = {
 FOR_TYPES_ALONE = {"mypy_boto3_s3"}
 
 SMALLEST_EXTRA = {
+    "adlfs": "azure",
     "aiohttp": "gcs",
+    "azure": "azure",
     "boto3": "s3",
     "botocore": "s3",
     "confluent_kafka": "kafka",
@@ -51,6 +53,8 @@ SMALLEST_EXTRA = {
 
 BROUGHT_BY = {
     "aiohttp": "gcsfs",
+    "azure-core": "adlfs",
+    "azure-storage-blob": "adlfs",
     "botocore": "boto3",
     "prompt_toolkit": "prompt-toolkit",
     "py4j": "pyspark",

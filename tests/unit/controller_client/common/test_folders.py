@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -35,6 +37,23 @@ def test_a_folder_is_locked_once_and_names_its_holder(tmp_path: Path) -> None:
     first.release()
     assert second.try_acquire()
     second.release()
+
+
+def test_a_lock_that_the_file_system_refuses_leaves_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_file: object, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    handles = len(list(Path("/proc/self/fd").iterdir()))
+    locks = [FolderLock(tmp_path) for _ in range(3)]
+    errors = []
+    for lock in locks:
+        with pytest.raises(OSError, match="no locks") as caught:
+            lock.try_acquire()
+        errors.append(caught)  # what its traceback refers to would otherwise be closed by its collection
+    assert len(list(Path("/proc/self/fd").iterdir())) == handles
 
 
 def fail_in_a_folder(parent: Path) -> None:

@@ -72,3 +72,16 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, name: str) -> N
         write_page(tmp_path / name, "page")
     assert caught.value.where == str(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_umask_of_the_process_is_applied_but_never_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", None)
+        write_page(tmp_path / "a.html", "one")
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.html").stat().st_mode) == 0o640

@@ -21,7 +21,8 @@ from controller_client.common.redaction import MASK, Redactor, is_secret, mask_t
         *("pinot.server.storage.factory.s3.secretKey", "pinot.server.storage.factory.s3.accessKey"),
         *("sasl.jaas.config", "ssl.keystore.password", "ssl.keystore.key", "basic.auth.user.info"),
         *("stream.pulsar.authenticationToken", "connectionString", "accountKey", "PASSWD", "clientSecret"),
-        *("input.fs.prop.gcpKey", "input.fs.prop.sasToken"),
+        *("input.fs.prop.gcpKey", "input.fs.prop.sasToken", "schema.registry.authorization"),
+        *("sasl.pwd", "DB_PWD", "userPwd", "pwd", "passcode", "amqp.pass", "pass", "sharedAccessSignature"),
     ],
 )
 def test_keys_of_secrets(key: str) -> None:
@@ -37,6 +38,7 @@ def test_keys_of_secrets(key: str) -> None:
         "sasl.mechanism",
         "primaryKeyColumns",
         "ssl.keystore.location",
+        *("PWD", "OLDPWD", "bypass", "multi.passes", "compass", "authorization.endpoint"),
     ],
 )
 def test_keys_of_other_settings(key: str) -> None:
@@ -60,6 +62,11 @@ def test_keys_of_other_settings(key: str) -> None:
         "https://bucket/key?X-Amz-Signature=hush&X-Amz-Credential=hush%2F2020&x=1",
         "secretKey -> hush",
         "password: hush",
+        "sasl.pwd=hush",
+        "https://account.blob.core.windows.net/c/b?sv=2020&sig=hush%2Bhush&se=x",
+        "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES-256,hush\n\nhush\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----\\nhush+hush/hush==",
+        "value eyJhbGciOiJIUzI1NiJ9hush.eyJzdWIiOiJtZSJ9hush.c2lnbmVkhush for it",
     ],
 )
 def test_what_looks_secret_in_a_text_is_masked(text: str) -> None:
@@ -79,6 +86,9 @@ def test_what_looks_secret_in_a_text_is_masked(text: str) -> None:
         "Cannot find AwsCredentialsProvider=[X] in the chain",
         "http://host/x@y",
         "{primaryKeyColumns=[a, b], tableName=t}",
+        "Groovy({user_token == null ? 0 : 1}, user_token)",
+        "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+        "eyJhbGciOiJIUzI1NiJ9 and eyJ.eyJ.eyJ",
     ],
 )
 def test_text_without_secrets_stays(text: str) -> None:
@@ -86,7 +96,20 @@ def test_text_without_secrets_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["a", "secret", "secret.", "secret=", "://", "Basic ", '"', "token\\", "secret ", " ", "\\"]
+    "piece",
+    [
+        *("a", "secret", "secret.", "secret=", "://", "Basic ", '"', "token\\", "secret ", " ", "\\"),
+        *(
+            "eyJ",
+            "eyJaaaaaaaa.",
+            "-eyJ",
+            "-",
+            "-----BEGIN PRIVATE KEY-----",
+            "-----BEGIN A ",
+            "?sig=",
+            "_pwd",
+        ),
+    ],
 )
 def test_the_search_time_is_linear_in_the_text(piece: str, full: bool) -> None:
     # A quadratic search would take minutes here.
@@ -122,3 +145,18 @@ def test_a_known_secret_is_masked_in_all_its_forms(secret: str) -> None:
 def test_without_known_secrets_a_text_is_unchanged() -> None:
     assert Redactor()("some text") == "some text"
     assert Redactor(["", ""])("some text") == "some text"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("Basic dXNlcjpwYXNzd29yZA==", True),
+        ("Bearer eyJhbGciOiJIUzI1NiJ9", True),
+        ("org.example.Login required password='x';", True),
+        ("plain text", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_setting_is_secret_by_the_content_of_its_value(value: str | None, expected: bool) -> None:
+    assert is_secret("some.key", "x", value) is expected

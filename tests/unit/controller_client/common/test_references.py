@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.common.operator_secrets import OperatorSecrets, resolve_options
-from controller_client.common.references import has_reference, is_reference, literal, replaced, shown
+from controller_client.common.references import (
+    has_reference,
+    is_reference,
+    literal,
+    misread_by_pinot,
+    only_names,
+    read_value,
+    replaced,
+    shown,
+)
 from controller_client.errors import ConfigError
 
 FOLDER = "PINOT_PLUGINS_SECRETS_DIR"
@@ -74,6 +83,15 @@ def test_allowed_references_are_resolved(folder: Path, text: str, expected: str)
             "does not allow references to variables",
         ),
         ("${env:PINOT_SECRET_A}", {"PINOT_PLUGINS_SECRETS_ENV": "MY_, OUR_"}, "starts with MY_ or OUR_"),
+        *(
+            (f"${{env:{name}}}", {"PINOT_PLUGINS_SECRETS_ENV": "PINOT_,AIRFLOW,P", name: "hush"}, message)
+            for name, message in {
+                "PINOT_TOKEN": "PINOT_TOKEN: such names are settings of a process",
+                "PINOT_ZOOKEEPER_PASSWORD": "settings of a process",
+                "AIRFLOW__CORE__FERNET_KEY": "settings of a process",
+                "AIRFLOW_CONN_PINOT": "settings of a process",
+            }.items()
+        ),
         ("${file:/etc/passwd}", {}, "does not allow references to files"),
         ("${file:/etc/passwd}", {FOLDER: "FOLDER"}, "references may not use the file /etc/passwd"),
         ("${file:../outside}", {FOLDER: "FOLDER"}, "references may not use the file ../outside"),
@@ -82,7 +100,7 @@ def test_allowed_references_are_resolved(folder: Path, text: str, expected: str)
         ("${file:none}", {FOLDER: "FOLDER"}, "there is no file none"),
         ("${file:.}", {FOLDER: "FOLDER"}, "there is no file ."),
         ("${file:pipe}", {FOLDER: "FOLDER"}, "there is no file pipe"),
-        ("${file:big}", {FOLDER: "FOLDER"}, "the file big is larger than 65536 bytes"),
+        ("${file:big}", {FOLDER: "FOLDER"}, "the file big is larger than 1048576 bytes"),
         ("${file:bytes}", {FOLDER: "FOLDER"}, "it is not UTF-8 text"),
         ("${file:empty}", {FOLDER: "FOLDER"}, "is empty"),
     ],
@@ -92,7 +110,7 @@ def test_an_unresolvable_reference_is_reported_with_its_location_and_remedy(
 ) -> None:
     (folder.parent / "outside").write_text("hush")
     (folder / "link").symlink_to(folder.parent / "outside")
-    (folder / "big").write_bytes(b"hush" * 20_000)
+    (folder / "big").write_bytes(b"hush" * 300_000)
     (folder / "bytes").write_bytes(b"hush\xff")
     (folder / "empty").write_text("\n")
     os.mkfifo(folder / "pipe")
@@ -110,6 +128,45 @@ def test_the_operators_prefixes_replace_the_default() -> None:
     assert resolve("${env:OUR_KEY}", env) == "ours"
     with pytest.raises(ConfigError):
         resolve("${env:PINOT_SECRET_A}", env)
+
+
+def test_the_files_of_a_checkout_are_read_but_not_its_hidden_ones(folder: Path) -> None:
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_text("hush")
+    (folder / "link").symlink_to(".git/config")
+    (folder / "..2026").mkdir()
+    (folder / "..2026" / "mounted").write_text("m")
+    (folder / "mounted").symlink_to("..2026/mounted")
+    secrets = OperatorSecrets({}, folder=folder)
+    assert [secrets.file("key"), secrets.file("mounted")] == ["from a file", "m"]
+    for name in (".git/config", "link", "../outside"):
+        with pytest.raises(ConfigError, match="references may not use the file"):
+            secrets.file(name)
+    assert OperatorSecrets({FOLDER: str(folder)}, folder=folder.parent).file(".git/config") == "hush"
+
+
+def test_a_file_that_was_replaced_since_its_path_was_resolved_is_not_read(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to(folder / "key")
+    for name, reason in (("pipe", "not a regular file"), (".", "not a regular file"), ("link", "cannot be")):
+        with pytest.raises(ConfigError, match=reason):
+            read_value(folder / name, name, 100)
+    assert read_value(folder / "key", "key", 100) == "from a file"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${env:A}", True),
+        ("${file:a} ${env:B}", True),
+        (" ${env:A}", False),
+        ("${env:A};x", False),
+        ("${ENV:a}", False),
+        ("${NAME}", False),
+    ],
+)
+def test_a_reference_that_pinot_takes_for_a_template(text: str, expected: bool) -> None:
+    assert misread_by_pinot(text) is expected
 
 
 def test_a_mounted_kubernetes_secret_is_inside_its_folder(folder: Path) -> None:
@@ -151,3 +208,17 @@ def test_a_text_made_only_of_references(text: str, expected: bool) -> None:
 
 def test_a_repr_contains_no_values() -> None:
     assert "hush" not in repr(OperatorSecrets({"PINOT_SECRET_A": "hush"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("${NAME}", True),
+        (" ${env:A} ", True),
+        ("${NAME:hush}", False),
+        ("${A} hush ${B}", False),
+        ("${A}hush}", False),
+    ],
+)
+def test_a_text_without_a_value(text: str, expected: bool) -> None:
+    assert only_names(text) is expected

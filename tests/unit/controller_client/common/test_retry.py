@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry
+from controller_client.common.retry import (
+    RetryPolicy,
+    TransientFailureError,
+    call_with_retry,
+    retry_after_s,
+)
 from controller_client.errors import ConfigError, NotAppliedError, RejectedError
 from tests.unit.fake_clock import FakeClock
 
@@ -104,3 +109,11 @@ def test_the_reason_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 def test_an_invalid_policy_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         RetryPolicy(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("7", 7.0), (" 7 ", 7.0), (None, None), ("²", None), ("٣", None), ("9" * 400, None), ("-1", None)],
+)
+def test_a_retry_after_is_a_number_of_seconds_or_nothing(header: str | None, seconds: float | None) -> None:
+    assert retry_after_s(header, 0.0) == seconds

@@ -12,7 +12,7 @@ from controller_client.consumption import recovering as module
 from controller_client.consumption.pause_record import EXPLICIT, Holder, PauseRecord
 from controller_client.consumption.pausing import _joined
 from controller_client.consumption.table_control import TableControl
-from controller_client.errors import ConflictError, OutcomeUnknownError, WaitTimeoutError
+from controller_client.errors import ConflictError, OutcomeUnknownError, RejectedError, WaitTimeoutError
 from controller_client.rest.consumption import PauseStatus
 from controller_client.rest.segments import SegmentsApi
 from controller_client.zookeeper import ZNRecord, segment_path
@@ -133,6 +133,25 @@ def test_a_request_whose_effect_is_not_seen_is_repeated(
     assert resume(control, wait=False).changed
     assert [name for name, _ in cluster.requests] == expected
     assert not cluster.paused
+
+
+@pytest.mark.parametrize("request_name", ["pause", "resume"])
+def test_a_refusal_after_a_lost_reply_leaves_the_outcome_unknown(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, request_name: str
+) -> None:
+    control = cluster.world.control
+    if request_name == "resume":
+        pause(control)
+    answers = iter([OutcomeUnknownError("the reply was lost"), RejectedError("the table is gone")])
+
+    def answer(*_arguments: object, **_options: object) -> None:
+        raise next(answers)
+
+    monkeypatch.setattr(cluster.world.client.consumption, request_name, answer)
+    act = pause if request_name == "pause" else functools.partial(resume, wait=False)
+    with pytest.raises(OutcomeUnknownError):
+        act(control)
+    assert list(answers) == []
 
 
 def test_the_message_is_repeated_for_a_server_that_ignores_it(cluster: Cluster) -> None:

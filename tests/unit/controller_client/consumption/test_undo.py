@@ -240,3 +240,11 @@ def test_old_secrets_that_somebody_removed_are_reported(calls: Calls) -> None:
     kept.config = StreamChange.finished(kept.config)
     with pytest.raises(ConflictError, match="somebody else removed the old values"):
         _run(world)
+
+
+def test_a_reference_that_pinot_would_misread_is_no_value_of_a_stream() -> None:
+    world, kept = _paused()
+    with pytest.raises(ConfigError, match=r"its own template, .*: sasl\.jaas\.config"):
+        _run(world, {"sasl.jaas.config": "${env:PINOT_SECRET_JAAS}"})
+    assert kept.config == _config(OLD)
+    assert read_plan(world.store, TABLE) is None

@@ -63,6 +63,75 @@ def test_each_message_is_read_with_the_schema_that_it_was_written_with(registry:
     assert sorted(registry.asked) == ["/schemas/ids/7", "/schemas/ids/8", "/schemas/ids/99"]
 
 
+def of(number: int, data: bytes = b"\x02a\x00") -> bytes:
+    """A message that names a schema."""
+    return b"\x00" + number.to_bytes(4, "big") + data
+
+
+def reader_of(registry: SchemaRegistry, *subjects: str) -> AvroMessages:
+    return AvroMessages(
+        MessageFormat(
+            registry_url=registry.url, registry_login=_LOGIN, confluent=True, subjects=subjects or None
+        )
+    )
+
+
+_RECURSIVE = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+_NO_BYTES = {
+    "type": "record",
+    "name": "Z",
+    "fields": [{"name": "many", "type": {"type": "array", "items": "null"}}],
+}
+
+
+def test_no_schema_that_a_message_names_ends_the_process(
+    registry: SchemaRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    deep = "[" * 3_000
+    schemas = [json.dumps(_RECURSIVE), json.dumps(_NO_BYTES), 'syntax = "proto3";', '"Elsewhere"', deep]
+    numbers = [registry.register(f"rows-{at}", schema) for at, schema in enumerate(schemas)]
+    good = confluents(registry, _OLD, {"id": "a", "at": 5})
+    data = b"\x02" * 20_000
+    hostile = [of(number, data) for number in (*numbers, 2**31, 2**32 - 1)]
+    assert reader_of(registry).read([*hostile, good]) == [*[None] * len(hostile), {"id": "a", "at": 5}]
+    reasons = [each.getMessage() for each in caplog.records]
+    assert len(reasons) == len(numbers)
+    assert "'N' is within itself" in reasons[0]
+    assert "too few bytes" in reasons[1]
+
+
+def test_a_message_may_only_use_schemas_of_its_topic(registry: SchemaRegistry) -> None:
+    row, schema = {"id": "a", "at": None}, json.dumps(_OLD)
+    for subject in ("rows-value", "rows-Row", "Row", "listed"):
+        registry.schemas.clear()
+        registry.subjects.clear()
+        number = registry.register(subject, schema)
+        assert reader_of(registry, "rows", "listed").read([of(number)]) == [row]
+    registry.subjects.clear()
+    for subject in ("others-value", "rows-key", "rows-Other", "value"):
+        registry.register(subject, schema)
+    assert reader_of(registry, "rows", "listed").read([of(number)]) == [None]
+    registry.reports_subjects = False  # as older registries
+    assert reader_of(registry, "rows", "listed").read([of(number)]) == [row]
+
+
+def test_only_so_many_schemas_are_remembered(
+    registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{AvroMessages.__module__}._MOST_SCHEMAS", 3)
+    reader = reader_of(registry)
+    assert reader.read([of(number) for number in range(100, 150)]) == [None] * 50
+    assert len(reader._of_registry) <= 3
+
+
+def test_a_schema_of_any_length_is_not_read(
+    registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{AvroMessages.__module__}._MOST_SCHEMA_BYTES", 100)
+    number = registry.register("rows-value", json.dumps(_OLD))
+    assert reader_of(registry).read([of(number)]) == [None]
+
+
 def test_a_registry_that_refuses_or_is_unreachable_is_an_error_without_the_password(
     registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

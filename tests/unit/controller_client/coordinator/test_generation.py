@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+
+import pytest
 
 from controller_client.common.names import TableName
 from controller_client.coordinator.generation import (
@@ -11,6 +15,7 @@ from controller_client.coordinator.generation import (
     RebuildRequest,
     beside,
     following,
+    new_folder,
     next_request,
     read_generation,
     read_request,
@@ -18,6 +23,8 @@ from controller_client.coordinator.generation import (
     why_new,
     write_generation,
 )
+from controller_client.coordinator.local.engine import delete_leftovers
+from controller_client.errors import DataError
 from controller_client.stream.offsets import OffsetRange
 from controller_client.upsert.columns import NIL
 from tests.unit.memory_zookeeper import memory_store
@@ -34,15 +41,46 @@ def test_a_request_contains_the_number_of_the_generation() -> None:
     assert next_request(store, _TABLE, partitions=2) == RebuildRequest(1, 2, None)
     assert read_request(store, _TABLE) is None, "next_request must not write a request"
     assert request_rebuild(store, _TABLE).number == 1
-    generation = Generation(3, 17, "spark", 2, 64, "folder", _TABLE_1, 3, (4, 0), {0: 5, 11: 0}, 17, {0: 2})
+    generation = Generation(
+        3, 17, "spark", 2, 64, new_folder(), _TABLE_1, 3, (4, 0), {0: 5, 11: 0}, 17, {0: 2}
+    )
     write_generation(store, _TABLE, generation)
     assert read_generation(store, _TABLE) == generation
     # Two requests before it begins: one generation, with the settings of the last request.
     request_rebuild(store, _TABLE, partitions=4)
     assert request_rebuild(store, _TABLE, buckets=128) == RebuildRequest(4, None, 128)
     assert read_request(store, _TABLE) == RebuildRequest(4, None, 128)
-    write_generation(store, _TABLE, Generation(4, 20, "spark", 2, 128, "other"))
+    write_generation(store, _TABLE, Generation(4, 20, "spark", 2, 128, new_folder()))
     assert request_rebuild(store, _TABLE).number == 5
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *("", ".", "..", "../../other", "/etc", "generation-", "generation-0f/..", "generation-0f\n"),
+        *("generation-0F", "generation-" + "0" * 33, "s3://bucket/generation-0f", "generation-0f/../../x"),
+    ],
+)
+def test_a_record_that_names_another_folder_is_refused(folder: str) -> None:
+    store, _ = memory_store()
+    generation = Generation(3, 17, "local", 0, 0, new_folder())
+    write_generation(store, _TABLE, generation)
+    assert read_generation(store, _TABLE) == generation
+    write_generation(store, _TABLE, replace(generation, folder=folder))
+    with pytest.raises(DataError, match="names the folder") as refused:
+        read_generation(store, _TABLE)
+    assert repr(folder) in refused.value.message
+
+
+def test_only_folders_of_generations_are_deleted(tmp_path: Path) -> None:
+    current, other = new_folder(), new_folder()
+    for name in (current, other, "home", "generation-x", "generation-0f.bak"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "generation-0a").write_text("a file")
+    (tmp_path / "generation-0b").symlink_to(tmp_path / "home")
+    delete_leftovers(tmp_path, current)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {current, "home", "generation-x", "generation-0f.bak", "generation-0a", "generation-0b"}
 
 
 def test_ends_are_held_back_until_all_partitions_are_read() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,11 @@ def test_it_returns_what_a_dictionary_returns(seed: int, tmp_path: Path) -> None
             assert store.up_to == up_to(version)
             assert all_of(store) == model
     store.close()
+
+
+def test_other_users_of_the_machine_do_not_read_it(tmp_path: Path) -> None:
+    Store(tmp_path / "state").close()
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
 
 
 def test_files_are_merged_in_the_background(tmp_path: Path) -> None:

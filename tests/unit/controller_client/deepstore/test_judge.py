@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from controller_client.deepstore.judge import Fault, Judgement, Replica, Stored, StoredState, judge
 from controller_client.deepstore.segment_record import SegmentRecord
+from controller_client.zookeeper import ZNRecord
 from tests.unit.controller_client.deepstore.samples import record
 
 URL = "s3://b/t/s"
@@ -25,6 +26,12 @@ stored_things = st.one_of(
         size_bytes=st.integers(min_value=0, max_value=2),
         unproven=st.one_of(st.none(), st.just("broken")),
     ),
+    st.builds(
+        Stored,
+        st.just(StoredState.PRESENT),
+        size_bytes=st.integers(min_value=1, max_value=2),
+        proven=st.just(True),
+    ),
     st.just(Stored(StoredState.ABSENT)),
     st.just(Stored(StoredState.UNKNOWN, why="no rights")),
 )
@@ -37,7 +44,8 @@ records = st.builds(
 )
 judged = st.builds(judge, records, replica_lists, stored_things, st.integers(min_value=1, max_value=4))
 
-STORE_FAULTS = {Fault.NO_URL, Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC, Fault.NOT_CHECKED}
+UNKNOWN = {Fault.NOT_CHECKED, Fault.UNPROVEN}
+STORE_FAULTS = {Fault.NO_URL, Fault.OBJECT_GONE, Fault.WRONG_SIZE, Fault.WRONG_CRC, *UNKNOWN}
 
 
 def faults(judgement: Judgement) -> set[Fault]:
@@ -82,7 +90,7 @@ def test_too_few_known_copies_are_always_found(
         return
     found = faults(judgement)
     if judgement.copies < least:
-        assert found & {Fault.FEW_COPIES, Fault.COPIES_UNKNOWN, Fault.NOT_CHECKED}
+        assert found & {Fault.FEW_COPIES, Fault.COPIES_UNKNOWN, *UNKNOWN}
     best = tuple(replace(each, crc=segment.crc) if each.crc is None else each for each in replicas)
     if Fault.FEW_COPIES in found:
         assert Fault.FEW_COPIES in faults(judge(segment, best, stored, least))
@@ -94,7 +102,9 @@ def test_too_few_known_copies_are_always_found(
     ("size", "stored", "fault"),
     [
         (10, Stored(StoredState.PRESENT, 10), None),
-        (None, Stored(StoredState.PRESENT, 10), None),
+        # Any object at all would do: a size or the content must show that it is this one.
+        (None, Stored(StoredState.PRESENT, 1), Fault.UNPROVEN),
+        (None, Stored(StoredState.PRESENT, 10, proven=True), None),
         (10, Stored(StoredState.PRESENT, 11), Fault.WRONG_SIZE),
         (None, Stored(StoredState.PRESENT, 0), Fault.WRONG_SIZE),
         (10, Stored(StoredState.PRESENT, 10, unproven="cut short"), Fault.WRONG_CRC),
@@ -107,7 +117,8 @@ def test_each_fault_of_the_store(size: int | None, stored: Stored | None, fault:
     url = URL if stored else ""
     judgement = judge(record(crc=7, url=url, size=size), (Replica("a", "ONLINE", 7),), stored, 1)
     assert faults(judgement) == ({fault} if fault else set())
-    assert judgement.repairable == (fault not in (None, Fault.NOT_CHECKED))
+    assert judgement.repairable == (fault not in (None, *UNKNOWN))
+    assert judgement.stored_well == (fault is None)
 
 
 def test_a_replica_with_another_crc_is_named_and_does_not_count() -> None:
@@ -117,9 +128,13 @@ def test_a_replica_with_another_crc_is_named_and_does_not_count() -> None:
     assert "b has crc 8, not 7" in str(judgement.findings)
 
 
-def test_the_size_of_an_encrypted_tar_is_not_compared() -> None:
+def test_an_encrypted_tar_cannot_be_compared_so_it_does_not_count() -> None:
     segment = replace(record(url=URL, size=10), encrypted=True)
-    assert judge(segment, (), Stored(StoredState.PRESENT, 11), 1).stored_well
+    for size_bytes in (10, 11):
+        judgement = judge(segment, (), Stored(StoredState.PRESENT, size_bytes), 1)
+        assert faults(judgement) == {Fault.UNPROVEN}
+        assert not judgement.stored_well
+        assert not judgement.unstored
 
 
 def test_a_silent_servers_copy_is_neither_counted_nor_called_missing() -> None:
@@ -128,7 +143,9 @@ def test_a_silent_servers_copy_is_neither_counted_nor_called_missing() -> None:
     assert faults(judgement) == {Fault.OBJECT_GONE, Fault.COPIES_UNKNOWN}
     assert judgement.copies == 1
     assert "no checksum from b" in str(judgement.findings)
-    assert faults(judge(record(crc=7, url=URL), replicas, Stored(StoredState.PRESENT, 5), 2)) == set()
+    stored = Stored(StoredState.PRESENT, 5)
+    assert faults(judge(record(crc=7, url=URL, size=5), replicas, stored, 2)) == set()
+    assert faults(judge(record(crc=7, url=URL), replicas, stored, 2)) == {Fault.UNPROVEN}
     assert Fault.FEW_COPIES in faults(judge(record(crc=7), replicas[1:], None, 2))
 
 
@@ -136,18 +153,22 @@ def test_the_size_of_a_folder_is_not_compared_with_a_tar() -> None:
     """Since 1.3, Pinot records the unpacked size for commits by servers, and the tar's size for pushes."""
     stored = Stored(StoredState.PRESENT, 11)
     committed = record(crc=7, url=URL, size=10, folder_sizes=True)
-    assert judge(committed, (), stored, 1).stored_well
-    assert committed.with_copy(URL, 11).simple_fields["segment.size.in.bytes"] == "10"
+    assert faults(judge(committed, (), stored, 1)) == {Fault.UNPROVEN}
+    assert judge(committed, (), replace(stored, proven=True), 1).stored_well
+    complete = ZNRecord("s", simple_fields={"segment.size.in.bytes": "10", "other": "kept"})
+    assert committed.with_copy(complete, URL, 11).simple_fields["segment.size.in.bytes"] == "10"
     pushed = record(crc=7, url=URL, size=10, status="UPLOADED", folder_sizes=True)
     assert Fault.WRONG_SIZE in faults(judge(pushed, (), stored, 1))
-    assert pushed.with_copy(URL, 11).simple_fields["segment.size.in.bytes"] == "11"
+    repaired = pushed.with_copy(complete, URL, 11).simple_fields
+    assert repaired == {"segment.size.in.bytes": "11", "segment.download.url": URL, "other": "kept"}
 
 
 def test_replicas_that_built_a_segment_themselves_may_have_another_crc() -> None:
     """Since 1.5, the data crc decides for those, and servers do not report it."""
     more = {"segment.data.crc": "5", "segment.use.data.crc": "true"}
     replicas = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 8))
-    judgement = judge(record(crc=7, url=URL, more=more), replicas, Stored(StoredState.PRESENT, 11), 3)
+    stored = Stored(StoredState.PRESENT, 11, proven=True)
+    judgement = judge(record(crc=7, url=URL, more=more), replicas, stored, 3)
     assert faults(judgement) == {Fault.COPIES_UNKNOWN}
 
 

@@ -18,7 +18,7 @@ from controller_client.deepstore.judge import Fault, Replica, Stored, StoredStat
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.policy import POLICY_KEY, StorePolicy, policy_of, set_policy
 from controller_client.deepstore.report import AuditReport
-from controller_client.deepstore.safe_to_stop import judge_server
+from controller_client.deepstore.safe_to_stop import judge_servers
 from controller_client.deepstore.table_plan import PeerSettings, TablePlan, apply
 from controller_client.errors import ConfigError, ConflictError, RejectedError
 from controller_client.models import TableConfig
@@ -88,12 +88,12 @@ def test_without_a_store_only_copies_on_servers_are_required(
 
 def test_the_last_server_with_a_segment_must_not_stop() -> None:
     both = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 7))
-    assert judge_server(judge(record(crc=7), both, None, 2, SERVERS), "a") is None
-    assert judge_server(judge(record(crc=7), both[:1], None, 2, SERVERS), "a") is not None
+    assert judge_servers(judge(record(crc=7), both, None, 2, SERVERS), ["a"]) is None
+    assert judge_servers(judge(record(crc=7), both[:1], None, 2, SERVERS), ["a"]) is not None
 
 
 ONLINE = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 7))
-PRESENT = Stored(StoredState.PRESENT, 5)
+PRESENT = Stored(StoredState.PRESENT, 5, proven=True)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,7 @@ PRESENT = Stored(StoredState.PRESENT, 5)
         (PRESENT, False),
         (Stored(StoredState.ABSENT), True),
         (Stored(StoredState.PRESENT, 0), True),
+        (Stored(StoredState.PRESENT, 1), True),
         (Stored(StoredState.UNKNOWN, why="no rights"), True),
     ],
 )
@@ -117,7 +118,9 @@ def test_peers_are_needed_while_the_store_lacks_a_copy(stored: Stored | None, is
     if is_wrong:
         assert "(s1)" in wrong(found)
         assert "--policy store" not in wrong(found)
-        assert "--policy store" in wrong(check_copies(TABLE, judged, SERVERS))
+        # What the store may have must be read; a repair would find nothing to do.
+        advice = "--read-tars" if judged[1].may_be_stored else "--policy store"
+        assert advice in wrong(check_copies(TABLE, judged, SERVERS))
     (note,) = (check.text for check in found if check.verdict is Verdict.NOTE)
     assert note.startswith("1 consuming segment")
 

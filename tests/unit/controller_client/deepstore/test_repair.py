@@ -11,7 +11,7 @@ from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Replica
 from controller_client.deepstore.repair import Outcome, Repairer
 from controller_client.deepstore.repair_many import repair_all
-from controller_client.errors import ConfigError, SourceError
+from controller_client.errors import ConfigError, ConflictError, OutcomeUnknownError, SourceError
 from controller_client.filestore import kinds
 from controller_client.filestore.local import LocalStore
 from controller_client.segment_tar import TarLimits, content_crc
@@ -159,14 +159,25 @@ def test_many_in_parallel_and_none_after_a_stop(world: World) -> None:
         list(repair_all(world.repairer, judged, parallel=0))
 
 
+def test_a_lost_reply_stays_unknown_if_the_record_keeps_changing(world: World) -> None:
+    failures = iter([OutcomeUnknownError("the reply was lost"), *[ConflictError("changed")] * 9])
+
+    def fail(_path: str) -> None:
+        raise next(failures)
+
+    world.zookeeper.before_set = fail
+    done = world.repairer.repair(world.judged(A))
+    assert (done.outcome, done.message) == (Outcome.FAILED, "the reply was lost")
+
+
 def test_a_repair_opens_the_store_once_and_reads_each_size_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, sizes = [], []
 
     class Counted(LocalStore):
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, folder_uri: str | None = None) -> None:
+            super().__init__(folder_uri)
             opened.append(self)
 
         def size_bytes(self, uri: str) -> int | None:

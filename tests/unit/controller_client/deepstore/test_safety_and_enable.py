@@ -5,7 +5,7 @@ import pytest
 from controller_client.deepstore.checks import Check, Verdict, check_controller, check_server, check_table
 from controller_client.deepstore.judge import Replica, Stored, StoredState, judge
 from controller_client.deepstore.policy import StorePolicy
-from controller_client.deepstore.safe_to_stop import Safety, SegmentState, judge_server
+from controller_client.deepstore.safe_to_stop import Safety, SegmentState, judge_servers
 from controller_client.models import TableConfig
 from controller_client.rest.capabilities import PinotVersion
 from tests.unit.controller_client.deepstore.samples import record
@@ -25,21 +25,33 @@ SERVERS, STORE = StorePolicy.SERVERS, StorePolicy.STORE
         ([Replica("a", "ERROR")], None, True),
         ([Replica("a", "ONLINE"), Replica("b", "ERROR")], None, True),
         ([Replica("a", "ONLINE", 7), Replica("b", "ONLINE", 8)], None, True),
-        ([Replica("a", "ONLINE")], Stored(StoredState.PRESENT, 5), False),
+        ([Replica("a", "ONLINE")], Stored(StoredState.PRESENT, 5, proven=True), False),
+        ([Replica("a", "ONLINE")], Stored(StoredState.PRESENT, 1), True),
         ([Replica("a", "ONLINE")], Stored(StoredState.ABSENT), True),
         ([Replica("a", "ONLINE")], Stored(StoredState.UNKNOWN, why="no rights"), True),
     ],
 )
 def test_a_committed_segment(replicas: list[Replica], stored: Stored | None, at_risk: bool) -> None:
     judged = judge(record(crc=7, url=URL if stored else ""), tuple(replicas), stored, 2)
-    found = judge_server(judged, "a")
+    found = judge_servers(judged, ["a"])
     assert (found is not None) == at_risk
     assert found is None or (found.state is SegmentState.COMMITTED and found.reason)
 
 
+def test_servers_that_stop_together_are_no_copies_for_each_other() -> None:
+    replicas = tuple(Replica(server, "ONLINE", 7) for server in "abc")
+    judged = judge(record(crc=7), replicas[:2], None, 2)
+    assert judge_servers(judged, ["a"]) is None
+    assert judge_servers(judged, ["b"]) is None
+    assert judge_servers(judged, ["a", "b"]) is not None
+    assert judge_servers(judge(record(crc=7), replicas, None, 2), ["a", "b"]) is None
+    both = (Replica("a", "CONSUMING"), Replica("b", "CONSUMING"))
+    assert judge_servers(judge(record(status="IN_PROGRESS"), both, None, 2), ["a", "b"]) is not None
+
+
 def test_a_silent_server_is_named_as_the_reason() -> None:
     replicas = (Replica("a", "ONLINE", 7), Replica("b", "ONLINE"))
-    found = judge_server(judge(record(crc=7), replicas, None, 1), "a")
+    found = judge_servers(judge(record(crc=7), replicas, None, 1), ["a"])
     assert found is not None
     assert "no checksum from b" in found.reason
 
@@ -47,11 +59,11 @@ def test_a_silent_server_is_named_as_the_reason() -> None:
 def test_a_consuming_segment() -> None:
     consuming = record(status="IN_PROGRESS")
     both = (Replica("a", "CONSUMING"), Replica("b", "CONSUMING"))
-    assert judge_server(judge(consuming, both, None, 2), "a") is None
-    alone = judge_server(judge(consuming, both[:1], None, 2), "a")
+    assert judge_servers(judge(consuming, both, None, 2), ["a"]) is None
+    alone = judge_servers(judge(consuming, both[:1], None, 2), ["a"])
     assert alone is not None
     assert alone.state is SegmentState.CONSUMING
-    assert Safety("a", 0, (alone,)).safe
+    assert Safety(("a",), 0, (alone,)).safe
 
 
 @pytest.mark.parametrize(
@@ -59,12 +71,12 @@ def test_a_consuming_segment() -> None:
 )
 def test_a_segment_that_is_being_built(other: str | None, at_risk: bool) -> None:
     replicas = (Replica("a", "CONSUMING"), *((Replica("b", other),) if other else ()))
-    found = judge_server(judge(record(status="COMMITTING"), replicas, None, 2), "a")
+    found = judge_servers(judge(record(status="COMMITTING"), replicas, None, 2), ["a"])
     assert (found is not None) == at_risk
     # The table already consumes later rows: without the server, these are missing until consumed again.
     if found is not None:
         assert found.state is SegmentState.COMMITTING
-        assert not Safety("a", 0, (found,)).safe
+        assert not Safety(("a",), 0, (found,)).safe
 
 
 def texts(checks: list[Check], verdict: Verdict) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,12 @@ def test_a_listing_shows_sizes_and_missing_objects(tmp_path: Path) -> None:
     assert listing.inspect(layout.url(TableName("other_OFFLINE"), "gone")).state is StoredState.ABSENT
     url = layout.url(TABLE, "there")
     limits = TarLimits()
-    assert listing.read(record("there", url=url), there, tmp_path / "work", limits) == there
+    assert not there.proven
+    read = listing.read(record("there", url=url), there, tmp_path / "work", limits)
+    assert read == replace(there, proven=True)
     other = listing.read(record("there", content=8, url=url), there, tmp_path / "work", limits)
     wanted = f"its tar has crc {crc_of(7, 'there')}, not {crc_of(8, 'there')}"
-    assert other.unproven == wanted
+    assert (other.unproven, other.proven) == (wanted, False)
     small = listing.read(
         record("there", url=url), there, tmp_path / "work", TarLimits(max_tar_bytes=size - 1)
     )

@@ -6,24 +6,32 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.cli.commands.deepstore.options import check_owner
+from controller_client.cli.context import CliContext
 from controller_client.common.names import TableName, TableType
+from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
-from controller_client.deepstore.sweep import LeftoverKind, Sweeper, sweep_tables
+from controller_client.deepstore.store_mark import MARK_FILE, StoreOwner
+from controller_client.deepstore.sweep import DEFAULT_MAX_SHARE, Leftover, LeftoverKind, Sweeper, sweep_tables
 from controller_client.deepstore.watch import Watch
+from controller_client.errors import ConflictError, DataError
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import WATCH
-from controller_client.zookeeper import ZNRecord, segment_path
+from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 from tests.unit.controller_client.deepstore.samples import TABLE
 from tests.unit.controller_client.deepstore.world import World
 from tests.unit.fake_clock import FakeClock
+from tests.unit.memory_zookeeper import memory_store
 
 NAME = "t__0__3__20260101T0000Z"
 LOT = "0b3d7a52-5a2c-4a3e-9a55-a2ff6c1f0e11"
@@ -40,10 +48,16 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.client.close()
 
 
-def sweeper(world: World, clock: FakeClock | None = None) -> Sweeper:
-    clock = clock or FakeClock()
-    rate = RateLimit(1e9, FakeClock())
-    return Sweeper(world.properties, world.layout, lambda _uri: world.files, rate, clock, min_age_s=86_400.0)
+def sweeper(world: World, *, properties: PropertyStore | None = None, max_share: float = 1.0) -> Sweeper:
+    return Sweeper(
+        properties or world.properties,
+        world.layout,
+        lambda _uri: world.files,
+        RateLimit(1e9, FakeClock()),
+        FakeClock(),
+        min_age_s=86_400.0,
+        max_share=max_share,
+    )
 
 
 def put(world: World, name: str, age_s: float = OLD_S) -> Path:
@@ -62,9 +76,11 @@ def record(world: World, *, status: str = "DONE", url: str = "") -> None:
 
 def swept(world: World) -> list[tuple[str, str]]:
     looker = sweeper(world)
-    found = list(looker.find([TABLE]))
-    assert list(looker.delete(found)) == found
-    return [(Path(each.uri).name, each.kind.value) for each in found]
+    deleted: list[Leftover] = []
+    for found in looker.find([TABLE]):
+        assert tuple(looker.delete(found)) == found.leftovers
+        deleted += found.leftovers
+    return [(Path(each.uri).name, each.kind.value) for each in deleted]
 
 
 @pytest.mark.parametrize("name", [f"{NAME}.tmp.{LOT}", f"{NAME}{LOT}"])
@@ -165,8 +181,8 @@ def test_a_table_without_any_records_is_skipped(tmp_path: Path) -> None:
 def test_what_is_needed_again_before_its_deletion_is_kept(world: World) -> None:
     path = put(world, f"{NAME}.tmp.{LOT}")
     looker = sweeper(world)
-    found = list(looker.find([TABLE]))
-    assert [each.kind for each in found] == [LeftoverKind.TEMPORARY]
+    (found,) = looker.find([TABLE])
+    assert [each.kind for each in found.leftovers] == [LeftoverKind.TEMPORARY]
     record(world)
     assert list(looker.delete(found)) == []
     assert path.exists()
@@ -175,7 +191,7 @@ def test_what_is_needed_again_before_its_deletion_is_kept(world: World) -> None:
 def test_a_stopped_sweep_deletes_nothing_more(world: World) -> None:
     paths = [put(world, f"{NAME}.tmp.{uuid.UUID(int=number)}") for number in range(3)]
     looker = sweeper(world)
-    found = list(looker.find([TABLE]))
+    (found,) = looker.find([TABLE])
     asked = iter([False, False, True])
     assert len(list(looker.delete(found, lambda: next(asked)))) == 2
     assert sum(path.exists() for path in paths) == 1
@@ -190,6 +206,137 @@ def test_every_temporary_name_is_mapped_to_its_segment(lot: uuid.UUID, sequence:
     assert found is not None
     assert found[1] == segment
     assert _TEMPORARY.fullmatch(segment) is None
+
+
+GONE = [f"t__0__{number}__20250101T0000Z" for number in range(3)]
+
+
+def test_the_segments_of_another_cluster_are_not_deleted(world: World) -> None:
+    """A store in which this cluster knows nothing: a wrong --store, --cluster or ZooKeeper."""
+    paths = [put(world, name) for name in GONE]
+    looker = sweeper(world, max_share=DEFAULT_MAX_SHARE)
+    (found,) = looker.find([TABLE])
+    assert len(found.leftovers) == len(paths)
+    with pytest.raises(
+        ConflictError, match=r"3 of 3 objects .* no record of \(100%, more than 20%\)"
+    ) as caught:
+        list(looker.delete(found))
+    assert "--max-share 100" in str(caught.value)
+    assert all(path.exists() for path in paths)
+    assert sweep_tables(looker, [TABLE], lambda: False) == 0
+    # Nothing is written to a store that nothing is deleted from.
+    assert not mark_of(world).exists()
+
+
+def test_a_small_share_without_records_is_deleted(world: World) -> None:
+    gone = put(world, GONE[0])
+    record(world)
+    for kept in (NAME, *(f"{NAME}.tmp.{uuid.UUID(int=number)}" for number in range(3))):
+        put(world, kept, age_s=0.0)
+    assert sweep_tables(sweeper(world, max_share=DEFAULT_MAX_SHARE), [TABLE], lambda: False) == 1
+    assert not gone.exists()
+    put(world, GONE[0])
+    put(world, GONE[1], age_s=0.0)  # too young to be deleted, but nobody knows it either
+    assert sweep_tables(sweeper(world, max_share=DEFAULT_MAX_SHARE), [TABLE], lambda: False) == 0
+
+
+def test_what_this_cluster_has_recorded_is_deleted_whatever_the_share(world: World) -> None:
+    record(world, url=world.layout.url(TABLE, NAME))
+    temporary = put(world, f"{NAME}.tmp.{LOT}")
+    for name in GONE:
+        put(world, name, age_s=0.0)
+    assert sweep_tables(sweeper(world, max_share=DEFAULT_MAX_SHARE), [TABLE], lambda: False) == 1
+    assert not temporary.exists()
+
+
+def mark_of(world: World) -> Path:
+    return Path(world.layout.root.removeprefix("file://")) / MARK_FILE
+
+
+def test_a_store_that_was_swept_is_refused_to_another_cluster(world: World) -> None:
+    put(world, GONE[0])
+    assert swept(world)
+    assert mark_of(world).exists()
+    put(world, GONE[0])
+    assert swept(world), "a store is swept again by its own cluster"
+    path = put(world, GONE[0])
+    other, _ = memory_store()
+    other.create(segment_path(TABLE, NAME), ZNRecord(NAME))
+    looker = sweeper(world, properties=other)
+    (found,) = looker.find([TABLE])
+    with pytest.raises(ConflictError, match="has the mark of another cluster, c"):
+        list(looker.delete(found))
+    assert path.exists()
+    # Another folder of the same bucket is another store.
+    part = replace(world.layout, root=f"{world.layout.root}/part")
+    assert not StoreOwner(other, part, lambda _uri: world.files).check()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "[" * 9_000,
+        " " * 11_000,
+        "{}",
+        '{"id": 1, "cluster": "c"}',
+        '{"id": "", "cluster": "c"}',
+    ],
+)
+def test_a_damaged_mark_is_not_taken_for_none(world: World, text: str) -> None:
+    path = put(world, GONE[0])
+    mark_of(world).write_text(text)
+    looker = sweeper(world)
+    (found,) = looker.find([TABLE])
+    with pytest.raises(DataError, match="mark"):
+        list(looker.delete(found))
+    assert path.exists()
+
+
+def test_of_two_clusters_that_mark_a_store_at_the_same_time_one_is_refused(world: World) -> None:
+    path = put(world, GONE[0])
+    other, _ = memory_store()
+
+    def overtake() -> None:
+        world.files.after = lambda: None
+        StoreOwner(other, world.layout, lambda _uri: world.files).claim()
+
+    world.files.after = overtake
+    looker = sweeper(world)
+    (found,) = looker.find([TABLE])
+    with pytest.raises(ConflictError, match="mark of another cluster"):
+        list(looker.delete(found))
+    assert path.exists()
+
+
+class Commands:
+    """In place of a command's context."""
+
+    def __init__(self, store: PropertyStore) -> None:
+        self._store = store
+
+    def property_store(self) -> PropertyStore:
+        return self._store
+
+
+def test_a_command_starts_without_the_store_but_not_on_another_clusters(world: World) -> None:
+    def check(store: PropertyStore, layout: StoreLayout = world.layout) -> None:
+        check_owner(cast("CliContext", Commands(store)), layout)
+
+    other, _ = memory_store()
+    for store in (world.properties, other):
+        check(store)
+        # The commands are for outages of the store, and for stores that cannot be inspected.
+        check(store, replace(world.layout, root="hdfs://name/segments"))
+    StoreOwner(world.properties, world.layout, lambda _uri: world.files).claim()
+    check(world.properties)
+    with pytest.raises(ConflictError, match="mark of another cluster"):
+        check(other)
+    mark_of(world).write_text("{")
+    with pytest.raises(DataError, match="mark"):
+        check(world.properties)
 
 
 def test_the_watch_sweeps_after_its_repairs_and_counts(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +56,24 @@ def test_a_page_that_is_no_listing_is_an_error(broken: Step) -> None:
     with pytest.raises(SourceError, match=f"abfs failed to list {_FOLDER}") as caught:
         _list(broken)
     assert "may answer in its place" in str(caught.value)
+
+
+@pytest.mark.parametrize("has_signature", [False, True])
+def test_a_connection_string_cannot_ask_for_the_passwords_of_this_machine(
+    has_signature: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("default login me password hush\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with ScriptedServer() as server, ScriptedServer() as proxy:
+        for name in ("http_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        server.answers = lambda _seen: answer(200, _page("a"), _XML)
+        key = base64.b64encode(b"own").decode()
+        own = "SharedAccessSignature=sv=2020&sig=abc" if has_signature else f"AccountKey={key}"
+        properties = {"connectionString": f"AccountName=account;{own};BlobEndpoint={server.url}/account"}
+        store = open_store(_FOLDER, properties)
+        assert [file.uri for file in store.list(_FOLDER)] == [f"{_FOLDER}a"]
+    assert proxy.requests == []
+    sent = [seen.headers.get("Authorization", "none").partition(" ")[0] for seen in server.requests]
+    assert set(sent) == {"none" if has_signature else "SharedKey"}
+    assert all(("sig=abc" in seen.target) == has_signature for seen in server.requests)

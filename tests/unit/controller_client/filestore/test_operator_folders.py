@@ -70,6 +70,7 @@ def test_a_link_counts_by_its_target(target: str, tmp_path: Path, monkeypatch: p
         folder.mkdir()
     (elsewhere / "x").write_text("x")
     (data / "link").symlink_to(tmp_path / target)
+    monkeypatch.setenv("PINOT_PLUGINS_FILE_DIRS", f"{data}{os.pathsep}{elsewhere}")
     assert len(list(LocalStore().list(str(data)))) == 1
     monkeypatch.setenv("PINOT_PLUGINS_FILE_DIRS", str(data))
     with pytest.raises(SourceError, match="not in a folder that this process may use"):

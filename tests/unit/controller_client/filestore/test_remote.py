@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
 from controller_client.errors import ConfigError, DiskFullError, SetupError, SourceError
@@ -113,11 +112,9 @@ def test_errors_are_reported_before_a_library_is_loaded(
 
 
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without(_protocol: str) -> Any:
-        raise ImportError("Please install adlfs") from ModuleNotFoundError("No adlfs", name="adlfs")
-
-    monkeypatch.setattr(fsspec, "get_filesystem_class", without)
-    with pytest.raises(SetupError, match="adlfs"):
+    monkeypatch.delitem(sys.modules, "controller_client.filestore.azure", raising=False)
+    monkeypatch.setitem(sys.modules, "adlfs", None)
+    with pytest.raises(SetupError, match=r"pinot-plugins\[azure\]"):
         open_store("abfss://c@account.dfs.core.windows.net/x", {})
     for module in ("aiohttp", "gcsfs.core"):
         monkeypatch.setitem(sys.modules, module, None)

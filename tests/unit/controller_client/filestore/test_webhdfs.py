@@ -87,6 +87,29 @@ def test_this_machines_passwords_are_not_sent_to_a_name_node(
     assert names == ["", "Basic", "", ""]
 
 
+@pytest.mark.parametrize("is_foreign", [False, True])
+def test_a_name_node_cannot_send_the_password_to_a_host_of_its_choice(
+    is_foreign: bool, tmp_path: Path
+) -> None:
+    with ScriptedServer(host="127.0.0.2") as foreign, ScriptedServer() as server:
+        hdfs = Hdfs()
+        foreign.answers = hdfs.respond
+
+        def respond(seen: Seen) -> Step:
+            if is_foreign and "op=OPEN" in seen.target:
+                location = f"{foreign.url}/data?{urlsplit(seen.target).query}"
+                return answer(307, None, {"Location": location})
+            return hdfs.respond(seen)
+
+        server.answers = respond
+        given = {"user": "me", "password": "mine"}
+        open_store(_uri(server), given).download(_uri(server), tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == CONTENT
+    assert all("Authorization" in seen.headers for seen in server.requests)
+    assert bool(foreign.requests) == is_foreign
+    assert not any("Authorization" in seen.headers for seen in foreign.requests)
+
+
 @pytest.mark.parametrize(
     "broken",
     [

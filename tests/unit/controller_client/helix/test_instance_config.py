@@ -66,3 +66,6 @@ def test_live_controllers_are_listed() -> None:
     controller(store, "Controller_half_9000", HELIX_HOST="half")
     controller(store, "Broker_x_8099", HELIX_HOST="x", HELIX_PORT="8099")
     assert live_controllers(store) == [("a", 9001), ("b", 9000)]
+    assert live_controllers(store, with_tls=True) == []
+    controller(store, "Controller_c_9000", HELIX_HOST="c", HELIX_PORT="9000", PINOT_TLS_PORT="9443")
+    assert live_controllers(store, with_tls=True) == [("c", 9443)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
-from controller_client.errors import UnsafeDeleteError, WaitTimeoutError
+from controller_client.errors import DataError, UnsafeDeleteError, WaitTimeoutError
 from controller_client.filestore.local import LocalStore
 from controller_client.publishing import switch as module
 from controller_client.publishing.staged_segment import StagedSegment
@@ -68,3 +70,19 @@ def test_without_consistent_push_segments_of_another_replacement_are_not_deleted
             )
     assert (done.replaced, lineage.calls) == (1, ["delete"])
     assert lineage.segments.keys() == {"other", "older"}
+
+
+def test_a_segment_name_that_is_a_path_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "staged.tar.gz").write_text("a segment")
+    present = tmp_path / "present.tar.gz"
+    present.write_text("not to be touched")
+    named = replace(STAGED[0], name=str(tmp_path / "present"), stem_uri=f"file://{tmp_path}/staged")
+    with ScriptedServer() as server:
+        lineage = LineageServer(server)
+        with (
+            ControllerClient(ControllerConfig(server.url), clock=FakeClock()) as client,
+            pytest.raises(DataError, match="cannot be used as a file name"),
+        ):
+            push_one_by_one(client, memory_store()[0], TABLE, [named], [], LocalStore(), push_mode="TAR")
+    assert lineage.calls == []
+    assert present.read_text() == "not to be touched"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from controller_client.as_code.objects import Kind, ObjectRef
+from controller_client.as_code.references import References
 from controller_client.as_code.refusals import find_refusals
 from controller_client.as_code.wanted import Target
 from controller_client.cli import cli
@@ -86,8 +88,9 @@ def test_the_plan_of_the_cluster_as_code_refuses_the_task_and_nothing_else(make:
 
     def refused(document: dict[str, Any], columns: dict[str, Any]) -> str | None:
         client, _ = make(V15, answer(200, {}), answer(200, {}))
-        targets = [Target(table, None, document, document)]
-        return find_refusals(client, store, targets, {schema: columns}, {}).get(table)
+        targets = [Target(table, None, document, document, document, document)]
+        references = References({}, Path())
+        return find_refusals(client, store, targets, {schema: columns}, {}, references).get(table)
 
     upsert = _table(upsertConfig={"mode": "FULL"})
     assert "FileIngestionTask cannot fill it: t_OFFLINE uses Pinot's own upsert" in str(

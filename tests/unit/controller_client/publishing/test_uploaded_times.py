@@ -34,8 +34,12 @@ def properties_of(unit: str, times: tuple[int, int], rows: tuple[int, int]) -> d
     }
 
 
+# Steps of up to 1000 days, whose milliseconds fit a long of Java.
+_STEPS = st.integers(1, 2**63 // (1000 * 86_400_000) - 1)
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.integers(2, 1000), st.sampled_from(sorted(UNIT_NS)), st.tuples(st.integers(1), st.integers(1)))
+@given(st.integers(2, 1000), st.sampled_from(sorted(UNIT_NS)), st.tuples(_STEPS, _STEPS))
 def test_only_the_times_of_the_rows_are_accepted(
     tmp_path: Path, size: int, unit: str, rows: tuple[int, int]
 ) -> None:

@@ -79,3 +79,14 @@ def test_progress_is_read_from_old_and_new_versions(make: Make) -> None:
         "b": (ReplicaProgress("s2", False, "7", "9", 2, 1700), ReplicaProgress("s3", True, "8")),
         "c": (),
     }
+
+
+@pytest.mark.parametrize(
+    ("lag", "expected"),
+    [("-3", -3), ("²", None), ("--3", None), ("9" * 5000, None), ("NOT_CALCULATED", None)],
+)
+def test_a_lag_that_is_no_number_is_unknown(make: Make, lag: str, expected: int | None) -> None:
+    replica = {"serverName": "s", "partitionOffsetInfo": {"recordsLagMap": {"1": lag}}}
+    client, _ = make(answer(200, {"_segmentToConsumingInfoMap": {"a": [replica]}}))
+    ((found,),) = client.consumption.progress(TABLE).values()
+    assert found.lag == expected

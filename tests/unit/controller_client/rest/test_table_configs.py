@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller_client.cli import cli
 from controller_client.client import ControllerClient
-from controller_client.errors import AuthError, ConflictError, NotFoundError, RejectedError
+from controller_client.errors import AuthError, ConfigError, ConflictError, NotFoundError, RejectedError
 from controller_client.models import TableConfig
 from controller_client.rest.table_configs import with_templates
 from tests.unit.controller_client.rest.conftest import Make
@@ -252,3 +255,45 @@ def templates(value: Any) -> list[str]:
 
 def test_a_model_keeps_templates() -> None:
     assert TableConfig.from_json(CONFIG).to_json() == CONFIG
+
+
+def test_a_reference_that_pinot_would_take_for_a_template_is_not_written(make: Make) -> None:
+    bare = {"dir": "${env:HUSH}", "ok": " ${env:K}", "own": "${NAME:env:}"}
+    present = {"tableName": NAME, "tableType": "OFFLINE", "task": {"taskTypeConfigsMap": {"X": bare}}}
+    present["ingestionConfig"] = {"list": [{"x": "y"}, {"x": "${file:hush}"}]}
+    client, server = make()
+    creates: list[Callable[[], None]] = [
+        lambda: client.tables.create(TableConfig.from_json(present)),
+        lambda: client.configs.create_table(present),
+    ]
+    for create in creates:
+        with pytest.raises(ConfigError) as caught:
+            create()
+        assert "task.taskTypeConfigsMap.X.dir, ingestionConfig.list.1.x" in str(caught.value)
+        assert "hush" not in str(caught.value).lower()
+    assert not server.requests
+
+
+def test_only_new_references_are_refused_in_an_update(
+    controller: tuple[Controller, ControllerClient],
+) -> None:
+    made, client = controller
+    made.version = "1.5.1-abc"
+    made.fills = False
+    made.document = {**CONFIG, "task": {"taskTypeConfigsMap": {"X": {"key": "${env:OLD}"}}}}
+    client.tables.set_task_config(NAME, "X", {"key": "${env:OLD}", "more": " ${env:NEW}"})
+    with pytest.raises(ConfigError, match=r"task\.taskTypeConfigsMap\.X\.more"):
+        client.tables.set_task_config(NAME, "X", {"key": "${env:OLD}", "more": "${env:NEW}"})
+    assert len(made.written) == 1
+
+
+def test_a_file_with_such_a_reference_does_not_replace_a_config(
+    controller: tuple[Controller, ControllerClient], tmp_path: Path
+) -> None:
+    made, client = controller
+    file = tmp_path / "t.json"
+    file.write_text(json.dumps({**CONFIG, "metadata": {"customConfigs": {"key": "${env:PINOT_SECRET_K}"}}}))
+    done = CliRunner().invoke(cli, ["--controller", client.config.url, "table", "update", str(file)])
+    assert (done.exit_code, "metadata.customConfigs.key" in done.stderr) == (2, True), done.output
+    assert "put a blank before the reference" in done.stderr
+    assert not made.written

@@ -266,3 +266,11 @@ def test_sizes_around_the_piece_size_of_the_reader(tmp_path: Path) -> None:
 def test_errors_of_the_disk_are_not_reported_as_errors_of_the_tar(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "none.tar.gz")
+
+
+def test_a_pax_header_with_digits_of_another_script_is_refused(tmp_path: Path) -> None:
+    for size in ("²", "٣", "9" * 5000):
+        raw = _pax(size=size) + header("seg/a", b"00000000001\0") + b"x".ljust(_BLOCK, b"\0")
+        tar = write_gzip(tmp_path / "s.tar.gz", header("seg", bytes(12), tarfile.DIRTYPE) + raw + END)
+        with pytest.raises(DataError, match="its size is"):
+            list(read_tar(tar, TarLimits()))

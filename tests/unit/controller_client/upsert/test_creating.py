@@ -72,7 +72,7 @@ def test_columns_indexes_and_settings_are_added() -> None:
     assert UpsertSettings.of(planned.table) == UpsertSettings(("user",), "at", "t_REALTIME.updates")
 
 
-@pytest.mark.parametrize("own", [{}, {"updates_topic": "versions", "order": "own_orders:newest"}])
+@pytest.mark.parametrize("own", [{}, {"updates_topic": "versions", "order": "newest"}])
 def test_planning_is_idempotent(own: dict[str, Any]) -> None:
     schema, table = documents()
     given: dict[str, Any] = {"primary_key": ["user"], "timestamp_column": "at"}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 import sys
+from contextlib import closing
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -12,9 +14,11 @@ import trustme
 from kazoo.security import ACL, CREATOR_ALL_ACL, READ_ACL_UNSAFE, Id
 
 from controller_client.config import Secret, Tls
-from controller_client.errors import ConfigError, SetupError
+from controller_client.errors import ConfigError, SetupError, UnreachableError
 from controller_client.zookeeper.client_options import client_options
+from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
+from tests.unit.controller_client.zookeeper.wire_server import wire_server
 
 _PASSWORD = Secret("s3cret")
 
@@ -78,3 +82,24 @@ def test_kerberos_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "kerberos", None)
     with pytest.raises(SetupError, match="kerberos"):
         client_options(ZooKeeperAccess(auth=AuthKind.SASL_KERBEROS))
+
+
+def test_only_the_given_authorities_are_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, of_system = trustme.CA(), trustme.CA()
+    own.cert_pem.write_to_path(tmp_path / "own.pem")
+    of_system.cert_pem.write_to_path(tmp_path / "system.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system.pem"))
+    access = ZooKeeperAccess(tls=Tls(ca_file=str(tmp_path / "own.pem")))
+
+    def connect(authority: trustme.CA, timeout_s: float) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        with (
+            wire_server(context) as server,
+            closing(ZooKeeperConnection(server.address, access=access, timeout_s=timeout_s)) as connection,
+        ):
+            assert not connection.exists("/a")
+
+    connect(own, 30.0)
+    with pytest.raises(UnreachableError, match="certificate"):
+        connect(of_system, 1.0)

@@ -136,6 +136,27 @@ def test_an_unknown_outcome_is_reported_even_if_zookeeper_then_becomes_unreachab
         adding("ours", FaultyZooKeeper(["lost after, and away"]))
 
 
+def test_an_unknown_outcome_is_reported_even_if_others_then_change_the_record_each_time() -> None:
+    with pytest.raises(OutcomeUnknownError) as caught:
+        adding("ours", FaultyZooKeeper(["lost before", *["other"] * 100]))
+    assert isinstance(caught.value.__cause__, ConflictError)
+
+
+def test_an_error_of_the_change_after_a_lost_reply_does_not_claim_that_nothing_was_applied() -> None:
+    zookeeper = FaultyZooKeeper(["lost after, and another"])
+    answers = iter([ZNRecord("t", simple_fields={"paused": "true"})])
+
+    def change(_present: ZNRecord | None) -> ZNRecord:
+        wanted = next(answers, None)
+        if wanted is None:
+            raise ConflictError("somebody else has paused it")
+        return wanted
+
+    with pytest.raises(OutcomeUnknownError) as caught:
+        change_record(zookeeper, PATH, change, clock=FakeClock(), rng=random.Random(0), policy=POLICY)
+    assert isinstance(caught.value.__cause__, ConflictError)
+
+
 def test_with_zookeeper_unreachable_from_the_start_nothing_is_applied() -> None:
     zookeeper = FaultyZooKeeper([])
     zookeeper.is_away = True

@@ -4,7 +4,7 @@ import pytest
 from kazoo.protocol.states import KazooState
 
 from controller_client.common.names import TableName
-from controller_client.errors import LockHeldError
+from controller_client.errors import DataError, LockHeldError
 from controller_client.zookeeper import LockHolder, PropertyStore, TableLock
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import memory_store
@@ -56,6 +56,23 @@ def test_a_holder_of_a_later_release_has_no_name() -> None:
     assert lock._holder_now() == "a process of a later release"
     later = '{"format": 1, "owner": "o", "host": "h", "pid": 1, "since_epoch_s": 0.0, "later": 1}'
     assert LockHolder.from_json(later, "/x") == LockHolder("o", "h", 1, 0.0)
+
+
+@pytest.mark.parametrize("since", ["NaN", "Infinity", "-Infinity", "1e300", "-1e300", "253402300800"])
+def test_a_time_that_no_calendar_has_is_shown_as_none(since: str) -> None:
+    text = f'{{"format": 1, "owner": "o", "host": "h", "pid": 1, "since_epoch_s": {since}}}'
+    assert str(LockHolder.from_json(text, "/x")) == "o (host h, pid 1, since -)"
+
+
+def test_an_entry_that_names_no_holder_holds_the_lock() -> None:
+    store, zookeeper = memory_store()
+    lock = TableLock(store, TableName("t_OFFLINE"), "FileIngestionTask", "me")
+    entry = b'{"format": 1, "owner": "o", "host": "h", "pid": Infinity, "since_epoch_s": 0.0}'
+    zookeeper.create(f"{lock.path}/x__lock__0000000001", entry)
+    with pytest.raises(DataError):
+        lock.holder()
+    with pytest.raises(LockHeldError, match="held by an unnamed process"):
+        lock.acquire(0.0)
 
 
 def test_without_waiting_for_a_held_lock_nothing_is_written() -> None:

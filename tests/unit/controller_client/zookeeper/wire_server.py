@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ _AUTH_XID = -4
 class WireServer:
     """Serves each connection in its own thread.
 
+    Args:
+        tls: Its certificate; None: no TLS.
+
     Attributes:
         granted_ms: The session timeout that it grants, whatever a client requests.
         accepts: Whether it accepts a client's authentication.
@@ -31,7 +35,7 @@ class WireServer:
         dies_at: The kind of request at which it closes the connection and stops listening.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.granted_ms = 4_000
         self.accepts = True
         self.refuses: type[KazooException] = NoNodeError
@@ -39,6 +43,7 @@ class WireServer:
         self.dies_at: int | None = None
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._tls = tls
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -68,7 +73,7 @@ class WireServer:
                 threading.Thread(target=self._answer, args=(line,), daemon=True).start()
 
     def _answer(self, line: socket.socket) -> None:
-        with line, suppress(OSError, EOFError):
+        with suppress(OSError, EOFError), self._tls.wrap_socket(line, True) if self._tls else line as line:
             _frame(line)
             _send(line, struct.pack(">iiqi", 0, self.granted_ms, 1, 16) + b"p" * 16 + b"\0")
             while True:
@@ -98,9 +103,9 @@ class WireServer:
 
 
 @contextmanager
-def wire_server() -> Iterator[WireServer]:
+def wire_server(tls: ssl.SSLContext | None = None) -> Iterator[WireServer]:
     """Start a server, and stop it at the end."""
-    server = WireServer()
+    server = WireServer(tls)
     try:
         yield server
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,11 @@ def other_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.usefixtures("kept")
+def test_other_users_of_the_machine_do_not_read_them(tmp_path: Path) -> None:
+    assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o700
 
 
 @pytest.mark.usefixtures("other_disk")

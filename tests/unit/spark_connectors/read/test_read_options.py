@@ -4,6 +4,7 @@ import pytest
 
 from controller_client.errors import ConfigError
 from spark_connectors.options import ReadFrom, ReadOptions, parse_options
+from spark_connectors.read.server_query import ServerQuery
 
 NEEDED = {"controller": "http://localhost:9000", "table": "flights"}
 
@@ -36,6 +37,33 @@ def test_options_of_the_scala_connector_are_accepted() -> None:
     assert options.broker_config().urls == ("https://localhost:8000",)
     assert not options.grpc_plain_text
     assert options.query_options == (("enableNullHandling", "true"), ("skipUpsert", "true"))
+
+
+@pytest.mark.parametrize("controller", ["http://c:9000", "https://c:9000"])
+@pytest.mark.parametrize("plain", [None, "true", "false"])
+def test_servers_get_credentials_only_as_well_protected_as_controllers(
+    controller: str, plain: str | None
+) -> None:
+    more = {} if plain is None else {"grpcUsePlainText": plain}
+    query = ServerQuery.of(read_options(controller=controller, authToken="hush", **more))
+    is_https = controller.startswith("https")
+    assert (query.tls is not None) == (plain == "false" or (plain is None and is_https))
+    assert (query.auth is None) == (is_https and query.tls is None)
+
+
+def test_brokers_have_the_scheme_of_the_controllers() -> None:
+    named = {"controller": "https://c:9000", "authToken": "hush"}
+    assert read_options(**named, broker="b:8099").broker_config().urls == ("https://b:8099",)
+    with pytest.raises(ConfigError, match="without TLS"):
+        read_options(**named, broker="http://b:8099").broker_config()
+
+
+def test_unverified_certificates_do_not_go_with_grpc() -> None:
+    unverified = {"controller": "https://c:9000", "tlsVerify": "false"}
+    with pytest.raises(ConfigError, match="gRPC always verifies"):
+        read_options(**unverified)
+    for more in ({"readFrom": "broker"}, {"query": "select 1 limit 1"}, {"grpcUsePlainText": "true"}):
+        assert not read_options(**unverified, **more).controller_config().tls.verify
 
 
 @pytest.mark.parametrize(

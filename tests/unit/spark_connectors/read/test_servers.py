@@ -7,6 +7,7 @@ from pyspark.sql import types as spark
 from controller_client.common.names import TableName
 from controller_client.config import BasicAuth, Secret
 from controller_client.errors import AuthError, PartialResultError, PinotPluginError, QueryError
+from spark_connectors.options import ReadOptions, parse_options
 from spark_connectors.read.columns import ReadColumn
 from spark_connectors.read.plan import SegmentGroup, SegmentToRead, ServerAddress
 from spark_connectors.read.server_query import ServerQuery
@@ -40,6 +41,18 @@ def test_a_complete_answer() -> None:
     )
     assert request.metadata["enableStreaming"] == "true"
     assert request.metadata["Authorization"] == "Basic bWU6ZG8tbm90LXRlbGw="
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("token", [{}, {"authToken": "hush"}])
+def test_without_tls_a_server_gets_credentials_only_if_the_controllers_have_none_either(
+    scheme: str, token: dict[str, str]
+) -> None:
+    given = {"controller": f"{scheme}://c:9000", "table": "t", "grpcUsePlainText": "true", **token}
+    query = ServerQuery.of(parse_options(ReadOptions, given))
+    with line("one", WHOLE) as server, query.connect(server.address) as connection:
+        connection.ask("select 1", ["a", "b"], limit=0).close()
+    assert ("Authorization" in server.requests[0].metadata) == (bool(token) and scheme == "http")
 
 
 @pytest.mark.parametrize(

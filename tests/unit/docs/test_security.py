@@ -1,0 +1,36 @@
+"""What SECURITY.md promises is held by tests that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+_TABLE = re.compile(r"^\| who or what \|.*\n\| ---.*\n((?:\|.*\n)+)", re.MULTILINE)
+
+
+def _rows() -> list[list[str]]:
+    """The cells of the table of who is trusted with what."""
+    (table,) = _TABLE.findall((ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    return [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()]
+
+
+def _tests_of(cell: str) -> list[str]:
+    return re.findall(r"`(tests/[^`]+::[^`]+)`", cell)
+
+
+def test_each_limit_is_held_by_a_test() -> None:
+    limited = [row for row in _rows() if len(row) > 2]
+    assert len(limited) > 5
+    assert [row[0] for row in limited if len(row) != 4 or not _tests_of(row[3])] == []
+
+
+@pytest.mark.parametrize("test", sorted({test for row in _rows() for test in _tests_of(row[-1])}))
+def test_the_test_exists(test: str) -> None:
+    path, _, name = test.partition("::")
+    module = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    functions = [node.name for node in module.body if isinstance(node, ast.FunctionDef)]
+    assert functions.count(name) == 1
