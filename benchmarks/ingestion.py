@@ -89,8 +89,8 @@ class Bench:
             self.cluster.wait_rows(table, self.rows)
             seconds = time.monotonic() - started
         # The task's warning about files that the builder by columns does not support.
-        if "Pinot's own reader" in log.read_text(encoding="utf-8"):
-            print("    read by Pinot's own reader")
+        if "row by row" in log.read_text(encoding="utf-8"):
+            print("    read row by row")
         self.cluster.drop(table)
         return Result("pinot-plugins", file_format, cores, self.rows, seconds)
 

@@ -193,7 +193,7 @@ def watch(cli: CliContext, table: str, follow: bool) -> None:
 def show_report(cli: CliContext, report: RunReport) -> None:
     """Print the report of a run."""
     for reason in report.fallback_reasons:
-        cli.out.note(f"Pinot's own reader was used: {reason}")
+        cli.out.note(f"files were read row by row: {reason}")
     for left_out, why in ((report.by_patterns, "excluded by the patterns"), (report.hidden, "hidden")):
         if left_out.files:
             cli.out.note(f"{counted_text(left_out.files, 'file')} {why}, such as {left_out.examples}")

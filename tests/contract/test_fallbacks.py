@@ -86,7 +86,7 @@ JSON_CASES: dict[str, tuple[str, str | None]] = {
     "a number for a text": ('{"s": "a"}\n{"s": 5}\n', "number"),
     "a text for a number": ('{"i": 5}\n{"i": "6"}\n', "string"),
     "a fraction for an integer": ('{"i": 5}\n{"i": 6.0}\n', "Arrow cannot read it"),
-    "a nested object": ('{"s": {"a": 1}}\n', "dict values"),
+    "a nested object": ('{"s": {"a": 1}}\n', "has objects"),
     "a key twice": ('{"s": "a", "s": "b"}\n', "twice"),
     "two objects on a line": ('{"s": "a"}{"s": "b"}\n{"s": "c"}\n', "not JSON lines"),
     "a list for one value": ('{"s": ["a"]}\n', "has lists"),

@@ -100,7 +100,11 @@ def _scalar_type(field: Field, sample: Any) -> pa.DataType:
         if field.data_type not in _FRACTIONS:
             raise Unsuitable(f"column {field.name} has fractions, which Arrow rounds before they are checked")
         return pa.float64()
-    raise Unsuitable(f"column {field.name} has {type(sample).__name__} values")
+    raise Unsuitable(f"column {field.name} has {_kind_of(sample)}")
+
+
+def _kind_of(value: Any) -> str:
+    return "objects" if isinstance(value, dict) else "lists"
 
 
 def _argument_type(name: str, sample: Any) -> pa.DataType:
@@ -113,7 +117,7 @@ def _argument_type(name: str, sample: Any) -> pa.DataType:
     ):
         if isinstance(sample, kind):
             return found
-    raise Unsuitable(f"column {name} has {type(sample).__name__} values")
+    raise Unsuitable(f"column {name} has {_kind_of(sample)}")
 
 
 def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> Iterator[Batch]:

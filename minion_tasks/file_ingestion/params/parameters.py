@@ -220,7 +220,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "segmentReader",
         one_of("auto", "arrow", "pinot"),
         "auto",
-        "How files are read: with Arrow where the result is the same, or with Pinot's own reader.",
+        "How files are read: by columns with Arrow (`arrow`), row by row (`pinot`), or by columns where both give the same.",
     ),
 )
 

@@ -103,7 +103,7 @@ class SessionReport:
         segments: Number of staged segments. An empty segment counts only if there is no other.
         first_segments: Names of the first staged segments.
         readers: Number of staged segments by reader of their files.
-        fallback_reasons: Reasons for using Pinot's own reader, with the number of segments.
+        fallback_reasons: Reasons for reading files row by row, with the number of segments.
         columns: How the columns of staged files differ from the table's.
         failures: The first files that failed or were skipped.
         replaced: Number of segments to replace; None before SWITCH, when it is not fixed yet.

@@ -189,7 +189,7 @@ def _readers(report: SessionReport) -> Table:
 def _reasons(report: SessionReport) -> Table:
     reasons = list(report.fallback_reasons.items())[:_REASONS_SHOWN]
     return Table(
-        [Column("reason for using Pinot's own reader"), Column("segments", is_number=True)],
+        [Column("reason for reading row by row"), Column("segments", is_number=True)],
         [(reason, f"{count:,}") for reason, count in reasons],
     )
 
