@@ -65,6 +65,20 @@ class SharedSession:
             session.close()
             self._lock.close()
             os.environ.pop(_SLOT)
+        _end_abandoned()
+
+
+def _end_abandoned() -> None:
+    """End the clusters of processes that were killed, such as those of this run after Ctrl-C."""
+    for slot in slots():
+        lock = slot.lock() if slot.services.exists() else None
+        if lock is None:
+            continue
+        with lock:
+            if not slot.kept.exists():
+                session = Session(slot)
+                session.remove_services()
+                session.close()
 
 
 def _take_slot() -> tuple[Slot, IO[str]]:
