@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.tables import save, show
-from controller_client.coordinator.entries import Entries
-from controller_client.coordinator.state.store import Store, StoredUpTo
+from key_coordinator.entries import Entries
+from key_coordinator.state.store import Store, StoredUpTo
 
 _LOAD_BATCH = 50_000
 _UPDATE_BATCHES = (2_500, 25_000)

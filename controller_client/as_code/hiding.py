@@ -13,7 +13,7 @@ from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import MASK, mask_text
 from controller_client.common.references import has_reference, literal, only_names
 from controller_client.common.secret_fields import has_secret_key, is_secret_field
-from controller_client.consumption.stream_change import KEPT_SECRETS
+from controller_client.consumption.recipes.stream_change import KEPT_SECRETS
 
 __all__ = ["BOOKKEEPING", "hide", "is_unfinished", "secret_references"]
 

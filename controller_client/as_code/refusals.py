@@ -11,7 +11,7 @@ from controller_client.as_code.objects import Document, Kind, ObjectRef
 from controller_client.as_code.references import References
 from controller_client.as_code.wanted import Target, refusal
 from controller_client.common.names import TableType
-from controller_client.consumption.pause_record import EXPLICIT, read_record
+from controller_client.consumption.state.pause_record import EXPLICIT, read_record
 from controller_client.errors import ConfigError, RejectedError, UnsupportedError
 from controller_client.models import Schema, TableConfig
 from controller_client.models.segment_times import wrong_times

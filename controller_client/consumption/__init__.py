@@ -14,12 +14,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controller_client.consumption.committing import force_commit
-    from controller_client.consumption.context import paused
-    from controller_client.consumption.pause_end import PauseEnd, end_pause
-    from controller_client.consumption.pausing import pause
-    from controller_client.consumption.resuming import ResumeResult, resume
-    from controller_client.consumption.status import PartitionState, TableState, TableStatus
+    from controller_client.consumption.pause.committing import force_commit
+    from controller_client.consumption.pause.context import paused
+    from controller_client.consumption.pause.pause_end import PauseEnd, end_pause
+    from controller_client.consumption.pause.pausing import pause
+    from controller_client.consumption.pause.resuming import ResumeResult, resume
+    from controller_client.consumption.state.status import PartitionState, TableState, TableStatus
     from controller_client.consumption.table_control import TableControl
     from controller_client.rest.consumption import ConsumeFrom
 
@@ -40,17 +40,17 @@ __all__ = [
 
 _HOME = {
     "ConsumeFrom": "controller_client.rest.consumption",
-    "PartitionState": "controller_client.consumption.status",
-    "PauseEnd": "controller_client.consumption.pause_end",
-    "ResumeResult": "controller_client.consumption.resuming",
+    "PartitionState": "controller_client.consumption.state.status",
+    "PauseEnd": "controller_client.consumption.pause.pause_end",
+    "ResumeResult": "controller_client.consumption.pause.resuming",
     "TableControl": "controller_client.consumption.table_control",
-    "TableState": "controller_client.consumption.status",
-    "TableStatus": "controller_client.consumption.status",
-    "end_pause": "controller_client.consumption.pause_end",
-    "force_commit": "controller_client.consumption.committing",
-    "pause": "controller_client.consumption.pausing",
-    "paused": "controller_client.consumption.context",
-    "resume": "controller_client.consumption.resuming",
+    "TableState": "controller_client.consumption.state.status",
+    "TableStatus": "controller_client.consumption.state.status",
+    "end_pause": "controller_client.consumption.pause.pause_end",
+    "force_commit": "controller_client.consumption.pause.committing",
+    "pause": "controller_client.consumption.pause.pausing",
+    "paused": "controller_client.consumption.pause.context",
+    "resume": "controller_client.consumption.pause.resuming",
 }
 
 

@@ -196,7 +196,7 @@ class RoleRunner:
     def _python(self, role: Role) -> list[str]:
         # -X accepts any name, so it can carry the marks on a Python command line.
         options = [word for mark in marks(self.folder, role.name) for word in ("-X", mark)]
-        return [sys.executable, *options, "-c", "from controller_client.cli import main; main()"]
+        return [sys.executable, *options, "-m", "pinotctl"]
 
 
 def _zookeeper(folder: Path, ports: ClusterPorts) -> Role:

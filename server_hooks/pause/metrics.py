@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
-from controller_client.consumption.partition_record import read_partition_holders
+from controller_client.consumption.state.partition_record import read_partition_holders
 from controller_client.errors import PinotPluginError, UnreachableError
 from controller_client.monitoring import Monitoring, catalogue, replace_values
 from controller_client.stream.config import StreamConfig

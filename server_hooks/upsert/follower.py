@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from controller_client.clock import Clock
-from controller_client.coordinator.generation import Generation
 from controller_client.errors import PinotPluginError, SourceError
+from controller_client.upsert.generation import Generation
 from jvm_bridge.role_host import TickingThread
 from server_hooks.upsert.lost_messages import first_whole_version, lost
 from server_hooks.upsert.table_state import TableState

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller_client.coordinator.generation import Generation
 from controller_client.errors import SourceError
+from controller_client.upsert.generation import Generation
 
 __all__ = ["Hole", "first_whole_version", "lost"]
 

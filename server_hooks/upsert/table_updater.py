@@ -12,14 +12,14 @@ from typing import Any
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName
-from controller_client.coordinator.floors import read_floors
-from controller_client.coordinator.generation import Generation, read_generation
 from controller_client.errors import ConflictError
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import newest_by_partition, read_segment
 from controller_client.models import TableConfig
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import NIL
+from controller_client.upsert.floors import read_floors
+from controller_client.upsert.generation import Generation, read_generation
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.record import ServerRecord, read_server, write_server
 from controller_client.upsert.settings import UpsertSettings

@@ -18,8 +18,8 @@ from typing import Protocol
 
 import numpy as np
 
-from controller_client.coordinator.entries import Entries, concatenate
-from controller_client.coordinator.rules import Resolution, live, resolve
+from key_coordinator.entries import Entries, concatenate
+from key_coordinator.rules import Resolution, live, resolve
 
 __all__ = ["BucketState", "EntriesCache", "Log", "Value", "advance"]
 
@@ -116,7 +116,7 @@ def advance(
         state: The bucket's state.
         cache: The worker's cache.
         records: The records of the batch; at least one.
-        floors: As for :func:`controller_client.coordinator.rules.live`; the same each time the batch runs.
+        floors: As for :func:`key_coordinator.rules.live`; the same each time the batch runs.
 
     Returns:
         The resolution of the batch, and by how many keys the bucket has grown. A forgotten key counts until

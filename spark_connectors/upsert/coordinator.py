@@ -15,8 +15,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from controller_client.clock import Clock
-from controller_client.coordinator.floors import Floors
-from controller_client.coordinator.generation import (
+from controller_client.errors import ConflictError, SetupError, SourceError
+from controller_client.stream.offsets import open_offsets
+from controller_client.upsert.columns import NIL
+from controller_client.upsert.floors import Floors
+from controller_client.upsert.generation import (
     Generation,
     following,
     new_folder,
@@ -25,18 +28,15 @@ from controller_client.coordinator.generation import (
     why_new,
     write_generation,
 )
-from controller_client.coordinator.incarnation import check_incarnation, incarnation_of
-from controller_client.coordinator.plan import TablePlan
-from controller_client.coordinator.report import VersionReport
-from controller_client.coordinator.retries import Retries
-from controller_client.coordinator.sent_versions import SentVersions
-from controller_client.coordinator.topic_settings import settings_of_topic
-from controller_client.coordinator.updates_topic import UpdatesTopic
-from controller_client.errors import ConflictError, SetupError, SourceError
-from controller_client.stream.offsets import open_offsets
-from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator, write_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
+from key_coordinator.incarnation import check_incarnation, incarnation_of
+from key_coordinator.plan import TablePlan
+from key_coordinator.report import VersionReport
+from key_coordinator.retries import Retries
+from key_coordinator.sent_versions import SentVersions
+from key_coordinator.topic_settings import settings_of_topic
+from key_coordinator.updates_topic import UpdatesTopic
 from spark_connectors.faults import in_short
 from spark_connectors.upsert.checkpoint import Checkpoint
 from spark_connectors.upsert.delivery import Delivery
@@ -101,8 +101,8 @@ class Coordinator:
         lock: The table's lock, acquired.
         on_version: Called after each version, in a thread of Spark.
         note: Prints a line for the operator.
-        on_check: As in :class:`~controller_client.coordinator.engines.CoordinatorRun`.
-        on_failure: As in :class:`~controller_client.coordinator.engines.CoordinatorRun`.
+        on_check: As in :class:`~key_coordinator.engines.CoordinatorRun`.
+        on_failure: As in :class:`~key_coordinator.engines.CoordinatorRun`.
     """
 
     def __init__(

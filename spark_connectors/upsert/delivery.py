@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from controller_client.clock import Clock
-from controller_client.coordinator.generation import Generation
-from controller_client.coordinator.report import VersionReport
 from controller_client.errors import ConflictError
+from controller_client.upsert.generation import Generation
 from controller_client.upsert.record import CoordinatorRecord
 from controller_client.upsert.update_message import Events, VersionEnd
+from key_coordinator.report import VersionReport
 from spark_connectors.upsert.processor import COUNTS
 
 __all__ = ["Batches", "Delivery", "Sink"]

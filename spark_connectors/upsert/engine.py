@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from controller_client.coordinator.engines import CoordinatorRun
 from controller_client.errors import ConfigError
+from key_coordinator.engines import CoordinatorRun
 from spark_connectors.upsert.coordinator import Coordinator, CoordinatorOptions
 from spark_connectors.upsert.session import start_spark_with_kafka
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from controller_client.coordinator.entries import Entries
+from key_coordinator.entries import Entries
 from spark_connectors.upsert.bucket_state import BucketState, EntriesCache, advance
 
 __all__ = ["COUNTS", "NO_BUCKET", "RESULT_SCHEMA", "BucketProcessor"]

@@ -1,7 +1,7 @@
 """Converts Kafka messages to key records in Spark, column by column, with the code that all engines share.
 
 The Python workers receive a batch's messages as Arrow data and return records, read by
-:mod:`controller_client.coordinator.reading`.
+:mod:`key_coordinator.reading`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from controller_client.coordinator.reading.recipe import Recipe
-from controller_client.coordinator.reading.records import Messages, RecordReader
+from key_coordinator.reading.recipe import Recipe
+from key_coordinator.reading.records import Messages, RecordReader
 from spark_connectors.upsert.processor import NO_BUCKET
 
 __all__ = ["RECORD_SCHEMA", "records_of"]

@@ -9,7 +9,7 @@ import pytest
 from controller_client.as_code import Kind, ObjectRef
 from controller_client.as_code.files import FolderSettings, write_folder
 from controller_client.consumption import TableState
-from controller_client.consumption.pause_record import read_record
+from controller_client.consumption.state.pause_record import read_record
 from tests.airflow.service import Airflow
 from tests.integration.as_code.table_files import table_documents
 from tests.integration.consumption.conftest import MakeTable

@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from controller_client.cli.pages.consumption import ConsumptionPage
-from controller_client.cli.pages.upsert import upsert_page
 from controller_client.common.console import Console
 from controller_client.common.names import TableName
-from controller_client.consumption.pause_record import Holder
-from controller_client.consumption.status import PartitionState, PartitionStatus, TableState, TableStatus
+from controller_client.consumption.state.pause_record import Holder
+from controller_client.consumption.state.status import (
+    PartitionState,
+    PartitionStatus,
+    TableState,
+    TableStatus,
+)
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Fault, Finding, Judgement
@@ -38,6 +41,8 @@ from minion_tasks.file_ingestion.session.model import (
     SessionState,
     StagedUnit,
 )
+from pinotctl.pages.consumption import ConsumptionPage
+from pinotctl.pages.upsert import upsert_page
 
 __all__ = ["CONSOLE_URL", "HOSTILE", "LONG_TABLE", "pages"]
 

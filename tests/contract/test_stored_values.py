@@ -9,9 +9,9 @@ import jpype
 import orjson
 import pytest
 
-from controller_client.coordinator.reading.columns import KeyColumn
-from controller_client.coordinator.reading.values import ALWAYS_STORED, is_stored, whole_number
 from jvm_bridge.builder.pinot_classes import has_method, parse_schema, parse_table_config
+from key_coordinator.reading.columns import KeyColumn
+from key_coordinator.reading.values import ALWAYS_STORED, is_stored, whole_number
 from tests.contract.segment_child import SegmentChild
 from tests.contract.tables import schema_of, table_config
 

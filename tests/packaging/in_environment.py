@@ -17,8 +17,8 @@ from typing import Any
 
 import click
 
-from controller_client.cli import cli
 from controller_client.errors import SetupError
+from pinotctl.root import cli
 
 
 def import_failures(packages: list[str]) -> dict[str, str]:

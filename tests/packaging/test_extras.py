@@ -56,7 +56,7 @@ _MINION = Promise(
 )
 
 _PANDAS, _POLARS = "controller_client.broker.pandas_frame", "controller_client.broker.polars_frame"
-_PROMPT = "controller_client.cli.querying.prompt"
+_PROMPT = "pinotctl.querying.prompt"
 
 PROMISES = {
     "": Promise(("controller_client.deepstore", "controller_client.publishing", "controller_client.rest")),
@@ -69,7 +69,7 @@ PROMISES = {
     "arrow": Promise(("controller_client.broker",), without=(_PANDAS, _POLARS)),
     "pandas": Promise(("controller_client.broker",), without=(_POLARS,)),
     "polars": Promise(("controller_client.broker",), without=(_PANDAS,)),
-    "shell": Promise(("controller_client.cli.querying",)),
+    "shell": Promise(("pinotctl.querying",)),
     "kafka": Promise(("controller_client.consumption",)),
     "upsert": Promise(("controller_client.consumption", "controller_client.upsert"), commands=("upsert",)),
     # Airflow itself is there; tests/airflow imports what needs it.
@@ -79,7 +79,7 @@ PROMISES = {
         commands=("upsert",),
     ),
     "coordinator": Promise(
-        ("controller_client.consumption", "controller_client.coordinator", "controller_client.upsert"),
+        ("controller_client.consumption", "key_coordinator", "controller_client.upsert"),
         commands=("coordinator", "upsert"),
     ),
     "minion": _MINION,
@@ -91,14 +91,14 @@ PROMISES = {
     ),
     "server": Promise(
         ("jvm_bridge", "controller_client", "server_hooks"),
-        without=("controller_client.coordinator", _PANDAS, _POLARS, _PROMPT, *_BY_FSSPEC),
+        without=("key_coordinator", _PANDAS, _POLARS, _PROMPT, *_BY_FSSPEC),
         groups=("pinot_plugins.server_hooks", "pinot_plugins.broker_hooks"),
         commands=("jvm", "minion", "server", "upsert"),
     ),
     # Spark itself is on the executors.
     "executor": Promise(
         (
-            "controller_client.coordinator",
+            "key_coordinator",
             "jvm_bridge",
             "minion_tasks",
             "spark_connectors.read",
@@ -130,7 +130,7 @@ NEEDS_AN_EXTRA = {
     **dict.fromkeys(_BY_FSSPEC, ("fsspec",)),
     _GCS: ("gcsfs",),
     "controller_client.upsert.": ("numpy",),
-    "controller_client.coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),
+    "key_coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),
 }
 """Modules, by the beginnings of their names, that need more than their package, which is always there."""
 

@@ -36,7 +36,7 @@ _PAGES = ("tests.docs.test_pages", "tests.docs.tutorials.test_tutorials")
 # What runs the pages: a change affects all of them.
 _RUNS_PAGES = ("tests/docs/", "tests/packaging/environments.py", "jvm_bridge/local_cluster/")
 # They import all rooms: whoever uses one room imports that too.
-_HUBS = frozenset({"controller_client.client", "controller_client.cli.root"})
+_HUBS = frozenset({"controller_client.client", "pinotctl.root"})
 _PACKAGING = "tests.packaging"
 _CONFTEST = "tests.conftest"
 # What all tests depend on, next to the modules that run them.

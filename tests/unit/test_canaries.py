@@ -14,8 +14,6 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from controller_client.cli import cli
-from controller_client.cli.settings import SETTINGS, Settings
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret
@@ -29,6 +27,8 @@ from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, SessionState
 from pinot_airflow.access import EXTRAS
 from pinot_airflow.access import ClusterAddress as AirflowAddress
+from pinotctl.root import cli
+from pinotctl.settings import SETTINGS, Settings
 from spark_connectors.options import ReadOptions, WriteOptions, parse_options
 from spark_connectors.options.declared import declared
 from spark_connectors.read.server_query import ServerQuery

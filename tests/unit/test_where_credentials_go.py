@@ -24,8 +24,6 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.common.retry import RetryPolicy
 from controller_client.config import Auth, BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret, Tls
-from controller_client.coordinator.reading.avro_messages import AvroMessages
-from controller_client.coordinator.reading.recipe import MessageFormat
 from controller_client.deepstore.http_copies import HttpCopies
 from controller_client.deepstore.servers import ServerTars
 from controller_client.errors import ConfigError, PinotPluginError
@@ -34,6 +32,8 @@ from controller_client.rest.transport import Transport
 from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from jvm_bridge.jars.download import Repository
 from jvm_bridge.jars.pins import Pin
+from key_coordinator.reading.avro_messages import AvroMessages
+from key_coordinator.reading.recipe import MessageFormat
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 from tests.unit.fake_clock import FakeClock
 

@@ -11,8 +11,8 @@ import requests
 
 from controller_client.as_code.inventory import INVENTORY_FORMAT
 from controller_client.common.formats import Format
-from controller_client.consumption.pause_record import PAUSE_FORMAT
-from controller_client.consumption.plan import PLAN_FORMAT
+from controller_client.consumption.recipes.plan import PLAN_FORMAT
+from controller_client.consumption.state.pause_record import PAUSE_FORMAT
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper.holder import HOLDER_FORMAT
 from minion_tasks.file_ingestion.engine.subtask import SUBTASK_FORMAT

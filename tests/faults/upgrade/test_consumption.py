@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from controller_client.consumption.pause_record import PAUSE_FORMAT, plugin_path
-from controller_client.consumption.plan import PLAN_FORMAT
+from controller_client.consumption.recipes.plan import PLAN_FORMAT
+from controller_client.consumption.state.pause_record import PAUSE_FORMAT, plugin_path
 from controller_client.helix.ideal_state import read_flags
 from controller_client.zookeeper import PropertyStore
 from tests.faults.file_ingestion.killing import kill_when

@@ -11,10 +11,10 @@ import yaml
 from click.testing import Result
 
 from controller_client.client import ControllerClient
-from controller_client.consumption.pausing import pause
+from controller_client.consumption.pause.pausing import pause
 from tests.integration.as_code.table_files import LOCK_WAIT_S, table_documents
-from tests.integration.cli.conftest import Run
 from tests.integration.consumption.conftest import MakeTable, make_stream_table, store
+from tests.integration.pinotctl.conftest import Run
 from tests.support.cluster import PinotCluster
 
 __all__ = ["make_stream_table", "store"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from controller_client.zookeeper import PropertyStore
-from tests.integration.cli.conftest import run
 from tests.integration.consumption.stream_table import StreamTable
+from tests.integration.pinotctl.conftest import run
 from tests.support.cluster import PinotCluster
 from tests.support.kafka import Kafka
 

@@ -24,9 +24,9 @@ import requests
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.consumption import ConsumeFrom, TableControl
-from controller_client.consumption.change_stream import change_stream
-from controller_client.consumption.draining import drain
-from controller_client.consumption.recovering import recover, recreate, reset
+from controller_client.consumption.recipes.change_stream import change_stream
+from controller_client.consumption.recipes.draining import drain
+from controller_client.consumption.recipes.recovering import recover, recreate, reset
 from controller_client.zookeeper import PropertyStore, ZooKeeperConnection
 from tests.integration.consumption.stream_table import quietly
 

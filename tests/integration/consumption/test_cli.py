@@ -10,8 +10,8 @@ import pytest
 from click.testing import Result
 
 from controller_client.rest.capabilities import Capability
-from tests.integration.cli.conftest import Run
 from tests.integration.consumption.conftest import MakeTable
+from tests.integration.pinotctl.conftest import Run
 from tests.support.cluster import PinotCluster
 from tests.support.needs import has
 

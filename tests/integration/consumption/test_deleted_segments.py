@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from controller_client.consumption import pause, resume
-from controller_client.consumption.status import TableState
+from controller_client.consumption.state.status import TableState
 from controller_client.errors import LostEndError, UnsafeDeleteError
 from controller_client.helix.stream_segments import newest_by_partition
 from controller_client.rest.delete_risks import DeleteRisk
-from tests.integration.cli.conftest import Run
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
+from tests.integration.pinotctl.conftest import Run
 from tests.support.tiers import FULL
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]

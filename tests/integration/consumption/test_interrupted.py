@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pytest
 
 from controller_client.consumption import TableState, pause, resume
-from controller_client.consumption.plan import read_plan
+from controller_client.consumption.recipes.plan import read_plan
 from controller_client.rest.delete_risks import DeleteRisk
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import SECRET_KEY, StreamTable, secret_value

@@ -10,19 +10,19 @@ import pytest
 import requests
 
 from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
-from controller_client.consumption.change_stream import change_stream
-from controller_client.consumption.draining import drain
-from controller_client.consumption.offset_jumps import OffsetJump
-from controller_client.consumption.pause_record import read_record
-from controller_client.consumption.recovering import recover
+from controller_client.consumption.pause.offset_jumps import OffsetJump
+from controller_client.consumption.recipes.change_stream import change_stream
+from controller_client.consumption.recipes.draining import drain
+from controller_client.consumption.recipes.recovering import recover
+from controller_client.consumption.state.pause_record import read_record
 from controller_client.errors import ConfigError, RejectedError
 from controller_client.models import TableConfig
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.stream.topics import TopicPartition
-from tests.integration.cli.conftest import Run
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable, quietly
+from tests.integration.pinotctl.conftest import Run
 from tests.support.cluster import PinotCluster
 from tests.support.needs import Need, inside, needs
 from tests.support.wait import wait_for

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
-from controller_client.consumption.recovering import recover
+from controller_client.consumption.recipes.recovering import recover
 from controller_client.errors import WaitTimeoutError
-from tests.integration.cli.conftest import Run
 from tests.integration.consumption.conftest import MakeTable
 from tests.integration.consumption.stream_table import StreamTable
+from tests.integration.pinotctl.conftest import Run
 from tests.support.cluster import PinotCluster
 from tests.support.needs import Need, inside
 from tests.support.pinot_services import SERVER_ADDRESSES

@@ -10,10 +10,10 @@ import pytest
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.consumption import ConsumeFrom, PartitionState, ResumeResult, TableState, pause, resume
-from controller_client.consumption.change_stream import change_stream
-from controller_client.consumption.draining import drain
-from controller_client.consumption.plan import read_plan
-from controller_client.consumption.recovering import recover, recreate, reset
+from controller_client.consumption.recipes.change_stream import change_stream
+from controller_client.consumption.recipes.draining import drain
+from controller_client.consumption.recipes.plan import read_plan
+from controller_client.consumption.recipes.recovering import recover, recreate, reset
 from controller_client.errors import (
     ConfigError,
     ConflictError,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controller_client.cli import cli
 from controller_client.zookeeper import PropertyStore
+from pinotctl.root import cli
 from tests.integration.deepstore.peer_table import PeerTable
 from tests.support.cluster import PinotCluster
 from tests.support.faulty_s3 import faulty_s3

@@ -20,7 +20,6 @@ import requests
 from click.testing import CliRunner
 
 from controller_client.broker.client import BrokerClient
-from controller_client.cli import cli
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import NotFoundError, PartialResultError, PinotPluginError
@@ -29,6 +28,7 @@ from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.params.registration import register_task
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
+from pinotctl.root import cli
 from tests.support.cluster import PinotCluster
 from tests.support.offline_tables import offline_table
 from tests.support.wait import WaitError, wait_for

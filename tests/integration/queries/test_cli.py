@@ -12,7 +12,7 @@ import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
-from controller_client.cli import cli
+from pinotctl.root import cli
 from tests.integration.queries.kinds_table import ROWS
 from tests.support.cluster import PinotCluster
 from tests.support.pinotctl import pinotctl

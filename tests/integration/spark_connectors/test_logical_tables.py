@@ -8,9 +8,9 @@ import pytest
 import requests
 from click.testing import CliRunner
 
-from controller_client.cli import cli
 from controller_client.client import ControllerClient
 from controller_client.models import Schema
+from pinotctl.root import cli
 from tests.integration.spark_connectors.conftest import (
     ID_COLUMN,
     IDS_ALONE,

@@ -11,11 +11,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from controller_client.cli import cli
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import all_metrics
 from controller_client.monitoring.dashboards import DASHBOARDS, dashboard_json, expressions
 from controller_client.monitoring.rules import rules_text
+from pinotctl.root import cli
 from tests.support.promtool import promtool
 
 ALERTS = [rule for group in yaml.safe_load(rules_text())["groups"] for rule in group["rules"]]

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from controller_client.common.names import TableName
-from controller_client.coordinator.metrics import CoordinatorMetrics
-from controller_client.coordinator.report import VersionReport
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.report import AuditReport
@@ -13,6 +11,8 @@ from controller_client.errors import UnreachableError
 from controller_client.monitoring import Monitoring, catalogue
 from controller_client.upsert.update_message import VersionEnd
 from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
+from key_coordinator.metrics import CoordinatorMetrics
+from key_coordinator.report import VersionReport
 from minion_tasks.file_ingestion.run.types import RunReport
 from server_hooks.commit_upload.backlog import Backlog, BacklogLimits, KeptTar
 from server_hooks.commit_upload.metrics import publish_uploads

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.cli.commands.queue_waiting import publish_subtasks
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, SourceError
 from controller_client.helix.unfinished_subtasks import Unfinished
@@ -16,6 +15,7 @@ from minion_tasks.file_ingestion.engine.file_metrics import FileMetrics
 from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
 from minion_tasks.file_ingestion.run.types import RunReport
 from minion_tasks.scheduler_metrics import SchedulerMetrics
+from pinotctl.commands.queue_waiting import publish_subtasks
 from tests.unit.alerts.promtool import Prometheus, samples, scraped, serve
 from tests.unit.fake_clock import FakeClock
 from tests.unit.minion_tasks.life import APPEND, Life

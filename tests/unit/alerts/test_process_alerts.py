@@ -7,11 +7,7 @@ from typing import cast
 
 import requests
 
-from controller_client.cli.monitoring import publish_lease
 from controller_client.common.names import TableName
-from controller_client.coordinator.metrics import CoordinatorMetrics
-from controller_client.coordinator.report import VersionReport
-from controller_client.coordinator.retries import Retries
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Judgement, Replica
@@ -22,6 +18,10 @@ from controller_client.errors import NotAppliedError, SourceError, UnreachableEr
 from controller_client.monitoring import Monitoring, MonitoringServer, catalogue
 from controller_client.zookeeper import Lease
 from controller_client.zookeeper.lease import LeaseState
+from key_coordinator.metrics import CoordinatorMetrics
+from key_coordinator.report import VersionReport
+from key_coordinator.retries import Retries
+from pinotctl.monitoring import publish_lease
 from tests.unit.alerts.promtool import Prometheus, scraped, serve
 from tests.unit.controller_client.deepstore.samples import TABLE, crc_of
 from tests.unit.controller_client.deepstore.world import World

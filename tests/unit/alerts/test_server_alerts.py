@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from controller_client.common.names import TableName
-from controller_client.consumption.partition_record import note_partitions
-from controller_client.consumption.pause_record import Holder
-from controller_client.coordinator.metrics import CoordinatorMetrics
-from controller_client.coordinator.report import VersionReport
+from controller_client.consumption.state.partition_record import note_partitions
+from controller_client.consumption.state.pause_record import Holder
 from controller_client.errors import SourceError, UnreachableError
 from controller_client.helix.table_config import table_config_path
 from controller_client.monitoring import Monitoring, catalogue
@@ -23,6 +21,8 @@ from jvm_bridge.role_host import Dependents, HostedServerView
 from jvm_bridge.role_host.hook_runner import HookRunner
 from jvm_bridge.role_host.hooks import HookErrors
 from jvm_bridge.role_host.host import _errors_by_hook, _running_hooks
+from key_coordinator.metrics import CoordinatorMetrics
+from key_coordinator.report import VersionReport
 from server_hooks.commit_upload.backlog import Backlog, BacklogLimits, KeptTar
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.late_uploads import LateUploads

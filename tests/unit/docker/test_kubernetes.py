@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from controller_client.cli.commands.queue_waiting import publish_subtasks, waiting
 from controller_client.helix.unfinished_subtasks import Unfinished
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import QUEUE
-from jvm_bridge.cli.container import PinotAdmin, Pinotctl, command_of
-from jvm_bridge.cli.serve.broker import broker
-from jvm_bridge.cli.serve.minion import minion
-from jvm_bridge.cli.serve.server import server
 from jvm_bridge.minion import DEFAULT_TAG
+from pinotctl.commands.queue_waiting import publish_subtasks, waiting
+from pinotctl.commands.serve.broker import broker
+from pinotctl.commands.serve.minion import minion
+from pinotctl.commands.serve.server import server
+from pinotctl.container import PinotAdmin, Pinotctl, command_of
 
 DOCKER = Path(__file__).parents[3] / "docker"
 KUBERNETES = DOCKER / "kubernetes"

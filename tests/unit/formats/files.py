@@ -14,8 +14,6 @@ from controller_client.as_code.effects import Effect
 from controller_client.as_code.files import FORMAT as FOLDER_FORMAT
 from controller_client.as_code.files import FolderSettings, read_folder, write_folder
 from controller_client.as_code.plan import PLAN_FORMAT, Action, Plan, PlannedField, Step, load_plan, save_plan
-from controller_client.coordinator.entries import BUCKET_FORMAT, Entries
-from controller_client.coordinator.state.store import STATE_FORMAT, Store, StoredUpTo
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import open_deep_store
 from controller_client.deepstore.store_mark import (
@@ -44,6 +42,8 @@ from controller_client.zookeeper.holder import HOLDER_FORMAT, LockHolder
 from jvm_bridge.cluster_ports import ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
 from jvm_bridge.local_cluster.state import CLUSTER_FORMAT, ClusterState, read_state, write_state
+from key_coordinator.entries import BUCKET_FORMAT, Entries
+from key_coordinator.state.store import STATE_FORMAT, Store, StoredUpTo
 from minion_tasks.file_ingestion.engine.subtask import SUBTASK_FORMAT, Subtask
 from minion_tasks.file_ingestion.plan.provenance import PROVENANCE_FORMAT, Provenance
 from pinot_airflow.conditions.base import CONDITION_FORMAT, Condition

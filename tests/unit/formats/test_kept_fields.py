@@ -11,10 +11,10 @@ import pytest
 
 from controller_client.as_code.inventory import Inventory
 from controller_client.as_code.objects import ObjectRef
-from controller_client.consumption.partition_record import note_partitions
-from controller_client.consumption.pause_record import Holder, change_record, plugin_path
-from controller_client.consumption.plan import read_plan, save
-from controller_client.coordinator.generation import request_rebuild, write_generation
+from controller_client.consumption.recipes.plan import read_plan, save
+from controller_client.consumption.state.partition_record import note_partitions
+from controller_client.consumption.state.pause_record import Holder, change_record, plugin_path
+from controller_client.upsert.generation import request_rebuild, write_generation
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, fired_path
 from minion_tasks.file_ingestion.session.model import FileGroup, FileStatus

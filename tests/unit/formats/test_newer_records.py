@@ -17,25 +17,25 @@ import pytest
 
 from controller_client.clock import SystemClock
 from controller_client.common.names import TableName
-from controller_client.consumption import recovering
-from controller_client.consumption.change_stream import change_stream
-from controller_client.consumption.draining import drain
-from controller_client.consumption.partition_report import PartitionReport
-from controller_client.consumption.partitions import resume_partitions
-from controller_client.consumption.pause_record import plugin_path
-from controller_client.consumption.recovering import recover
-from controller_client.consumption.resuming import resume
-from controller_client.coordinator.generation import Generation, read_generation, read_request
-from controller_client.coordinator.local.engine import LocalCoordinator
+from controller_client.consumption.pause.partitions import resume_partitions
+from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.recipes import recovering
+from controller_client.consumption.recipes.change_stream import change_stream
+from controller_client.consumption.recipes.draining import drain
+from controller_client.consumption.recipes.recovering import recover
+from controller_client.consumption.state.partition_report import PartitionReport
+from controller_client.consumption.state.pause_record import plugin_path
 from controller_client.errors import FormatVersionError
 from controller_client.helix.table_config import table_config_path
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.rest.segments import SegmentsApi
 from controller_client.stream.config import StreamConfig
+from controller_client.upsert.generation import Generation, read_generation, read_request
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.record import PartitionProgress, ServerRecord, server_path, write_server
 from controller_client.upsert.update_message import UPDATES_FORMAT, VersionEnd, decode, encode_end
 from controller_client.zookeeper import PropertyStore, ZNRecord
+from key_coordinator.local.engine import LocalCoordinator
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, fired_path
 from minion_tasks.file_ingestion.session import records
 from minion_tasks.file_ingestion.session.model import FileGroup

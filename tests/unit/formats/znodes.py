@@ -9,18 +9,19 @@ from controller_client.as_code.objects import ObjectRef
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.consumption import TableControl
-from controller_client.consumption.partition_record import (
+from controller_client.consumption.recipes.plan import PLAN_FORMAT, Plan, begin, read_plan
+from controller_client.consumption.state.partition_record import (
     PARTITIONS_FORMAT,
     note_partitions,
     read_partition_holders,
 )
-from controller_client.consumption.partition_report import (
+from controller_client.consumption.state.partition_report import (
     REPORT_FORMAT,
     PartitionReport,
     read_report,
     write_report,
 )
-from controller_client.consumption.pause_record import (
+from controller_client.consumption.state.pause_record import (
     PAUSE_FORMAT,
     Holder,
     PauseRecord,
@@ -28,8 +29,13 @@ from controller_client.consumption.pause_record import (
     plugin_path,
     read_record,
 )
-from controller_client.consumption.plan import PLAN_FORMAT, Plan, begin, read_plan
-from controller_client.coordinator.generation import (
+from controller_client.deepstore.store_mark import ID_FORMAT, create_cluster_id, read_cluster_id
+from controller_client.filestore import FileInfo
+from controller_client.helix.failed_hooks import FAILED_HOOKS_FORMAT, read_failed_hooks, write_failed_hooks
+from controller_client.models import TableConfig
+from controller_client.publishing.staged_segment import StagedSegment
+from controller_client.upsert.dropping import DROP_FORMAT, note_drop, noted_drop
+from controller_client.upsert.generation import (
     GENERATION_FORMAT,
     REBUILD_FORMAT,
     Generation,
@@ -40,12 +46,6 @@ from controller_client.coordinator.generation import (
     request_rebuild,
     write_generation,
 )
-from controller_client.deepstore.store_mark import ID_FORMAT, create_cluster_id, read_cluster_id
-from controller_client.filestore import FileInfo
-from controller_client.helix.failed_hooks import FAILED_HOOKS_FORMAT, read_failed_hooks, write_failed_hooks
-from controller_client.models import TableConfig
-from controller_client.publishing.staged_segment import StagedSegment
-from controller_client.upsert.dropping import DROP_FORMAT, note_drop, noted_drop
 from controller_client.upsert.record import (
     COORDINATOR_FORMAT,
     SERVER_FORMAT,

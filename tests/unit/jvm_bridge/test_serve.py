@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller_client.cli import cli
 from controller_client.config import BearerToken, ControllerConfig, Secret, Tls
 from controller_client.errors import AuthError, ConfigError, NotFoundError
 from controller_client.zookeeper_access import ZooKeeperAccess
-from jvm_bridge.cli.serve import joining, minion
+from pinotctl.commands.serve import joining, minion
+from pinotctl.root import cli
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 

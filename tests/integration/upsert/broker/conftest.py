@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from controller_client.broker.client import BrokerClient
-from controller_client.cli import cli
 from controller_client.zookeeper import PropertyStore
+from pinotctl.root import cli
 from tests.integration.upsert.broker.versioned_table import VersionedTable
 from tests.integration.upsert.realtime_table import Clients, open_clients
 from tests.support.cluster import PinotCluster

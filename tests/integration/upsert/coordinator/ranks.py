@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from controller_client.coordinator.plan import RANK_FUNCTIONS
+from key_coordinator.plan import RANK_FUNCTIONS
 from tests.support import installed
 
 NAME = "by_priority"

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]  # public by its docs
 
-from controller_client.coordinator.generation import read_request
+from controller_client.upsert.generation import read_request
 from controller_client.upsert.update_message import Events, VersionEnd, VersionRecord, decode_any
 from controller_client.zookeeper import process_name
 from tests.integration.upsert.coordinator.conftest import CheckedTable, MakeTable

@@ -15,8 +15,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by i
 )
 
 from controller_client.clock import SystemClock
-from controller_client.coordinator.topic_settings import TopicSettings
 from controller_client.stream.config import StreamConfig
+from key_coordinator.topic_settings import TopicSettings
 from tests.support.kafka import kafka_node
 from tests.support.processes import ProcessBackend
 from tests.support.service import wait_ready

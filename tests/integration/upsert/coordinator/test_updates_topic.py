@@ -15,15 +15,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by i
 )
 
 from controller_client.clock import Clock, SystemClock
-from controller_client.coordinator.retention import FOREVER_MS
-from controller_client.coordinator.sent_versions import SentVersions
-from controller_client.coordinator.topic_settings import TopicSettings
-from controller_client.coordinator.updates_topic import UpdatesTopic
 from controller_client.errors import ConfigError, ConflictError, SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.update_message import Events, VersionEnd, VersionRecord, decode
 from controller_client.upsert.version_ends import VersionEnds
+from key_coordinator.retention import FOREVER_MS
+from key_coordinator.sent_versions import SentVersions
+from key_coordinator.topic_settings import TopicSettings
+from key_coordinator.updates_topic import UpdatesTopic
 from tests.integration.upsert.coordinator.topics import read_topic
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import topic_setting, wait_for_setting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_client.coordinator.generation import read_generation
+from controller_client.upsert.generation import read_generation
 from tests.integration.upsert.oracle.conftest import MakePlace
 from tests.integration.upsert.oracle.history import Ends
 from tests.integration.upsert.oracle.keys import KEY

@@ -15,7 +15,7 @@ from controller_client.as_code.fields import value_at
 from controller_client.as_code.hiding import hide, is_unfinished, secret_references
 from controller_client.as_code.objects import Kind, ObjectRef
 from controller_client.as_code.references import References
-from controller_client.consumption.stream_change import KEPT_SECRETS
+from controller_client.consumption.recipes.stream_change import KEPT_SECRETS
 
 _TABLE = ObjectRef(Kind.TABLE, "flights_REALTIME")
 _TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJodW50ZXIyIn0.c2lnbmVkLWh1bnRlcjI"

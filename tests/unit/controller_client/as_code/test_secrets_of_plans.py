@@ -20,7 +20,7 @@ from controller_client.as_code import (
 from controller_client.as_code.inventory import Inventory
 from controller_client.as_code.objects import Kind, ObjectRef
 from controller_client.client import ControllerClient
-from controller_client.consumption.stream_change import KEPT_SECRETS
+from controller_client.consumption.recipes.stream_change import KEPT_SECRETS
 from controller_client.errors import ConfigError, RejectedError
 from tests.unit.controller_client.rest.conftest import Make, make
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer

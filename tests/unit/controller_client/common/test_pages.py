@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
-from controller_client.cli.pages.upsert import upsert_page
 from controller_client.common.console import Console
 from controller_client.common.pages import Cell, Column, Step, Table, page_templates
 from minion_tasks.file_ingestion.report.page import page
-from tests.unit.controller_client.cli.test_consumption_page import watched_page
-from tests.unit.controller_client.cli.test_upsert_page import BEHIND
+from pinotctl.pages.upsert import upsert_page
 from tests.unit.controller_client.deepstore.test_next_steps import FAULTY_REPORT
 from tests.unit.minion_tasks.test_report import BEGAN, counted
+from tests.unit.pinotctl.test_consumption_page import watched_page
+from tests.unit.pinotctl.test_upsert_page import BEHIND
 
 VOID = {"meta", "br", "line", "rect", "path"}
 

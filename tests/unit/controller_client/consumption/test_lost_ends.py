@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.common.names import SegmentName
-from controller_client.consumption.lost_ends import LostEnd, find_lost_ends, partitions_left_out
-from controller_client.consumption.next_steps import next_steps
-from controller_client.consumption.offsets import place_offsets
-from controller_client.consumption.pause_record import Holder, PauseRecord, change_record, read_record
-from controller_client.consumption.pausing import _remember
-from controller_client.consumption.resuming import resume
-from controller_client.consumption.status import Observation, assess
-from controller_client.consumption.status_text import note
+from controller_client.consumption.pause.offsets import place_offsets
+from controller_client.consumption.pause.pausing import _remember
+from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.state.lost_ends import LostEnd, find_lost_ends, partitions_left_out
+from controller_client.consumption.state.next_steps import next_steps
+from controller_client.consumption.state.pause_record import Holder, PauseRecord, change_record, read_record
+from controller_client.consumption.state.status import Observation, assess
+from controller_client.consumption.state.status_text import note
 from controller_client.errors import ConflictError, LostEndError, RejectedError
 from controller_client.helix.stream_segments import newest_by_partition, read_partitions
 from controller_client.rest.consumption import ConsumeFrom

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller_client.consumption import resume
-from controller_client.consumption.draining import drain
+from controller_client.consumption.recipes.draining import drain
 from controller_client.errors import RejectedError
 from controller_client.stream.offsets import StreamUnknownError
 from tests.unit.controller_client.consumption.worlds import World, segment

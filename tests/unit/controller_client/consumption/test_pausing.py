@@ -8,9 +8,9 @@ import itertools
 import pytest
 
 from controller_client.consumption import pause, resume
-from controller_client.consumption import recovering as module
-from controller_client.consumption.pause_record import EXPLICIT, Holder, PauseRecord
-from controller_client.consumption.pausing import _joined
+from controller_client.consumption.pause.pausing import _joined
+from controller_client.consumption.recipes import recovering as module
+from controller_client.consumption.state.pause_record import EXPLICIT, Holder, PauseRecord
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError, OutcomeUnknownError, RejectedError, WaitTimeoutError
 from controller_client.rest.consumption import PauseStatus

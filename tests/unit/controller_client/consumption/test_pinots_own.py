@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from controller_client.consumption import ConsumeFrom, PartitionState, TableState, pause, resume
-from controller_client.consumption.change_stream import change_stream
-from controller_client.consumption.draining import drain
-from controller_client.consumption.own_upsert import upsert_warnings
-from controller_client.consumption.pause_record import Holder, PauseRecord, change_record, read_record
-from controller_client.consumption.recovering import recover
-from controller_client.consumption.status import Observation, assess
+from controller_client.consumption.recipes.change_stream import change_stream
+from controller_client.consumption.recipes.draining import drain
+from controller_client.consumption.recipes.recovering import recover
+from controller_client.consumption.state.own_upsert import upsert_warnings
+from controller_client.consumption.state.pause_record import Holder, PauseRecord, change_record, read_record
+from controller_client.consumption.state.status import Observation, assess
 from controller_client.errors import ConflictError, RejectedError
 from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import read_partitions

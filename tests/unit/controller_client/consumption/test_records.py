@@ -9,7 +9,8 @@ import pytest
 
 from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
-from controller_client.consumption.pause_record import (
+from controller_client.consumption.recipes.plan import begin, drop, in_progress, read_plan, save
+from controller_client.consumption.state.pause_record import (
     Holder,
     PauseRecord,
     change_record,
@@ -17,7 +18,6 @@ from controller_client.consumption.pause_record import (
     plugin_path,
     read_record,
 )
-from controller_client.consumption.plan import begin, drop, in_progress, read_plan, save
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.zookeeper import ZNRecord
 from tests.unit.controller_client.consumption.worlds import TABLE, World

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.cli import cli
 from controller_client.common.names import TableName
-from controller_client.consumption.lag_history import LagHistory
-from controller_client.consumption.next_steps import next_steps
-from controller_client.consumption.pause_record import Holder, PauseRecord
-from controller_client.consumption.status import (
+from controller_client.consumption.state.lag_history import LagHistory
+from controller_client.consumption.state.next_steps import next_steps
+from controller_client.consumption.state.pause_record import Holder, PauseRecord
+from controller_client.consumption.state.status import (
     Observation,
     PartitionState,
     PartitionStatus,
@@ -30,6 +29,7 @@ from controller_client.rest.consumption import ReplicaProgress
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import OffsetRange
 from controller_client.stream.topics import TopicPartition
+from pinotctl.root import cli
 from tests.unit.controller_client.consumption.worlds import TABLE, World, ideal_of, segment
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from controller_client.consumption import ConsumeFrom, ResumeResult
-from controller_client.consumption import change_stream as module
-from controller_client.consumption.change_stream import RECIPE, change_stream
-from controller_client.consumption.plan import begin, read_plan, save
-from controller_client.consumption.stream_change import StreamChange
+from controller_client.consumption.recipes import change_stream as module
+from controller_client.consumption.recipes.change_stream import RECIPE, change_stream
+from controller_client.consumption.recipes.plan import begin, read_plan, save
+from controller_client.consumption.recipes.stream_change import StreamChange
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, ConflictError, RejectedError, WaitTimeoutError
 from controller_client.models import TableConfig

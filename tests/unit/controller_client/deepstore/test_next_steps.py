@@ -7,7 +7,6 @@ import shlex
 import click
 import pytest
 
-from controller_client.cli import cli
 from controller_client.common.console import Console
 from controller_client.common.names import TableName
 from controller_client.deepstore.audit import TableAudit
@@ -15,6 +14,7 @@ from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Fault, Finding, Judgement
 from controller_client.deepstore.next_steps import next_steps
 from controller_client.deepstore.report import AuditReport
+from pinotctl.root import cli
 from tests.unit.controller_client.deepstore.samples import TABLE, record
 
 

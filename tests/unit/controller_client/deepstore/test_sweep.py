@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.cli.commands.deepstore.options import check_owner
-from controller_client.cli.context import CliContext
 from controller_client.common.names import TableName, TableType
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.metrics import WatchMetrics
@@ -28,6 +26,8 @@ from controller_client.errors import ConflictError, DataError
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import WATCH
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
+from pinotctl.commands.deepstore.options import check_owner
+from pinotctl.context import CliContext
 from tests.unit.controller_client.deepstore.samples import TABLE
 from tests.unit.controller_client.deepstore.world import World
 from tests.unit.fake_clock import FakeClock

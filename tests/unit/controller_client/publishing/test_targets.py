@@ -12,11 +12,11 @@ from controller_client.as_code.objects import Kind, ObjectRef
 from controller_client.as_code.references import References
 from controller_client.as_code.refusals import find_refusals
 from controller_client.as_code.wanted import Target
-from controller_client.cli import cli
 from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.models import Schema, TableConfig
 from controller_client.publishing.targets import FILE_INGESTION, check_target
 from controller_client.rest.capabilities import Capabilities, PinotVersion
+from pinotctl.root import cli
 from tests.unit.controller_client.rest.conftest import CLUSTER, RECORD, V15, Make, make
 from tests.unit.controller_client.scripted_server import answer
 from tests.unit.memory_zookeeper import MemoryPropertyStore

@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.cli import cli
 from controller_client.client import ControllerClient
 from controller_client.errors import AuthError, ConfigError, ConflictError, NotFoundError, RejectedError
 from controller_client.models import TableConfig
 from controller_client.rest.table_configs import with_templates
+from pinotctl.root import cli
 from tests.unit.controller_client.rest.conftest import Make
 from tests.unit.controller_client.scripted_server import Seen, Step, answer
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller_client.cli import cli
 from controller_client.errors import DataError
 from controller_client.segment_tar import describe_tar
+from pinotctl.root import cli
 from tests.unit.controller_client.scripted_server import ScriptedServer, answer
 from tests.unit.controller_client.segment_tar.corpus import files_of, pack, write_gzip
 

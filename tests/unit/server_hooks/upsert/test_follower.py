@@ -12,8 +12,8 @@ from typing import cast
 import pytest
 
 from controller_client.clock import SystemClock
-from controller_client.coordinator.generation import Generation
 from controller_client.errors import ConflictError, SourceError
+from controller_client.upsert.generation import Generation
 from controller_client.upsert.update_message import VersionEnd, decode, encode_end
 from server_hooks.upsert.follower import Follower
 from server_hooks.upsert.lost_messages import Hole

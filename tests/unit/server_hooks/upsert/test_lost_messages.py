@@ -10,8 +10,8 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from controller_client.coordinator.generation import Generation
 from controller_client.upsert.columns import NIL
+from controller_client.upsert.generation import Generation
 from controller_client.upsert.update_message import Events, VersionEnd
 from server_hooks.upsert.lost_messages import Hole, first_whole_version, lost
 

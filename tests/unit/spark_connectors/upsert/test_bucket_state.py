@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller_client.coordinator.entries import Entries
-from controller_client.coordinator.rules import Resolution, resolve
+from key_coordinator.entries import Entries
+from key_coordinator.rules import Resolution, resolve
 from spark_connectors.upsert.bucket_state import BucketState, EntriesCache, advance
 
 _KEYS = 4_000

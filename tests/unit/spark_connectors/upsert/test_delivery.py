@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
-from controller_client.coordinator.generation import Generation
-from controller_client.coordinator.report import VersionReport
 from controller_client.errors import ConflictError, SourceError
+from controller_client.upsert.generation import Generation
 from controller_client.upsert.record import CoordinatorRecord
 from controller_client.upsert.update_message import Events, VersionEnd
+from key_coordinator.report import VersionReport
 from spark_connectors.upsert.delivery import Delivery
 from spark_connectors.upsert.processor import COUNTS
 from tests.unit.fake_clock import FakeClock

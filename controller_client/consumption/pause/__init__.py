@@ -1,0 +1,1 @@
+"""Pausing and resuming tables and partitions, and what must be true before and after."""

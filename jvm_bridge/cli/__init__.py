@@ -1,1 +1,0 @@
-"""Commands of ``pinotctl`` that need a JVM or the jars."""

@@ -1,0 +1,62 @@
+"""One step: the effects of some messages on the state of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from key_coordinator.reading.records import Messages, RecordReader
+from key_coordinator.rules import Resolution, resolve
+from key_coordinator.state.store import Store, StoredUpTo
+
+__all__ = ["Step", "step"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """The effects of messages, not yet applied to the state.
+
+    Attributes:
+        resolution: The effects on keys.
+        up_to: What the state covers afterwards; its version is still the previous one.
+        rows: The number of messages.
+        refused: The number of messages without a key.
+        example: See :class:`..reading.records.Read`.
+    """
+
+    resolution: Resolution
+    up_to: StoredUpTo
+    rows: int
+    refused: int
+    example: str | None
+
+    def keep(self, store: Store, up_to: StoredUpTo | None = None) -> None:
+        """Apply it to the state; raises what :meth:`Store.put` raises."""
+        store.put(self.resolution.entries, up_to or self.up_to, self.rows)
+
+
+def step(
+    store: Store, reader: RecordReader, now: StoredUpTo, messages: Messages, ends: Mapping[int, int]
+) -> Step:
+    """Compute the effects of messages.
+
+    Args:
+        store: The state.
+        reader: Reader of the table's messages.
+        now: What the state covers now; its floors apply.
+        messages: The messages, in any order.
+        ends: By input partition, the offset after the last message.
+
+    Raises:
+        SourceError: The schema registry does not answer.
+    """
+    read = reader.read(messages)
+    known = store.known(read.records, now.floors)
+    resolution = resolve(known, read.records)
+    after = replace(
+        now,
+        ends={**now.ends, **ends},
+        keys=now.keys + len(resolution.entries) - len(known),
+        refused=now.refused + read.refused,
+    )
+    return Step(resolution, after, len(messages), read.refused, read.example)

@@ -1,1 +1,0 @@
-"""The ``pinotctl`` commands of this package."""

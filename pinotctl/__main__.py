@@ -1,0 +1,5 @@
+"""``python -m pinotctl``."""
+
+from pinotctl import main
+
+main()

@@ -1,0 +1,40 @@
+"""The commands of ``pinotctl``, in one module or folder each.
+
+:data:`COMMANDS` lists them; the help line of a command is the first line of its module's docstring. A group with
+commands that need more than the others has a table of its own (``segment``, ``serve``, ``upsert``).
+"""
+
+from collections.abc import Mapping
+
+__all__ = ["COMMANDS"]
+
+COMMANDS: Mapping[str, str] = {
+    "apply": "pinotctl.commands.as_code.apply:apply",
+    "cluster": "pinotctl.commands.cluster:cluster [jvm]",
+    "config": "pinotctl.commands.config:config",
+    "consumption": "pinotctl.commands.consumption:consumption",
+    "deepstore": "pinotctl.commands.deepstore:deepstore",
+    "diff": "pinotctl.commands.as_code.diff:diff",
+    "drift": "pinotctl.commands.as_code.drift:drift",
+    "export": "pinotctl.commands.as_code.export:export",
+    "info": "pinotctl.commands.info:info",
+    "instance": "pinotctl.commands.instance:instance",
+    "jars": "pinotctl.commands.jars:jars [jvm]",
+    "leases": "pinotctl.commands.leases:leases",
+    "lineage": "pinotctl.commands.lineage:lineage",
+    "monitoring": "pinotctl.commands.monitoring:monitoring",
+    "queries": "pinotctl.commands.queries:queries",
+    "query": "pinotctl.commands.query:query",
+    "queue": "pinotctl.commands.queue:queue",
+    "scheduler": "pinotctl.commands.scheduler:scheduler [minion]",
+    "schema": "pinotctl.commands.schema:schema",
+    "segment": "pinotctl.commands.segment:segment",
+    "serve": "pinotctl.commands.serve:serve",
+    "table": "pinotctl.commands.table:table",
+    "task": "pinotctl.commands.task:task [minion]",
+    "tenant": "pinotctl.commands.tenant:tenant",
+    "upsert": "pinotctl.commands.upsert:upsert [upsert]",
+    "user": "pinotctl.commands.user:user",
+    "zk": "pinotctl.commands.zk:zk",
+}
+"""``module:attribute [extra that brings the dependencies]`` of each command, by its name."""

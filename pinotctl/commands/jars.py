@@ -1,0 +1,68 @@
+"""Fetch, show and warm up the jars of Pinot that run in the JVM."""
+
+from __future__ import annotations
+
+import click
+
+from jvm_bridge.jars import pinot_jars
+from pinotctl.commands.jar_progress import jar_progress
+from pinotctl.context import CliContext, pass_cli
+from pinotctl.options import output_option
+
+
+@click.group()
+def jars() -> None:
+    """Fetch, show and warm up the jars of Pinot that run in the JVM."""
+
+
+@jars.command()
+@output_option()
+@pass_cli
+def fetch(cli: CliContext) -> None:
+    """Fetch missing jars, so that everything works offline afterwards."""
+    with jar_progress(cli.out) as progress:
+        found = pinot_jars(progress)
+    size_mb = sum(jar.stat().st_size for jar in found.class_path) / 1e6
+    cli.out.record(
+        {
+            "version": found.version,
+            "jars": len(found.class_path),
+            "size_mb": round(size_mb),
+            "origin": found.origin,
+        }
+    )
+
+
+@jars.command()
+@output_option()
+@pass_cli
+def warm(cli: CliContext) -> None:
+    """Compile and archive the classes that each JVM loads, so that it starts faster.
+
+    This is useful if short-lived processes build segments, as Spark's executors do.
+    """
+    from jvm_bridge.builder.warm_up import warm_up
+
+    with jar_progress(cli.out) as progress:
+        pinot_jars(progress)
+    done = warm_up()
+    cli.out.record(
+        {
+            "archive": str(done.archive),
+            "size_mb": round(done.size_bytes / 1e6),
+            "was_there": done.was_there,
+        }
+    )
+
+
+@jars.command(name="class-path")
+@output_option()
+@pass_cli
+def class_path(cli: CliContext) -> None:
+    """Print the class path, in order, for Java's -cp option."""
+    with jar_progress(cli.out) as progress:
+        found = [str(jar) for jar in pinot_jars(progress).class_path]
+    if cli.out.is_json:
+        cli.out.json({"class_path": found})
+    else:
+        cli.out.line(":".join(found))

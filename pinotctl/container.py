@@ -1,0 +1,79 @@
+"""The entry point of the image, with the arguments of the official image: those of ``pinot-admin.sh``.
+
+=====================================  ===========================================================
+``StartMinion``, ``StartServer``,      the role hosted in Python, with the same arguments
+``StartBroker``
+``StartStockMinion``, ...              the stock role
+``pinotctl ...``                       any other command of this project
+others, e.g. ``StartController``       ``pinot-admin.sh``, unchanged
+=====================================  ===========================================================
+
+The process is replaced by the role or becomes it, so signals reach the role.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from pinotctl.first_process import end_at_once_as_init, hand_over_signals
+
+__all__ = ["PinotAdmin", "Pinotctl", "command_of", "main"]
+
+_ROLES = ("Minion", "Server", "Broker")
+_HOSTED = {f"Start{role}": role.lower() for role in _ROLES}
+_STOCK = {f"StartStock{role}": f"Start{role}" for role in _ROLES}
+_PINOTCTL = "pinotctl"
+
+
+@dataclass(frozen=True)
+class Pinotctl:
+    """A command of ``pinotctl``, run in this process."""
+
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PinotAdmin:
+    """Pinot's own ``pinot-admin.sh``, which replaces this process."""
+
+    arguments: tuple[str, ...]
+
+
+def command_of(arguments: Sequence[str]) -> Pinotctl | PinotAdmin:
+    """Return the command that a container with these arguments runs."""
+    first, rest = (arguments[0], tuple(arguments[1:])) if arguments else ("-help", ())
+    if first == _PINOTCTL:
+        return Pinotctl(rest)
+    if first in _HOSTED:
+        return Pinotctl((*_log_level(first), "serve", _HOSTED[first], *rest))
+    return PinotAdmin((_STOCK.get(first, first), *rest))
+
+
+def _log_level(start_command: str) -> tuple[str, ...]:
+    """Return the option for a minion's log, which by default has warnings only; log4j sets that of others."""
+    return ("-v",) if start_command == "StartMinion" else ()
+
+
+def main() -> NoReturn:
+    """Run the command of the process' own arguments."""
+    end_at_once_as_init(signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    match command_of(sys.argv[1:]):
+        case Pinotctl(arguments):
+            # After the signal handlers are installed, as the import takes a second.
+            from pinotctl.root import cli
+
+            cli.main(arguments, prog_name=_PINOTCTL)
+        case PinotAdmin(arguments):
+            script = str(Path(os.environ.get("PINOT_HOME", "/opt/pinot")) / "bin" / "pinot-admin.sh")
+            hand_over_signals()
+            os.execv(script, [script, *arguments])  # noqa: S606  # a program of the image
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""The page of ``pinotctl consumption status``: lag over time, pauses, partitions."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from controller_client.common.console import Console
+from controller_client.common.counted_text import counted_text
+from controller_client.common.page_file import write_page
+from controller_client.common.pages import Cell, Column, Step, Table, page_templates
+from controller_client.consumption.state.lag_history import LagHistory, Pause
+from controller_client.consumption.state.next_steps import next_steps
+from controller_client.consumption.state.status import PartitionStatus, TableState, TableStatus
+from controller_client.consumption.state.status_text import note, time_text
+from pinotctl.pages.lag_chart import lag_chart
+
+__all__ = ["ConsumptionPage"]
+
+_ROWS_SHOWN = 2_000
+_CHARTS_SHOWN = 20
+_STEPS_SHOWN = 20
+_BAD = (TableState.INCOMPLETE, TableState.DISABLED)
+_UNPAUSED = (TableState.CONSUMING, TableState.INCOMPLETE)
+
+
+class ConsumptionPage:
+    """Writes the page at each reading; at the end of a watch once more, as one that has ended.
+
+    Args:
+        file: Where to.
+        console: Where tables, segments and servers are linked to.
+        interval_s: Seconds between two readings of a watch; None: there is one reading.
+    """
+
+    def __init__(self, file: Path, console: Console, interval_s: float | None = None) -> None:
+        self._file, self._console, self._interval_s = file, console, interval_s
+        self._template = page_templates("pinotctl.pages").get_template("consumption.html")
+        self._history = LagHistory()
+        self._last: tuple[Sequence[TableStatus], int] | None = None
+
+    def show(self, statuses: Sequence[TableStatus], now_ms: int) -> None:
+        """Write what was read at a moment, epoch milliseconds, after what was read before.
+
+        Raises:
+            ConfigError: The file cannot be written.
+        """
+        self._history.add(statuses, now_ms)
+        write_page(self._file, self.text(statuses, now_ms, is_watching=self._interval_s is not None))
+        self._last = statuses, now_ms
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._interval_s is not None and self._last is not None:
+            write_page(self._file, self.text(*self._last, is_watching=False))
+
+    def text(self, statuses: Sequence[TableStatus], now_ms: int, *, is_watching: bool) -> str:
+        """Return the page.
+
+        Args:
+            statuses: The newest reading, which the history has already.
+            now_ms: When it was read, epoch milliseconds.
+            is_watching: Whether the page will be written again; the browser then reloads it automatically.
+        """
+        charts = [
+            (status, drawn)
+            for status in sorted(statuses, key=_lag, reverse=True)[:_CHARTS_SHOWN]
+            if (drawn := self._charts(status))
+        ]
+        steps = _steps(statuses, self._interval_s is not None)
+        partitions = [(status, each) for status in statuses for each in status.partitions]
+        return self._template.render(
+            title=statuses[0].table if len(statuses) == 1 else "Consumption",
+            table_href=self._console.table(statuses[0].table) if len(statuses) == 1 else None,
+            state=_state(statuses),
+            style=_style(statuses),
+            summary=_summary(statuses),
+            refresh_s=max(2, round(self._interval_s or 0)) if is_watching else None,
+            interval_s=self._interval_s,
+            tiles=_tiles(statuses),
+            steps=steps[:_STEPS_SHOWN],
+            more_steps=len(steps) - _STEPS_SHOWN,
+            charts=charts,
+            has_lag=any(each.lag is not None for _, each in partitions),
+            more_charts=max(0, len(statuses) - _CHARTS_SHOWN) if charts else 0,
+            pauses=_pauses(self._history.pauses(), self._console),
+            is_paused=any(pause.ended_ms is None for pause in self._history.pauses()),
+            partitions=_partitions(partitions[:_ROWS_SHOWN], self._console),
+            left_out=len(partitions) - _ROWS_SHOWN,
+            now=time_text(now_ms),
+        )
+
+    def _charts(self, status: TableStatus) -> list[tuple[str, object]]:
+        readings = self._history.readings(status.table)
+        drawn = [(name, lag_chart(readings, is_narrow=name == "slim")) for name in ("wide", "slim")]
+        return [(name, chart) for name, chart in drawn if chart is not None]
+
+
+def _lag(status: TableStatus) -> int:
+    return sum(each.lag or 0 for each in status.partitions)
+
+
+def _state(statuses: Sequence[TableStatus]) -> str:
+    states = {status.state for status in statuses}
+    return str(states.pop()) if len(states) == 1 else "no table" if not states else "mixed"
+
+
+def _style(statuses: Sequence[TableStatus]) -> str:
+    states = {status.state for status in statuses}
+    return "over" if states & set(_BAD) else "done" if states == {TableState.CONSUMING} else "open"
+
+
+def _summary(statuses: Sequence[TableStatus]) -> str:
+    if not statuses:
+        return "There is no realtime table."
+    partitions = sum(len(status.partitions) for status in statuses)
+    found = f"{counted_text(len(statuses), 'table')}, {counted_text(partitions, 'partition')}"
+    unknown = sum(each.lag is None for status in statuses for each in status.partitions)
+    if unknown == partitions:
+        return f"{found}. The lag is not known."
+    behind = f"{counted_text(sum(map(_lag, statuses)), 'row')} not read yet"
+    return f"{found}: {behind}." + (f" The lag of {unknown:,} is not known." if unknown else "")
+
+
+def _tiles(statuses: Sequence[TableStatus]) -> list[tuple[str, str]]:
+    partitions = [each for status in statuses for each in status.partitions]
+    known = [each.lag for each in partitions if each.lag is not None]
+    paused = sum(status.state not in (*_UNPAUSED, TableState.DISABLED) for status in statuses)
+    return [
+        (f"{len(partitions):,}", "partitions"),
+        (f"{sum(known):,}" if known else "-", "rows behind"),
+        (f"{max(known):,}" if known else "-", "largest lag"),
+        (f"{paused:,} of {len(statuses):,}", "tables paused"),
+    ]
+
+
+def _steps(statuses: Sequence[TableStatus], is_watch: bool) -> list[Step]:
+    steps = [step for status in statuses for step in next_steps(status)]
+    if steps or not statuses:
+        return steps or [Step("Create a realtime table first.", ("pinotctl table create table.json",))]
+    names = " ".join(shlex.quote(status.table) for status in statuses) if len(statuses) < 6 else ""
+    text = "Nothing: every partition consumes."
+    if is_watch:
+        return [Step(text)]
+    command = f"pinotctl consumption status {names}".rstrip()
+    return [Step(f"{text} Watch the lag over time.", (f"{command} --watch --html consumption.html",))]
+
+
+def _pauses(pauses: Sequence[Pause], console: Console) -> Table:
+    return Table(
+        [
+            *(Column("table"), Column("what"), Column("who"), Column("since", is_short=True)),
+            *(Column("why"), Column("until", is_short=True)),
+        ],
+        [
+            (
+                Cell(each.table, console.table(each.table)),
+                each.what,
+                each.by or "not recorded",
+                time_text(each.since_ms) if each.since_ms is not None else each.since_text or "not recorded",
+                each.reason or "not recorded",
+                "now" if each.ended_ms is None else time_text(each.ended_ms),
+            )
+            for each in pauses
+        ],
+    )
+
+
+def _partitions(partitions: Sequence[tuple[TableStatus, PartitionStatus]], console: Console) -> Table:
+    most = max((each.lag or 0 for _, each in partitions), default=0)
+    # Of a single table the page's title has the name.
+    several = len({status.table for status, _ in partitions}) > 1
+    return Table(
+        [
+            *([Column("table")] if several else []),
+            *(Column("partition", is_number=True), Column("state", is_short=True)),
+            *(Column("offset", is_number=True), Column("lag", is_number=True), Column("segment")),
+            *(Column("segment since", is_short=True), Column("servers"), Column("note")),
+        ],
+        [
+            (
+                *([Cell(status.table, console.table(status.table))] if several else []),
+                str(each.partition),
+                str(each.state),
+                each.offset or "-",
+                _lag_cell(each.lag, most),
+                Cell(each.segment, console.segment(status.table, each.segment)) if each.segment else "",
+                time_text(each.segment_created_ms),
+                ", ".join(each.servers),
+                note(each),
+            )
+            for status, each in partitions
+        ],
+    )
+
+
+def _lag_cell(lag: int | None, most: int) -> Cell:
+    if lag is None:
+        return Cell("-")
+    return Cell(f"{lag:,}", percent=round(100 * lag / most) if most else None)
