@@ -220,7 +220,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "segmentReader",
         one_of("auto", "arrow", "pinot"),
         "auto",
-        "How files are read: by columns with Arrow (`arrow`), row by row (`pinot`), or by columns where both give the same.",
+        "How files are read: by columns with Arrow, row by row (`pinot`), or by columns where both agree.",
     ),
 )
 

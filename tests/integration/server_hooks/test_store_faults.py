@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pytest
+import requests
 
 from controller_client.models import TableConfig
 from controller_client.publishing.loading import SegmentLoading
@@ -31,7 +32,7 @@ from tests.support.faulty_s3 import FaultyS3
 from tests.support.pinot_services import HOSTED_TENANT, SERVER_ADDRESSES
 from tests.support.scheduling import DISTURBS
 from tests.support.tiers import FULL
-from tests.support.wait import wait_for, watch_unchanged
+from tests.support.wait import wait_for
 
 __all__ = ["audit", "make_committing", "run"]
 
@@ -153,9 +154,13 @@ def test_a_replica_that_lags_downloads_the_segment(
         table.wait_served(replicas=2)
         segment = table.consuming()[0]
         with table.pinot.suspended("hosted_2"):
-            # Kafka answers the last fetch of the server that hangs before there are rows.
-            watch_unchanged(table.consuming, {0: segment}, 1.0)
-            table.produce(0, ROWS)
+            # Kafka answers the fetch that the hanging server has sent with the first row alone.
+            table.produce(0, 1)
+            first = len(table.produced[0])
+            wait_for(
+                lambda: _read_to(peer, table) == {segment: str(first)}, "the first row to be read", _TIMEOUT_S
+            )
+            table.produce(0, ROWS - 1)
             wait_for(lambda: segment in urls(table), f"{segment} to be committed", _TIMEOUT_S)
             # From now on only the other replica and the store have its rows.
             table.topic.drop_before({0: len(table.produced[0])})
@@ -226,6 +231,13 @@ def _front_of(table: TopicTable, server: str) -> Iterator[FaultyHttp]:
             yield front
         finally:
             publish(port)
+
+
+def _read_to(server: FaultyHttp, table: TopicTable) -> dict[str, str]:
+    """Return the offset that a server has read each consuming segment to."""
+    reply = requests.get(f"{server.url}/tables/{table.full_name}/consumingSegmentsInfo", timeout=30)
+    reply.raise_for_status()
+    return {segment["segmentName"]: segment["partitionToOffsetMap"]["0"] for segment in reply.json()}
 
 
 @contextmanager
