@@ -1,12 +1,13 @@
-"""The commands of ``pinotctl``, in one module or folder each.
+"""The commands of ``pinotctl``, in one module or folder each; the tables below list them.
 
-:data:`COMMANDS` lists them; the help line of a command is the first line of its module's docstring. A group with
-commands that need more than the others has a table of its own (``segment``, ``serve``, ``upsert``).
+Each has ``module:attribute [extra that brings the dependencies]`` of a command, by its name. The help line of
+a command is the first line of its module's docstring. The commands of a group are in the group's own module,
+but for those that need more than it.
 """
 
 from collections.abc import Mapping
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "SEGMENT_COMMANDS", "SERVE_COMMANDS", "UPSERT_COMMANDS"]
 
 COMMANDS: Mapping[str, str] = {
     "apply": "pinotctl.commands.as_code.apply:apply",
@@ -37,4 +38,17 @@ COMMANDS: Mapping[str, str] = {
     "user": "pinotctl.commands.user:user",
     "zk": "pinotctl.commands.zk:zk",
 }
-"""``module:attribute [extra that brings the dependencies]`` of each command, by its name."""
+SEGMENT_COMMANDS: Mapping[str, str] = {
+    "fetch": "pinotctl.commands.segment_fetch:fetch",
+}
+
+SERVE_COMMANDS: Mapping[str, str] = {
+    "broker": "pinotctl.commands.serve.broker:broker [server]",
+    "minion": "pinotctl.commands.serve.minion:minion [minion]",
+    "server": "pinotctl.commands.serve.server:server [server]",
+}
+
+UPSERT_COMMANDS: Mapping[str, str] = {
+    "coordinate": "pinotctl.commands.upsert_coordinate:coordinate [coordinator]",
+    "rebuild": "pinotctl.commands.upsert_rebuild:rebuild [coordinator]",
+}

@@ -21,6 +21,7 @@ from controller_client.rest.client import RestClient
 from controller_client.rest.transport import fits_in_path
 from controller_client.segment_tar import describe_tar
 from pinotctl.arguments import table_with_type
+from pinotctl.commands import SEGMENT_COMMANDS
 from pinotctl.commands.segment_reset import reset
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.lazy import LazyGroup
@@ -32,12 +33,8 @@ __all__ = ["segment"]
 _TABLE = table_argument()
 _TIMEOUT = timeout_option("Seconds to wait.")
 
-_COMMANDS = {
-    "fetch": "pinotctl.commands.segment_fetch:fetch",
-}
 
-
-@click.group(help=__doc__, cls=LazyGroup, lazy_commands=_COMMANDS)
+@click.group(help=__doc__, cls=LazyGroup, lazy_commands=SEGMENT_COMMANDS)
 def segment() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

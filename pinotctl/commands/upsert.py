@@ -11,6 +11,7 @@ from controller_client.clock import SystemClock
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.models import Schema, TableConfig
 from pinotctl.arguments import read_json_object
+from pinotctl.commands import UPSERT_COMMANDS
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.lazy import LazyGroup
 from pinotctl.named_arguments import table_argument
@@ -30,13 +31,8 @@ __all__ = ["upsert"]
 
 _TABLE = table_argument()
 
-_COMMANDS = {
-    "coordinate": "pinotctl.commands.upsert_coordinate:coordinate [coordinator]",
-    "rebuild": "pinotctl.commands.upsert_rebuild:rebuild [coordinator]",
-}
 
-
-@click.group(help=__doc__, cls=LazyGroup, lazy_commands=_COMMANDS)
+@click.group(help=__doc__, cls=LazyGroup, lazy_commands=UPSERT_COMMANDS)
 def upsert() -> None:  # noqa: D103  # help is the module's docstring
     pass
 

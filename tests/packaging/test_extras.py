@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from controller_client.common.extras import install_command
+from pinotctl.commands import COMMANDS, SEGMENT_COMMANDS, SERVE_COMMANDS, UPSERT_COMMANDS
 from scripts.licences import NOT_FOR_USERS
 from tests.packaging.environments import ROOT, Environment, Installed
 
@@ -136,13 +137,17 @@ NEEDS_AN_EXTRA = {
 
 
 def declared_extras() -> dict[str, str]:
-    """The extra that each command's entry point names; empty where it needs none."""
-    groups = {"pinotctl.commands": "pinotctl"}
-    groups |= {f"pinotctl.{name}_commands": f"pinotctl {name}" for name in ("segment", "serve", "upsert")}
+    """The extra that each command names; empty where it needs none."""
+    tables = {
+        "pinotctl": COMMANDS,
+        "pinotctl segment": SEGMENT_COMMANDS,
+        "pinotctl serve": SERVE_COMMANDS,
+        "pinotctl upsert": UPSERT_COMMANDS,
+    }
     return {
-        f"{parent} {point.name}": ",".join(point.extras)
-        for group, parent in groups.items()
-        for point in importlib.metadata.entry_points(group=group)
+        f"{parent} {name}": ",".join(importlib.metadata.EntryPoint(name, value, parent).extras)
+        for parent, table in tables.items()
+        for name, value in table.items()
     }
 
 

@@ -23,11 +23,13 @@ from typing import Any
 import grimp
 import pytest
 
+from pinotctl.commands import COMMANDS, SEGMENT_COMMANDS, SERVE_COMMANDS, UPSERT_COMMANDS
+
 __all__ = ["Affected", "changed_files"]
 
 _ROOT = Path(__file__).parents[2]
 _TESTS = "tests"
-_COMMANDS = "pinotctl."
+_COMMANDS = {**SEGMENT_COMMANDS, **SERVE_COMMANDS, **UPSERT_COMMANDS, **COMMANDS}
 _EXECUTORS = "pinot_plugins.task_executors"
 _ROLES = "tests.support.session"
 _WITH_ROLES = ("tests.faults", "tests.integration")
@@ -36,7 +38,7 @@ _PAGES = ("tests.docs.test_pages", "tests.docs.tutorials.test_tutorials")
 # What runs the pages: a change affects all of them.
 _RUNS_PAGES = ("tests/docs/", "tests/packaging/environments.py", "jvm_bridge/local_cluster/")
 # They import all rooms: whoever uses one room imports that too.
-_HUBS = frozenset({"controller_client.client", "pinotctl.root"})
+_HUBS = frozenset({"controller_client.client", "pinotctl.commands", "pinotctl.root"})
 _PACKAGING = "tests.packaging"
 _CONFTEST = "tests.conftest"
 # What all tests depend on, next to the modules that run them.
@@ -192,9 +194,8 @@ class Affected:
             if block.language == "python":
                 yield from _imports(block.text)
             for line in re.findall(r"pinotctl\s+(.*)", block.text.replace("\\\n", " ")):
-                for group, points in self._entry_points.items():
-                    if group.startswith(_COMMANDS):
-                        yield from (points[word] for word in _words(line) if word in points)
+                for command in filter(_COMMANDS.get, _words(line)):
+                    yield _COMMANDS[command].partition(":")[0]
         if "FileIngestionTask" in text or "pinotctl task" in text:
             yield from self._entry_points[_EXECUTORS].values()
         if 'format("pinot")' in text:

@@ -28,7 +28,15 @@ __all__ = ["SharedSession", "shared_slot"]
 
 _SLOT = "PINOT_TEST_SLOT"
 _ROOT = Path(__file__).parents[2]
-_PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "server_hooks", "spark_connectors")
+_PACKAGES = (
+    "controller_client",
+    "jvm_bridge",
+    "key_coordinator",
+    "minion_tasks",
+    "pinotctl",
+    "server_hooks",
+    "spark_connectors",
+)
 _SETTINGS = ("pinot_services", "kafka", "s3", "java_options", "slot")
 _CODE = "code"
 

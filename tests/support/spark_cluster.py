@@ -25,7 +25,14 @@ BARE_PYTHON = str(Path(sys.base_prefix, "bin", f"python{sys.version_info[0]}.{sy
 """The interpreter that the virtual environment is based on: it has only the standard library."""
 
 _PROJECT = Path(__file__).parents[2]
-_PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "spark_connectors", "pyspark_pinot")
+_PACKAGES = (
+    "controller_client",
+    "jvm_bridge",
+    "key_coordinator",
+    "minion_tasks",
+    "spark_connectors",
+    "pyspark_pinot",
+)
 _START_TIMEOUT_S = 300.0
 _END_TIMEOUT_S = 30.0
 

@@ -246,7 +246,14 @@ def test_credentials_beside_https_are_not_sent_to_an_http_address(
 
 def test_no_module_opens_a_session_of_its_own() -> None:
     root = Path(__file__).parents[2]
-    packages = ("controller_client", "jvm_bridge", "minion_tasks", "pinot_airflow", "server_hooks")
+    packages = (
+        "controller_client",
+        "jvm_bridge",
+        "minion_tasks",
+        "pinot_airflow",
+        "pinotctl",
+        "server_hooks",
+    )
     verbs = "Session|session|get|head|post|put|patch|delete|request"
     session = re.compile(rf"\brequests\.({verbs})\(|\b(urlopen|PoolManager)\(")
     found = {

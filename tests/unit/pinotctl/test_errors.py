@@ -61,9 +61,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Fail:
 
 def _install(monkeypatch: pytest.MonkeyPatch, command: click.Command) -> None:
     monkeypatch.setitem(COMMANDS, "broken", command)
-    monkeypatch.setitem(
-        cli.__dict__, "entry_points", {"broken": _Point("broken", "json:dumps", "pinotctl.commands")}
-    )
+    monkeypatch.setattr(cli, "entry_points", {"broken": _Point("broken", "json:dumps", "pinotctl")})
 
 
 @pytest.mark.parametrize(

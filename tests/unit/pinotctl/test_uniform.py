@@ -15,8 +15,16 @@ from controller_client.common.word_enum import WordEnum
 from pinotctl.root import cli
 from tests.unit.pinotctl.conftest import Run
 
-ROOT = Path(__file__).parents[4]
-PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "server_hooks", "spark_connectors")
+ROOT = Path(__file__).parents[3]
+PACKAGES = (
+    "controller_client",
+    "jvm_bridge",
+    "key_coordinator",
+    "minion_tasks",
+    "pinotctl",
+    "server_hooks",
+    "spark_connectors",
+)
 
 WITHOUT_OUTPUT = {
     "deepstore watch": "runs until it is stopped; programs read its metrics",

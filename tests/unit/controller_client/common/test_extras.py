@@ -14,7 +14,7 @@ from controller_client.common.extras import extra_for, install_command, missing_
 
 ROOT = Path(__file__).parents[4]
 PACKAGES = (
-    *("controller_client", "jvm_bridge", "minion_tasks"),
+    *("controller_client", "jvm_bridge", "key_coordinator", "minion_tasks", "pinotctl"),
     *("pyspark_pinot", "server_hooks", "spark_connectors"),
 )
 ALWAYS_THERE = {

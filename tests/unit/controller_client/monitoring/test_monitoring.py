@@ -135,7 +135,7 @@ def test_a_metric_has_the_type_given_in_the_catalogue() -> None:
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
-PACKAGES = ("controller_client", "jvm_bridge", "minion_tasks", "server_hooks")
+PACKAGES = ("controller_client", "jvm_bridge", "key_coordinator", "minion_tasks", "pinotctl", "server_hooks")
 
 
 def test_the_page_lists_all_metrics_with_their_meanings() -> None:
