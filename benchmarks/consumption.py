@@ -32,9 +32,9 @@ from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.consumption import TableControl
-from controller_client.consumption.pause.partitions import pause_partitions, resume_partitions
-from controller_client.consumption.pause.pausing import pause
-from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.partitions import pause_partitions, resume_partitions
+from controller_client.consumption.pauses.pausing import pause
+from controller_client.consumption.pauses.resuming import resume
 from controller_client.errors import QueryError
 from controller_client.models import Schema, TableConfig
 from controller_client.zookeeper import PropertyStore

@@ -1,4 +1,4 @@
-"""Clients of a Pinot cluster: controller REST, broker SQL, ZooKeeper. They need no JVM and no Spark.
+"""A client of a Pinot cluster (REST, SQL, ZooKeeper), and what is done to a cluster from outside, without a JVM.
 
 The names below are imported on first use, so that ``pinotctl --help`` does not load HTTP and pydantic.
 """

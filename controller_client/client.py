@@ -53,7 +53,7 @@ class ControllerClient(RestClient):
             NotFoundError: The table does not exist; or the controller does not report its ZooKeeper's
                 address.
         """
-        from controller_client.consumption.pause.context import paused
+        from controller_client.consumption.pauses.context import paused
         from controller_client.consumption.table_control import TableControl
         from controller_client.zookeeper import PropertyStore
 

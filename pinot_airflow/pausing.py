@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from controller_client.consumption.pause.pause_end import PauseEnd, end_pause
-from controller_client.consumption.pause.pausing import pause
+from controller_client.consumption.pauses.pause_end import PauseEnd, end_pause
+from controller_client.consumption.pauses.pausing import pause
 from controller_client.errors import ConflictError, PinotPluginError
 from pinot_airflow.access import PinotAccess
 from pinot_airflow.airflow_api import AirflowFailException, Context

@@ -13,8 +13,8 @@ from controller_client.as_code.planning import Planned, make_plan
 from controller_client.as_code.references import References
 from controller_client.as_code.writing import ObjectWriter
 from controller_client.common.counted_text import counted_text
-from controller_client.consumption.pause.pausing import pause
-from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.pauses.pausing import pause
+from controller_client.consumption.pauses.resuming import resume
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError, NotAppliedError, OutcomeUnknownError, RejectedError
 from controller_client.rest.client import RestClient

@@ -14,11 +14,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from controller_client.consumption.pause.committing import force_commit
-    from controller_client.consumption.pause.context import paused
-    from controller_client.consumption.pause.pause_end import PauseEnd, end_pause
-    from controller_client.consumption.pause.pausing import pause
-    from controller_client.consumption.pause.resuming import ResumeResult, resume
+    from controller_client.consumption.pauses.committing import force_commit
+    from controller_client.consumption.pauses.context import paused
+    from controller_client.consumption.pauses.pause_end import PauseEnd, end_pause
+    from controller_client.consumption.pauses.pausing import pause
+    from controller_client.consumption.pauses.resuming import ResumeResult, resume
     from controller_client.consumption.state.status import PartitionState, TableState, TableStatus
     from controller_client.consumption.table_control import TableControl
     from controller_client.rest.consumption import ConsumeFrom
@@ -41,16 +41,16 @@ __all__ = [
 _HOME = {
     "ConsumeFrom": "controller_client.rest.consumption",
     "PartitionState": "controller_client.consumption.state.status",
-    "PauseEnd": "controller_client.consumption.pause.pause_end",
-    "ResumeResult": "controller_client.consumption.pause.resuming",
+    "PauseEnd": "controller_client.consumption.pauses.pause_end",
+    "ResumeResult": "controller_client.consumption.pauses.resuming",
     "TableControl": "controller_client.consumption.table_control",
     "TableState": "controller_client.consumption.state.status",
     "TableStatus": "controller_client.consumption.state.status",
-    "end_pause": "controller_client.consumption.pause.pause_end",
-    "force_commit": "controller_client.consumption.pause.committing",
-    "pause": "controller_client.consumption.pause.pausing",
-    "paused": "controller_client.consumption.pause.context",
-    "resume": "controller_client.consumption.pause.resuming",
+    "end_pause": "controller_client.consumption.pauses.pause_end",
+    "force_commit": "controller_client.consumption.pauses.committing",
+    "pause": "controller_client.consumption.pauses.pausing",
+    "paused": "controller_client.consumption.pauses.context",
+    "resume": "controller_client.consumption.pauses.resuming",
 }
 
 

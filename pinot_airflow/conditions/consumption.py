@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller_client.common.parsing import whole_number
-from controller_client.consumption.pause.pause_end import end_pause
-from controller_client.consumption.pause.pausing import wait_paused
+from controller_client.consumption.pauses.pause_end import end_pause
+from controller_client.consumption.pauses.pausing import wait_paused
 from controller_client.errors import WaitTimeoutError
 from pinot_airflow.access import PinotAccess
 from pinot_airflow.conditions.base import Condition, Seen

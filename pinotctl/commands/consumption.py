@@ -92,8 +92,8 @@ def pause(
     each table. If you run it again, it continues to wait, and forces the commit of segments that have not
     committed yet.
     """
-    from controller_client.consumption.pause.pausing import pause as pause_table
-    from controller_client.consumption.pause.pausing import wait_paused
+    from controller_client.consumption.pauses.pausing import pause as pause_table
+    from controller_client.consumption.pauses.pausing import wait_paused
 
     controls = _controls(cli, patterns)
     if partitions:
@@ -173,8 +173,8 @@ def resume(
     If the stream dropped rows during the pause, their offsets are reported. If the newest segments of a
     partition were deleted or merged meanwhile, so that Pinot would read rows again, the command asks first.
     """
-    from controller_client.consumption.pause.offsets import parse_consume_from
-    from controller_client.consumption.pause.resuming import resume as resume_table
+    from controller_client.consumption.pauses.offsets import parse_consume_from
+    from controller_client.consumption.pauses.resuming import resume as resume_table
     from controller_client.rest.consumption import ConsumeFrom
     from pinotctl.commands.consumption_view import as_json, resume_notes
 
@@ -294,7 +294,7 @@ def force_commit(
     dry_run: bool,
 ) -> None:
     """Commit the consuming segments of tables; consumption continues in new segments."""
-    from controller_client.consumption.pause.committing import force_commit as force
+    from controller_client.consumption.pauses.committing import force_commit as force
 
     controls = _controls(cli, patterns)
 

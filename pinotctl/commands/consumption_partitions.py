@@ -25,7 +25,7 @@ def pause_partitions_of(
     dry_run: bool,
 ) -> None:
     """Pause partitions of tables, or check that they could be."""
-    from controller_client.consumption.pause.partitions import check_pause, pause_partitions
+    from controller_client.consumption.partitions import check_pause, pause_partitions
 
     named = _named(partitions)
     are, them = ("is", "it") if len(partitions) == 1 else ("are", "them")
@@ -57,7 +57,7 @@ def resume_partitions_of(
     dry_run: bool,
 ) -> None:
     """Resume partitions of tables, or report which of them would be resumed."""
-    from controller_client.consumption.pause.partitions import resume_partitions
+    from controller_client.consumption.partitions import resume_partitions
 
     def go(control: TableControl) -> dict[str, Any]:
         record = {"partitions": list(partitions), "changed": False, "dry_run": dry_run}

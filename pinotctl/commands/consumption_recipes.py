@@ -15,7 +15,7 @@ from pinotctl.named_arguments import table_argument
 from pinotctl.options import dry_run_option, output_option, timeout_option
 
 if TYPE_CHECKING:
-    from controller_client.consumption.pause.offset_jumps import OffsetJump
+    from controller_client.consumption.pauses.offset_jumps import OffsetJump
     from controller_client.consumption.table_control import TableControl
 
 __all__ = ["RECIPES", "note_jumps", "note_warnings"]
@@ -97,7 +97,7 @@ def change_stream(
 @pass_cli
 def drain(cli: CliContext, table_name: str, until: str | None, timeout_s: float, dry_run: bool) -> None:
     """Consume the stream up to its current end, then pause the table: for streams that end."""
-    from controller_client.consumption.pause.offsets import parse_consume_from
+    from controller_client.consumption.pauses.offsets import parse_consume_from
     from controller_client.consumption.recipes.draining import drain as drain_table
 
     offsets = parse_consume_from(until) if until else None

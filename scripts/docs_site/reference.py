@@ -57,7 +57,7 @@ def exported_names(source: str) -> tuple[str, ...]:
 def public_modules(root: Path, packages: Sequence[str], modules: Iterable[str]) -> list[str]:
     """Return the public modules, package by package, in the order of their names.
 
-    These are the packages that have an ``__all__``, but for those of commands, and what else users import.
+    These are the packages that have an ``__all__``, and what else users import.
 
     Args:
         root: The repository.
@@ -69,7 +69,7 @@ def public_modules(root: Path, packages: Sequence[str], modules: Iterable[str]) 
         found = {
             ".".join(path.relative_to(root).parent.parts)
             for path in (root / package).rglob("__init__.py")
-            if "cli" not in path.relative_to(root).parts and exported_names(path.read_text(encoding="utf-8"))
+            if exported_names(path.read_text(encoding="utf-8"))
         }
         public += sorted(found | {module for module in modules if module.split(".")[0] == package})
     return public

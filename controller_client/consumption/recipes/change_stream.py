@@ -19,10 +19,10 @@ from controller_client.common.counted_text import counted_text
 from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
-from controller_client.consumption.pause.committing import failed_segments
-from controller_client.consumption.pause.offsets import parse_consume_from
-from controller_client.consumption.pause.pausing import pause, wait_paused
-from controller_client.consumption.pause.resuming import ResumeResult, resume
+from controller_client.consumption.pauses.committing import failed_segments
+from controller_client.consumption.pauses.offsets import parse_consume_from
+from controller_client.consumption.pauses.pausing import pause, wait_paused
+from controller_client.consumption.pauses.resuming import ResumeResult, resume
 from controller_client.consumption.recipes.plan import Plan, begin, drop, in_progress, save
 from controller_client.consumption.recipes.stream_change import StreamChange
 from controller_client.consumption.state.pinots_pauses import refuse_pinots_pause, topic_remedy

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from controller_client.common.parsing import whole_number
 from controller_client.common.waiting import wait_until
-from controller_client.consumption.pause.offsets import check_partitions
-from controller_client.consumption.pause.pausing import pause
-from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.pauses.offsets import check_partitions
+from controller_client.consumption.pauses.pausing import pause
+from controller_client.consumption.pauses.resuming import resume
 from controller_client.consumption.recipes.plan import begin, drop, in_progress, save
 from controller_client.consumption.state.pinots_pauses import (
     is_topic_paused,

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from controller_client.common.counted_text import counted_text
 from controller_client.common.waiting import wait_until
-from controller_client.consumption.pause.committing import failed_segments, force_commit
-from controller_client.consumption.pause.pausing import pause
-from controller_client.consumption.pause.resuming import ResumeResult, resume
+from controller_client.consumption.pauses.committing import failed_segments, force_commit
+from controller_client.consumption.pauses.pausing import pause
+from controller_client.consumption.pauses.resuming import ResumeResult, resume
 from controller_client.consumption.state.lost_ends import partitions_left_out
 from controller_client.consumption.state.pause_record import read_record
 from controller_client.consumption.state.pinots_pauses import is_topic_paused, refuse_pinots_pause

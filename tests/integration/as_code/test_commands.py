@@ -11,7 +11,7 @@ import yaml
 from click.testing import Result
 
 from controller_client.client import ControllerClient
-from controller_client.consumption.pause.pausing import pause
+from controller_client.consumption.pauses.pausing import pause
 from tests.integration.as_code.table_files import LOCK_WAIT_S, table_documents
 from tests.integration.consumption.conftest import MakeTable, make_stream_table, store
 from tests.integration.pinotctl.conftest import Run

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from controller_client.consumption import PartitionState, TableState, force_commit, pause, resume
-from controller_client.consumption.pause.offset_jumps import OffsetJump
+from controller_client.consumption.pauses.offset_jumps import OffsetJump
 from controller_client.consumption.recipes.change_stream import change_stream
 from controller_client.consumption.recipes.draining import drain
 from controller_client.consumption.recipes.recovering import recover

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by i
 )
 
 from controller_client.consumption import ConsumeFrom, TableState, pause, resume
-from controller_client.consumption.pause.offset_jumps import OffsetJump
+from controller_client.consumption.pauses.offset_jumps import OffsetJump
 from controller_client.errors import ConflictError, NotFoundError, RejectedError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.expiry import open_ages

@@ -17,7 +17,7 @@ from controller_client.consumption import (
     paused,
     resume,
 )
-from controller_client.consumption.pause.pause_end import leave_pause
+from controller_client.consumption.pauses.pause_end import leave_pause
 from controller_client.consumption.state.pause_record import read_record
 from controller_client.errors import ConflictError
 from controller_client.helix.ideal_state import read_flags, set_paused_partitions

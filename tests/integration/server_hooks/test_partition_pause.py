@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 import pytest
 
-from controller_client.consumption.pause.partitions import pause_partitions, resume_partitions
+from controller_client.consumption.partitions import pause_partitions, resume_partitions
 from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import ConsumptionFlags, read_flags, read_ideal_state
 from controller_client.helix.paused_tables import read_paused_tables

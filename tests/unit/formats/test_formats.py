@@ -15,18 +15,13 @@ from pathlib import Path
 
 import pytest
 
-import controller_client
-import jvm_bridge
-import minion_tasks
-import pinot_airflow
-import server_hooks
-import spark_connectors
 from controller_client._version import __version__
 from controller_client.common.formats import Format, log_skipped, with_unknown
 from controller_client.errors import DataError, FormatVersionError, NotAppliedError
 from tests.unit.formats.files import FILES, UPSERT
 from tests.unit.formats.sample import Sample
 from tests.unit.formats.znodes import GENERATION, ZNODES
+from tests.unit.test_homes import PACKAGES
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SAMPLES = [*ZNODES, *FILES]
@@ -85,8 +80,8 @@ def test_a_record_of_a_previous_release_is_still_read(older: str, tmp_path: Path
 
 
 def _formats() -> Iterator[Format]:
-    for room in (controller_client, jvm_bridge, minion_tasks, pinot_airflow, server_hooks, spark_connectors):
-        for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+    for package in map(importlib.import_module, PACKAGES):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             source = importlib.util.find_spec(found.name)
             if source is None or source.origin is None or "Format(" not in Path(source.origin).read_text():
                 continue

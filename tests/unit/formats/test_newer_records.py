@@ -17,8 +17,8 @@ import pytest
 
 from controller_client.clock import SystemClock
 from controller_client.common.names import TableName
-from controller_client.consumption.pause.partitions import resume_partitions
-from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.partitions import resume_partitions
+from controller_client.consumption.pauses.resuming import resume
 from controller_client.consumption.recipes import recovering
 from controller_client.consumption.recipes.change_stream import change_stream
 from controller_client.consumption.recipes.draining import drain

@@ -40,7 +40,7 @@ def test_two_workers_coordinate_and_one_process_continues(make_table: MakeTable,
         "spark.ui.enabled": "false",
         "spark.executor.extraJavaOptions": QUICK_START,
     }
-    program = tmp_path / "pinotctl.py"  # spark-submit recognizes a Python program only by its name
+    program = tmp_path / "coordinator.py"  # spark-submit recognizes a Python program only by its name
     program.write_text("from pinotctl import main\n\nmain()\n")
     coordinate = ["upsert", "coordinate", table.name, "--engine", "spark", "--once", "--buckets", "4"]
     coordinate += ["--checkpoint", str(table.folder / "checkpoint"), "--max-rows-per-version", "700"]

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.common.names import SegmentName
-from controller_client.consumption.pause.offsets import place_offsets
-from controller_client.consumption.pause.pausing import _remember
-from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.pauses.offsets import place_offsets
+from controller_client.consumption.pauses.pausing import _remember
+from controller_client.consumption.pauses.resuming import resume
 from controller_client.consumption.state.lost_ends import LostEnd, find_lost_ends, partitions_left_out
 from controller_client.consumption.state.next_steps import next_steps
 from controller_client.consumption.state.pause_record import Holder, PauseRecord, change_record, read_record

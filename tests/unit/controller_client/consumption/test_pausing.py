@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from controller_client.consumption import pause, resume
-from controller_client.consumption.pause.pausing import _joined
+from controller_client.consumption.pauses.pausing import _joined
 from controller_client.consumption.recipes import recovering as module
 from controller_client.consumption.state.pause_record import EXPLICIT, Holder, PauseRecord
 from controller_client.consumption.table_control import TableControl

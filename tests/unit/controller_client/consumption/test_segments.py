@@ -9,8 +9,8 @@ import pytest
 
 from controller_client.common.names import SegmentName
 from controller_client.consumption import TableState
-from controller_client.consumption.pause.offset_jumps import OffsetJump, find_jumps
-from controller_client.consumption.pause.orphans import find_orphans
+from controller_client.consumption.pauses.offset_jumps import OffsetJump, find_jumps
+from controller_client.consumption.pauses.orphans import find_orphans
 from controller_client.consumption.state.status import Observation, assess
 from controller_client.helix.ideal_state import ConsumptionFlags, IdealState
 from controller_client.helix.stream_segments import newest_by_partition, read_committing, read_partitions

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.consumption import ConsumeFrom
-from controller_client.consumption.pause.offsets import parse_consume_from, past_end
+from controller_client.consumption.pauses.offsets import parse_consume_from, past_end
 from controller_client.consumption.recipes.stream_change import StreamChange
 from controller_client.errors import ConfigError
 from controller_client.helix.stream_segments import read_partitions

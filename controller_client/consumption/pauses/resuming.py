@@ -10,9 +10,9 @@ from typing import Any
 from controller_client.common.names import SegmentName
 from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.waiting import wait_until
-from controller_client.consumption.pause.offset_jumps import OffsetJump, find_jumps
-from controller_client.consumption.pause.offsets import drop_placeholders, past_end, place_offsets
-from controller_client.consumption.pause.orphans import delete_orphans, find_orphans
+from controller_client.consumption.pauses.offset_jumps import OffsetJump, find_jumps
+from controller_client.consumption.pauses.offsets import drop_placeholders, past_end, place_offsets
+from controller_client.consumption.pauses.orphans import delete_orphans, find_orphans
 from controller_client.consumption.state.lost_ends import (
     LostEnd,
     find_lost_ends,

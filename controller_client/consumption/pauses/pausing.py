@@ -9,8 +9,8 @@ from dataclasses import replace
 from controller_client.common.names import SegmentName
 from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.waiting import wait_until
-from controller_client.consumption.pause.committing import Forcer, describe_building, describe_open
-from controller_client.consumption.pause.orphans import delete_orphans, find_orphans
+from controller_client.consumption.pauses.committing import Forcer, describe_building, describe_open
+from controller_client.consumption.pauses.orphans import delete_orphans, find_orphans
 from controller_client.consumption.state.pause_record import (
     EXPLICIT,
     Holder,

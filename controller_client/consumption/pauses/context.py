@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from controller_client.consumption.pause.pause_end import leave_pause
-from controller_client.consumption.pause.pausing import pause
-from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.pauses.pause_end import leave_pause
+from controller_client.consumption.pauses.pausing import pause
+from controller_client.consumption.pauses.resuming import resume
 from controller_client.consumption.state.pause_record import read_record
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError, PinotPluginError

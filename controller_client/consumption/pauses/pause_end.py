@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from controller_client.consumption.pause.resuming import resume
+from controller_client.consumption.pauses.resuming import resume
 from controller_client.consumption.state.pause_record import PauseRecord, change_record, read_record
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConflictError
