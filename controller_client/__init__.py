@@ -1,4 +1,4 @@
-"""A client of a Pinot cluster (REST, SQL, ZooKeeper), and what is done to a cluster from outside, without a JVM.
+"""A client of a Pinot cluster, and what is done to a cluster from outside; it needs neither JVM nor Spark.
 
 The names below are imported on first use, so that ``pinotctl --help`` does not load HTTP and pydantic.
 """

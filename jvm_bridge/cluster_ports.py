@@ -61,7 +61,7 @@ class ClusterPorts:
         by_port: dict[int, str] = {}
         for name, port in named.items():
             if not 0 < port <= _LARGEST_PORT:
-                raise ConfigError(f"The port of {name} would be {port}", expected=f"1 to {_LARGEST_PORT}")
+                raise ConfigError(f"the port of {name} would be {port}", expected=f"1 to {_LARGEST_PORT}")
             if port in by_port:
                 raise ConfigError(f"{name} and {by_port[port]} would both use port {port}")
             by_port[port] = name

@@ -28,8 +28,8 @@ def check_free(ports: Mapping[str, int], *, option: str) -> None:
     taken = [f"{port} ({name}): {_holder(port)}" for name, port in ports.items() if not _is_free(port)]
     if taken:
         raise SetupError(
-            f"Ports are in use: {'; '.join(taken)}",
-            remedy=f"Stop the processes that use them, or choose other ports with {option}.",
+            f"ports are in use: {'; '.join(taken)}",
+            remedy=f"stop the processes that use them, or choose other ports with {option}",
         )
 
 

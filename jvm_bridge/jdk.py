@@ -34,7 +34,7 @@ _VERSION_TIMEOUT_S = 30
 _VERSION = re.compile(r'version "(?P<version>[^"]+)"')
 _RELEASE = re.compile(r'^JAVA_VERSION="(?P<version>[^"]+)"', re.MULTILINE)
 _REMEDY = (
-    f"Install a JDK or JRE of version {MINIMUM_JAVA} or newer (17 is well tested) and set JAVA_HOME to it."
+    f"install a JDK or JRE of version {MINIMUM_JAVA} or newer (17 is well tested) and set JAVA_HOME to it"
 )
 
 
@@ -67,7 +67,7 @@ class Java:
         found = next((self.home / name for name in names if (self.home / name).is_file()), None)
         if found is None:
             raise SetupError(
-                f"The Java {self.version_text} found by {self.found_by} has no libjvm",
+                f"the Java {self.version_text} found by {self.found_by} has no libjvm",
                 expected=f"one of {', '.join(names)}",
                 where=str(self.home),
                 remedy=_REMEDY,
@@ -91,7 +91,7 @@ def find_java(env: Mapping[str, str] | None = None) -> Java:
     version = parse_java_version(text)
     if version < MINIMUM_JAVA:
         raise SetupError(
-            f"The Java found by {found_by} is {text}",
+            f"the Java found by {found_by} is {text}",
             expected=f"Java {MINIMUM_JAVA} or newer",
             where=str(executable),
             remedy=_REMEDY,
@@ -129,13 +129,13 @@ def _executable(env: Mapping[str, str]) -> tuple[str, Path]:
             raise SetupError(
                 "JAVA_HOME is not a Java installation: it has no bin/java",
                 where=env["JAVA_HOME"],
-                remedy=f"Correct or unset JAVA_HOME. {_REMEDY}",
+                remedy=f"correct or unset JAVA_HOME; or {_REMEDY}",
             )
         return "JAVA_HOME", executable
     found = shutil.which("java", path=env.get("PATH", os.defpath))
     if found is None:
         raise SetupError(
-            "No Java was found: JAVA_HOME is not set and there is no java on the PATH", remedy=_REMEDY
+            "no Java was found: JAVA_HOME is not set and there is no java on the PATH", remedy=_REMEDY
         )
     return "PATH", Path(found)
 
@@ -150,12 +150,12 @@ def _version_text(home: Path, executable: Path, found_by: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SetupError(
-            f"The java found by {found_by} cannot be run: {error}", where=str(executable), remedy=_REMEDY
+            f"the java found by {found_by} cannot be run: {error}", where=str(executable), remedy=_REMEDY
         ) from error
     match = _VERSION.search(answer.stderr + answer.stdout)
     if match is None:
         raise SetupError(
-            f"The java found by {found_by} does not report its version (exit code {answer.returncode})",
+            f"the java found by {found_by} does not report its version (exit code {answer.returncode})",
             where=str(executable),
             remedy=_REMEDY,
         )

@@ -146,8 +146,8 @@ def _start(
             raise SetupError(
                 f"Java {java.version_text} does not start in this process: {error}",
                 where=str(java.home),
-                remedy="Check the JVM's output on stderr; usual causes are a heap larger than the free "
-                "memory and an invalid option.",
+                remedy="check the JVM's output on stderr; usual causes are a heap larger than the free "
+                "memory and an invalid option",
             ) from error
         _separate_collectors()
         _started, _class_folder = jars, next(iter(folders), None)
@@ -218,9 +218,9 @@ def check_jars_fit(jars_version: str, cluster_version: str) -> None:
         )
     elif jars > cluster:
         raise SetupError(
-            f"The jars are Pinot {jars_version}, the cluster is {cluster_version}",
+            f"the jars are Pinot {jars_version}, the cluster is {cluster_version}",
             expected=f"jars of version {cluster[0]}.{cluster[1]} or older",
-            remedy=f"Set PINOT_HOME to a Pinot distribution of version {cluster_version}.",
+            remedy=f"set PINOT_HOME to a Pinot distribution of version {cluster_version}",
         )
     elif jars < cluster:
         logger.warning(
@@ -255,9 +255,9 @@ def _check_heap(heap_mb: int) -> None:
     memory_mb = psutil.virtual_memory().total // _MIB
     if heap_mb > memory_mb:
         raise SetupError(
-            f"A heap of {heap_mb} MiB is more than this machine's memory",
+            f"a heap of {heap_mb} MiB is more than this machine's memory",
             expected=f"at most {memory_mb} MiB",
-            remedy="Configure a smaller heap.",
+            remedy="configure a smaller heap",
         )
 
 
@@ -271,7 +271,7 @@ def _check_foreign_jvm() -> None:
         jpype.JClass("org.apache.pinot.spi.data.Schema")
     except TypeError as error:
         raise SetupError(
-            "This process already has a JVM, without Pinot's jars, and there can be only one",
-            remedy="Call jvm_bridge.jvm.start_jvm() before other code starts a JVM here, or use another "
-            "process.",
+            "this process already has a JVM, without Pinot's jars, and there can be only one",
+            remedy="call jvm_bridge.jvm.start_jvm() before other code starts a JVM here, or use another "
+            "process",
         ) from error

@@ -29,5 +29,5 @@ def check_reachable(address: str) -> None:
     raise UnreachableError(
         f"ZooKeeper does not accept connections: {'; '.join(reasons)}",
         where=address,
-        remedy="Check that ZooKeeper is running and that the address is correct.",
+        remedy="check that ZooKeeper is running and that the address is correct",
     )

@@ -52,7 +52,7 @@ def find_bad_row(
         field, value and Pinot's reason; an :class:`UnreadableFileError` if the reader cannot be opened.
     """
     cause = root_causes(error)
-    failure = DataError(f"No segment could be built from {file.name}: {cause}", where=file.where)
+    failure = DataError(f"no segment could be built from {file.name}: {cause}", where=file.where)
     if not _is_of_a_row(error):
         return failure
     try:

@@ -218,7 +218,7 @@ class _FilesBuild:
             name = self._order.segment_name(number)
             check_segment_name(name)
             if name in names:
-                raise ConfigError(f"Two segments have the same name {name}")
+                raise ConfigError(f"two segments have the same name {name}")
             names.add(name)
             yield SegmentTarget(name, folder, tar_dir, custom)
 

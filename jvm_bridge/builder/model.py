@@ -52,7 +52,7 @@ class FileFormat(StrEnum):
         except ValueError:
             near = difflib.get_close_matches(text.strip().upper(), list(cls), n=1)
             raise ConfigError(
-                f"Unknown file format {text!r}" + (f", did you mean {near[0].lower()!r}?" if near else ""),
+                f"unknown file format {text!r}" + (f", did you mean {near[0].lower()!r}?" if near else ""),
                 expected=", ".join(each.lower() for each in cls),
             ) from None
 
@@ -142,7 +142,7 @@ def check_custom_metadata(custom: Mapping[str, str]) -> None:
             )
         if not _CUSTOM_VALUE.fullmatch(value):
             raise ConfigError(
-                f"The value of custom metadata {key!r} cannot be stored unchanged: {value[:60]!r}",
+                f"the value of custom metadata {key!r} cannot be stored unchanged: {value[:60]!r}",
                 expected="visible ASCII without comma, backslash and $, without leading or trailing spaces",
                 remedy="encode it, for example as base64",
             )

@@ -81,7 +81,7 @@ class SegmentBuilder:
         rules: InputRules = _RULES,
     ) -> None:
         if reader not in {"auto", "arrow", "pinot"}:
-            raise ConfigError(f"Unknown reader {reader!r}", expected="auto, arrow or pinot")
+            raise ConfigError(f"unknown reader {reader!r}", expected="auto, arrow or pinot")
         try:
             text_encoding(rules.encoding)
         except ValueError as error:
@@ -259,7 +259,7 @@ class SegmentBuilder:
             if full := heap_full(error):
                 raise full from error
             causes = pinot_classes.root_causes(error)
-            raise DataError(f"No segment could be built from Arrow data: {causes}") from error
+            raise DataError(f"no segment could be built from Arrow data: {causes}") from error
         return pack(folder, target, "arrow", None)
 
     @contextmanager

@@ -71,7 +71,7 @@ def warm_up() -> WarmedUp:
             _build_elsewhere(*writing_options(made))
             made.replace(archive)
     except OSError as error:
-        raise SetupError(f"The class archive cannot be stored: {error}", where=str(archive)) from error
+        raise SetupError(f"the class archive cannot be stored: {error}", where=str(archive)) from error
     return WarmedUp(archive, archive.stat().st_size, was_there=False)
 
 
@@ -88,12 +88,12 @@ def _build_elsewhere(*further_options: str) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise SetupError(
-            f"Building sample segments for the class archive took more than {_TIMEOUT_S} s",
+            f"building sample segments for the class archive took more than {_TIMEOUT_S} s",
             remedy="run it again when the machine is less busy; the archive is optional",
         ) from error
     if done.returncode:
         raise SetupError(
-            f"Sample segments for the class archive could not be built: {done.stderr[-_SHOWN_CHARACTERS:]}",
+            f"sample segments for the class archive could not be built: {done.stderr[-_SHOWN_CHARACTERS:]}",
             remedy="check that 'pinotctl jars fetch' works and that the disk is not full",
         )
 

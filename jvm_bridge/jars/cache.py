@@ -71,9 +71,9 @@ class JarCache:
                         self._fetch_missing(pins, progress)
         except OSError as error:
             raise SetupError(
-                f"The jar cache cannot be read or written: {error}",
+                f"the jar cache cannot be read or written: {error}",
                 where=str(self.folder),
-                remedy="Free disk space, or set PINOT_PLUGINS_CACHE to a writable folder.",
+                remedy="free disk space, or set PINOT_PLUGINS_CACHE to a writable folder",
             ) from error
         return tuple(self.path(pin) for pin in pins.pins)
 
@@ -142,7 +142,7 @@ class JarCache:
                     f"{pin.coordinate} has the sha256 {found}",
                     expected=pin.sha256,
                     where=self._repository.shown,
-                    remedy="The repository has a different file than the pinned one: check the mirror.",
+                    remedy="the repository has a different file than the pinned one: check the mirror",
                 )
             target = self.path(pin)
             make_folder(target.parent)

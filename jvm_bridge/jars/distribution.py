@@ -31,7 +31,7 @@ def distribution_class_path(home: Path) -> tuple[Path, ...]:
             "PINOT_HOME is not a Pinot distribution: there is no lib/pinot-*.jar",
             expected="the folder unpacked from apache-pinot-<version>-bin.tar.gz",
             where=str(home),
-            remedy="Correct PINOT_HOME, or unset it to fetch the pinned jars.",
+            remedy="correct PINOT_HOME, or unset it to fetch the pinned jars",
         )
     return (*libraries, *sorted((home / "plugins").rglob("*.jar")))
 
@@ -49,7 +49,7 @@ def distribution_version(home: Path, class_path: tuple[Path, ...]) -> str:
         if jar.parent.name == "lib" and jar.name.startswith("pinot-") and (version := _manifest_version(jar)):
             return version
     raise SetupError(
-        "No jar of this distribution shows Pinot's version",
+        "no jar of this distribution shows Pinot's version",
         expected="lib/pinot-all-<version>-jar-with-dependencies.jar, or Implementation-Version in a manifest",
         where=str(home),
     )
@@ -60,6 +60,6 @@ def _manifest_version(jar: Path) -> str | None:
         with zipfile.ZipFile(jar) as archive:
             manifest = archive.read("META-INF/MANIFEST.MF").decode("utf-8", errors="replace")
     except (KeyError, zipfile.BadZipFile) as error:
-        raise SetupError(f"A jar of PINOT_HOME cannot be read: {error}", where=str(jar)) from error
+        raise SetupError(f"a jar of PINOT_HOME cannot be read: {error}", where=str(jar)) from error
     match = _IMPLEMENTATION_VERSION.search(manifest)
     return match[1] if match else None

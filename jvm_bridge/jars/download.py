@@ -85,8 +85,8 @@ class Repository:
             raise SetupError(
                 f"{pin.coordinate} cannot be fetched: {_reason(error)}",
                 where=self.shown,
-                remedy=f"Set {MIRROR_VARIABLE} to a repository that this machine can reach, or PINOT_HOME to "
-                "a Pinot distribution. Jars that were already fetched are kept.",
+                remedy=f"set {MIRROR_VARIABLE} to a repository that this machine can reach, or PINOT_HOME to "
+                "a Pinot distribution; jars that were already fetched are kept",
             ) from None  # the cause's text may contain the mirror's credentials
         return target
 
@@ -128,7 +128,7 @@ def _copy(repository: Path, pin: Pin, folder: Path) -> Path:
         raise SetupError(
             f"{pin.coordinate} is not in the repository",
             where=str(source),
-            remedy=f"Set {MIRROR_VARIABLE} to a folder with the layout of a Maven repository.",
+            remedy=f"set {MIRROR_VARIABLE} to a folder with the layout of a Maven repository",
         )
     target.write_bytes(source.read_bytes())
     return target

@@ -80,7 +80,7 @@ def parse_pins(name: str, text: str) -> PinSet:
             f"The pins file has duplicates: {', '.join(twice)}" if twice else "The pins file has no jars",
             expected="each jar once",
             where=f"pins {name}",
-            remedy="Generate the file again with scripts/make_pins.py.",
+            remedy="generate the file again with scripts/make_pins.py",
         )
     return PinSet(name, tuple(pins))
 
@@ -95,7 +95,7 @@ def load_pins(name: str) -> PinSet:
     source = folder / f"{name}.txt"
     if not source.is_file():
         available = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir())
-        raise SetupError(f"There are no pins for {name}", expected=f"one of {', '.join(available)}")
+        raise SetupError(f"there are no pins for {name}", expected=f"one of {', '.join(available)}")
     return parse_pins(name, source.read_text(encoding="utf-8"))
 
 
@@ -105,10 +105,10 @@ def _parse_line(name: str, number: int, line: str) -> Pin:
     right_count = len(parts) in {_PARTS_WITHOUT_CLASSIFIER, _PARTS_WITH_CLASSIFIER}
     if not right_count or not all(parts) or not _SHA256.fullmatch(digest.strip()):
         raise SetupError(
-            f"Line {number} is not a pin: {line!r}",
+            f"line {number} is not a pin: {line!r}",
             expected="group:artifact:version[:classifier] sha256",
             where=f"pins {name}",
-            remedy="Generate the file again with scripts/make_pins.py.",
+            remedy="generate the file again with scripts/make_pins.py",
         )
     group, artifact, version, *classifier = parts
     return Pin(group, artifact, version, classifier[0] if classifier else "", digest.strip())

@@ -66,10 +66,10 @@ def _compiler() -> Any:
     if found is None:
         system = jpype.JClass("java.lang.System")
         raise SetupError(
-            f"The Java {system.getProperty('java.version')} of this process has no compiler",
+            f"the Java {system.getProperty('java.version')} of this process has no compiler",
             expected="a JDK, not only a JRE: the module jdk.compiler",
             where=str(system.getProperty("java.home")),
-            remedy="Install a JDK and set JAVA_HOME to it.",
+            remedy="install a JDK and set JAVA_HOME to it",
         )
     return found
 

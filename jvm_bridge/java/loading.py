@@ -42,8 +42,8 @@ def load_java(sources: JavaSources) -> None:
     jars, folder = running_jars(), class_folder()
     if jars is None or folder is None:
         raise SetupError(
-            f"The JVM of this process has no folder for the classes of {sources.package}",
-            remedy="Start the JVM with jvm_bridge.jvm.start_jvm_with() before other code starts one.",
+            f"the JVM of this process has no folder for the classes of {sources.package}",
+            remedy="start the JVM with jvm_bridge.jvm.start_jvm_with() before other code starts one",
         )
     with _making_classes(sources, folder):
         names = _write_classes(sources, jars, folder)
@@ -71,8 +71,8 @@ def load_java_apart(sources: JavaSources) -> Mapping[str, Any]:
     jars = running_jars()
     if jars is None:
         raise SetupError(
-            f"This process has no JVM with known jars to load the classes of {sources.package}",
-            remedy="Start the JVM with jvm_bridge.jvm.start_jvm() before other code starts one.",
+            f"this process has no JVM with known jars to load the classes of {sources.package}",
+            remedy="start the JVM with jvm_bridge.jvm.start_jvm() before other code starts one",
         )
     with scratch_folder("pinot-classes-") as folder:
         with _making_classes(sources, folder):
@@ -92,9 +92,9 @@ def _making_classes(sources: JavaSources, folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SetupError(
-            f"The classes of {sources.package} cannot be written: {error}",
+            f"the classes of {sources.package} cannot be written: {error}",
             where=str(folder),
-            remedy="Free disk space, or set TMPDIR to a writable folder.",
+            remedy="free disk space, or set TMPDIR to a writable folder",
         ) from error
 
 

@@ -244,10 +244,10 @@ class LocalCluster:
         """Reject paths that need escapes: Pinot uses the deep store's folder as a URI and as a property."""
         if self.folder.as_uri() != f"file://{self.folder}":
             raise ConfigError(
-                "The folder's path has characters that Pinot does not support in data folders",
+                "the folder's path has characters that Pinot does not support in data folders",
                 expected="letters, digits and any of - . _ ~",
                 where=str(self.folder),
-                remedy="Choose another folder with --dir.",
+                remedy="choose another folder with --dir",
             )
 
     def _check_settings(self, state: ClusterState, running: Mapping[str, ProcessRecord]) -> None:
@@ -255,9 +255,9 @@ class LocalCluster:
         before = read_state(self.folder)
         if before and before.settings != state.settings and running:
             raise ConfigError(
-                f"The cluster runs with other settings: {', '.join(running)}",
+                f"the cluster runs with other settings: {', '.join(running)}",
                 where=str(self.folder / STATE_FILE),
-                remedy="Stop it with 'pinotctl cluster down' first; its data is kept.",
+                remedy="stop it with 'pinotctl cluster down' first; its data is kept",
             )
 
     def _running(self, state: ClusterState) -> dict[str, ProcessRecord]:
@@ -299,9 +299,9 @@ class LocalCluster:
                 self._check_alive(everyone)
                 if self._clock.monotonic() > deadline:
                     raise WaitTimeoutError(
-                        f"The local cluster was not ready after {timeout_s:.0f} s: {what}",
+                        f"the local cluster was not ready after {timeout_s:.0f} s: {what}",
                         where=str(self.folder / "logs"),
-                        remedy="Check the logs; on a slow machine increase --timeout.",
+                        remedy="check the logs; on a slow machine increase --timeout",
                     )
                 self._clock.sleep(_POLL_INTERVAL_S)
 
@@ -375,9 +375,9 @@ class LocalCluster:
         lock = FolderLock(self.folder)
         if not lock.try_acquire():
             raise SetupError(
-                f"Another process (pid {lock.holder()}) is starting or stopping this cluster",
+                f"another process (pid {lock.holder()}) is starting or stopping this cluster",
                 where=str(self.folder),
-                remedy="Wait until it has finished.",
+                remedy="wait until it has finished",
             )
         try:
             yield

@@ -52,7 +52,7 @@ def read_properties(file: Path) -> dict[str, str]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The properties cannot be read: {error}", where=str(file)) from error
+        raise ConfigError(f"the properties cannot be read: {error}", where=str(file)) from error
     found: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -60,12 +60,12 @@ def read_properties(file: Path) -> dict[str, str]:
         key, equals, value = (part.strip() for part in line.partition("="))
         if not equals:
             raise ConfigError(
-                f"Line {number} is not a property: {line}", expected="name=value", where=str(file)
+                f"line {number} is not a property: {line}", expected="name=value", where=str(file)
             )
         if not any(key.startswith(prefixes) for prefixes in _PREFIXES.values()):
             expected = ", ".join(prefix for prefixes in _PREFIXES.values() for prefix in prefixes)
             raise ConfigError(
-                f"Line {number}: no role of a local cluster reads {key}",
+                f"line {number}: no role of a local cluster reads {key}",
                 expected=f"a name that begins with one of {expected}",
                 where=str(file),
             )

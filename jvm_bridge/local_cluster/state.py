@@ -62,9 +62,9 @@ def read_state(folder: Path) -> ClusterState | None:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, DataError) as error:
         raise SetupError(
-            f"The state file of the local cluster cannot be read: {error!r}",
+            f"the state file of the local cluster cannot be read: {error!r}",
             where=str(path),
-            remedy="Delete the file, and start the cluster with its previous ports.",
+            remedy="delete the file, and start the cluster with its previous ports",
         ) from error
 
 
@@ -77,9 +77,9 @@ def existing_state(folder: Path) -> ClusterState:
     state = read_state(folder)
     if state is None:
         raise SetupError(
-            "There is no local cluster in this folder",
+            "there is no local cluster in this folder",
             where=str(folder),
-            remedy="Start one with 'pinotctl cluster up', or set its folder with --dir.",
+            remedy="start one with 'pinotctl cluster up', or set its folder with --dir",
         )
     return state
 
@@ -121,11 +121,11 @@ def state_to_start(
     present = state.ports
     if (ports and ports != replace(present, kafka=None)) or (kafka and present.kafka not in (None, kafka)):
         raise ConfigError(
-            "The cluster in this folder has other ports or another number of servers",
+            "the cluster in this folder has other ports or another number of servers",
             expected=", ".join(f"{name} {port}" for name, port in present.named().items()),
             where=str(folder / STATE_FILE),
-            remedy="Omit the options, use another --dir, or run 'pinotctl cluster down --purge' first: the "
-            "data refers to the servers by their ports.",
+            remedy="omit the options, use another --dir, or run 'pinotctl cluster down --purge' first: the "
+            "data refers to the servers by their ports",
         )
     return replace(state, ports=replace(present, kafka=present.kafka or kafka), settings=settings)
 

@@ -135,9 +135,9 @@ class HostedMinion:
             )
         if not self._lock.try_acquire():
             raise SetupError(
-                f"Another minion (pid {self._lock.holder()}) is using this folder",
+                f"another minion (pid {self._lock.holder()}) is using this folder",
                 where=str(settings.folder),
-                remedy="Give each minion its own folder with --dir, or stop the other minion.",
+                remedy="give each minion its own folder with --dir, or stop the other minion",
             )
         try:
             self._start(executors)
@@ -180,10 +180,10 @@ class HostedMinion:
             starter.start()
         except jpype.JException as error:
             raise SetupError(
-                f"The minion does not start: {mask_text(str(error))}",
+                f"the minion does not start: {mask_text(str(error))}",
                 where=f"{settings.instance_id}, ZooKeeper {settings.zookeeper_address}",
-                remedy="Check whether a minion with the same host and port is running elsewhere, and check "
-                "the log lines above.",
+                remedy="check whether a minion with the same host and port is running elsewhere, and check "
+                "the log lines above",
             ) from error
         self._starter = starter
         self._accepting_work.met()

@@ -52,7 +52,7 @@ def register(zookeeper_address: str, cluster_name: str, wanted: Registration) ->
                 f"ZooKeeper has no Pinot cluster {cluster_name}",
                 expected=f"one of {', '.join(clusters)}" if clusters else "a cluster created by a controller",
                 where=zookeeper_address,
-                remedy="Start the controller first; check --zookeeper and --cluster-name.",
+                remedy="start the controller first; check --zookeeper and --cluster-name",
             )
         registered = [str(name) for name in admin.getInstancesInCluster(cluster_name)]
         if wanted.instance_id in registered:

@@ -43,7 +43,7 @@ def mask_log() -> None:
             context.addPropertyChangeListener(_OnReload(policy))
     except (jpype.JException, CompileError, TypeError, AttributeError) as error:
         raise SetupError(
-            f"The secrets in the log cannot be masked: {mask_text(str(error))}",
+            f"the secrets in the log cannot be masked: {mask_text(str(error))}",
             expected="a log that is written by log4j 2, as in Pinot's own distribution",
             remedy="remove other loggers from the class path and from JAVA_OPTS",
         ) from error

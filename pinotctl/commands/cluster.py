@@ -179,7 +179,7 @@ def logs(cli: CliContext, folder: Path | None, role: str | None, lines: int, fol
     local.status()  # raises an error if there is no cluster
     names = local.role_names()
     if role is not None and role not in names:
-        raise ConfigError(f"There is no role {role}", expected=f"one of {', '.join(names)}")
+        raise ConfigError(f"there is no role {role}", expected=f"one of {', '.join(names)}")
     files = {name: local.log_file(name) for name in ([role] if role else names)}
 
     def show(name: str, line: str) -> None:

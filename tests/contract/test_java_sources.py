@@ -126,7 +126,7 @@ def test_sources_are_compiled_once_or_refused_by_the_first_error(tmp_path: Path)
     assert "compiled a.b" not in log
     assert refused["error"] == "SetupError"
     assert "has no compiler" in refused["message"]
-    assert "Install a JDK and set JAVA_HOME to it." in refused["message"]
+    assert "install a JDK and set JAVA_HOME to it" in refused["message"]
     assert place.entries == [entry]
 
 

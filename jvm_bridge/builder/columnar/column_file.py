@@ -37,7 +37,7 @@ class ColumnFileWriter(Closing):
 
     def __init__(self, path: Path, columns: int) -> None:
         if sys.byteorder != "little":
-            raise SetupError("The arrow reader requires a little-endian machine", remedy='use reader="pinot"')
+            raise SetupError("the arrow reader requires a little-endian machine", remedy='use reader="pinot"')
         self.rows = 0
         self.size_bytes = 0
         self._blocks: list[list[int]] = [[] for _ in range(columns)]

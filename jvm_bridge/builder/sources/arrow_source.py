@@ -59,7 +59,7 @@ def _same_schema(first: Any, others: Iterator[Any]) -> Iterator[Any]:
     for number, batch in enumerate(others, start=2):
         if batch.schema != first.schema:
             raise DataError(
-                f"Batch {number} has a different schema than the first", expected=str(first.schema)[:500]
+                f"batch {number} has a different schema than the first", expected=str(first.schema)[:500]
             )
         yield batch
 

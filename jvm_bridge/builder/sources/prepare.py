@@ -58,7 +58,7 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         DataError: It has bytes that are not valid in the encoding, or more than one JSON array.
     """
     if not file.path.is_file():
-        raise UnreadableFileError("There is no such file", where=file.where)
+        raise UnreadableFileError("there is no such file", where=file.where)
     if file.path.name.endswith(".gz") and not file.path.stat().st_size:
         raise UnreadableFileError(
             f"{file.name} is empty: gzip data always has a header, even for an empty file",

@@ -50,18 +50,18 @@ def joined_cluster(
         while not client.cluster.healthy():
             if clock.monotonic() > deadline:
                 raise UnreachableError(
-                    f"The controller did not answer within {wait_s:.0f} s",
+                    f"the controller did not answer within {wait_s:.0f} s",
                     where=config.url,
-                    remedy="Check --controller, or increase --wait.",
+                    remedy="check --controller, or increase --wait",
                 )
             clock.sleep(_POLL_INTERVAL_S)
         check_jars_fit(jars_version, client.cluster.version().text)
         address = zookeeper or client.cluster.zookeeper_for(access)
         if address is None:
             raise NotFoundError(
-                "The controller does not report the address of its ZooKeeper",
+                "the controller does not report the address of its ZooKeeper",
                 where=config.url,
-                remedy="Pass --zookeeper host:port[/chroot].",
+                remedy="pass --zookeeper host:port[/chroot]",
             )
         return address, cluster_name or client.cluster.name()
 

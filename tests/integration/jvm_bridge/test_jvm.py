@@ -93,8 +93,8 @@ def test_a_jvm_that_cannot_be_started_is_a_clear_error(tmp_path: Path) -> None:
     expected = (
         "ConfigError: PINOT_PLUGINS_JAVA_OPTS cannot be parsed: No closing quotation",
         "SetupError: JAVA_HOME is not a Java installation",
-        "SetupError: A heap of 1000000000 MiB is more than this machine's memory",
-        "SetupError: This process already has a JVM, without Pinot's jars",
+        "SetupError: a heap of 1000000000 MiB is more than this machine's memory",
+        "SetupError: this process already has a JVM, without Pinot's jars",
     )
     assert len(errors) == len(expected)
     for error, text in zip(errors, expected, strict=True):

@@ -68,7 +68,7 @@ def test_a_second_minion_leaves_the_folder_of_the_first_alone(tmp_path: Path) ->
     (tmp_path / "work" / "of the first").touch()
     first = FolderLock(tmp_path)
     assert first.try_acquire()
-    with pytest.raises(SetupError, match=rf"Another minion \(pid {os.getpid()}\) is using this folder"):
+    with pytest.raises(SetupError, match=rf"another minion \(pid {os.getpid()}\) is using this folder"):
         HostedMinion(settings(tmp_path)).start()
     assert (tmp_path / "work" / "of the first").exists()
     first.release()

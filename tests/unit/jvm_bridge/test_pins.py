@@ -22,7 +22,7 @@ def test_coordinates_and_paths() -> None:
     "line", ["a:b:1", f"a:b {SHA}1", f"a::1 {SHA}1", f"a:b:1:c:d {SHA}1", f"a:b:1 {SHA}", f"a:b:1  {SHA}g"]
 )
 def test_an_invalid_line_is_reported(line: str) -> None:
-    with pytest.raises(SetupError, match="Line 2") as caught:
+    with pytest.raises(SetupError, match="line 2") as caught:
         parse_pins("demo-1", f"x:y:1 {SHA}1\n{line}\n")
     assert line in str(caught.value)
 

@@ -92,7 +92,7 @@ def test_properties_of_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("controller.x=1\npinot.server.x", "Line 2 is not a property"),
+        ("controller.x=1\npinot.server.x", "line 2 is not a property"),
         ("zookeeper.tickTime=1", "no role of a local cluster reads zookeeper.tickTime"),
         (None, "cannot be read"),
     ],

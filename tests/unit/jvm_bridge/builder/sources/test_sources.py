@@ -125,7 +125,7 @@ def test_arrow_batches() -> None:
     assert meant_type(pa.list_(pa.dictionary(pa.int8(), pa.string()))) == pa.large_list(pa.large_string())
     first, second = pa.record_batch({"s": ["a"]}), pa.record_batch({"s": [1]})
     _, batches = record_batches([first, second])
-    with pytest.raises(DataError, match="Batch 2 has a different schema"):
+    with pytest.raises(DataError, match="batch 2 has a different schema"):
         list(batches)
     for wrong in ([], ["x"], 5):
         with pytest.raises(DataError):
