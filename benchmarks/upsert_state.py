@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from benchmarks.tables import save, show
 from key_coordinator.entries import Entries
-from key_coordinator.state.store import Store, StoredUpTo
+from key_coordinator.state.store import KeyStore, StoredUpTo
 
 _LOAD_BATCH = 50_000
 _UPDATE_BATCHES = (2_500, 25_000)
@@ -49,7 +49,7 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-def put(store: Store, batches: Iterator[NDArray[np.int64]], name: str) -> dict[str, object]:
+def put(store: KeyStore, batches: Iterator[NDArray[np.int64]], name: str) -> dict[str, object]:
     """Look up and store batches of keys; return the figures."""
     now = store.up_to or StoredUpTo(1, 0)
     rows, worst_s, peak_mib = 0, 0.0, 0
@@ -84,7 +84,7 @@ def resident_mib() -> int:
 def run(keys: int, updates: int, folder: Path) -> dict[str, list[dict[str, object]]]:
     """Load, update, close and reopen the state; return tables of the figures."""
     random = np.random.default_rng(1)
-    store = Store(folder)
+    store = KeyStore(folder)
     rows = [
         put(store, (np.arange(a, min(a + _LOAD_BATCH, keys)) for a in range(0, keys, _LOAD_BATCH)), "load")
     ]
@@ -96,7 +96,7 @@ def run(keys: int, updates: int, folder: Path) -> dict[str, list[dict[str, objec
     closed_s = time.monotonic() - began_s
     size = sum(path.stat().st_size for path in folder.iterdir())
     began_s = time.monotonic()
-    reopened = Store(folder)
+    reopened = KeyStore(folder)
     opened_s = time.monotonic() - began_s
     found = reopened.known(records_of(np.arange(keys - 1_000, keys), 0))
     assert len(found) == 1_000

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from controller_client.common.credential_rules import Source, check_encrypted, check_owner, split_urls
+from controller_client.common.credential_rules import AddressSource, check_encrypted, check_owner, split_urls
 from controller_client.common.parsing import whole_number
 from controller_client.common.retry import RetryPolicy
 from controller_client.errors import ConfigError
@@ -384,7 +384,9 @@ def _check_timeouts(connect_timeout_s: float, read_timeout_s: float) -> None:
 def _auth_from_env(env: Mapping[str, str], given: str | None, variable: str) -> Auth | None:
     token, username = env.get("PINOT_TOKEN"), env.get("PINOT_USERNAME")
     if given and (token or username) and (owner := env.get(variable)):
-        check_owner("credentials in the environment", Source(given, "argument"), Source(owner, variable))
+        check_owner(
+            "credentials in the environment", AddressSource(given, "argument"), AddressSource(owner, variable)
+        )
     if token and username:
         raise ConfigError("both PINOT_TOKEN and PINOT_USERNAME are set", expected="only one of them")
     if token:

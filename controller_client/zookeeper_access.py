@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from controller_client.common.credential_rules import Source, check_owner
+from controller_client.common.credential_rules import AddressSource, check_owner
 from controller_client.config import Secret, Tls
 from controller_client.errors import ConfigError
 
@@ -174,7 +174,11 @@ class ZooKeeperAccess:
         owner = env.get("PINOT_ZOOKEEPER")
         if address and owner and env.get(f"{ENVIRONMENT_PREFIX}PASSWORD"):
             secret = f"password of ZooKeeper (env {ENVIRONMENT_PREFIX}PASSWORD)"
-            check_owner(secret, Source(address, "setting zookeeper"), Source(owner, "env PINOT_ZOOKEEPER"))
+            check_owner(
+                secret,
+                AddressSource(address, "setting zookeeper"),
+                AddressSource(owner, "env PINOT_ZOOKEEPER"),
+            )
         return cls.of({name: env.get(ENVIRONMENT_PREFIX + name.upper()) for name in ACCESS_SETTINGS})
 
     @classmethod

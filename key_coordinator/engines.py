@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from controller_client.clock import Clock
 from controller_client.common.parallel import load_engine
 from controller_client.zookeeper import PropertyStore, TableLock
-from key_coordinator.plan import TablePlan
+from key_coordinator.plan import KeyedTable
 from key_coordinator.report import VersionReport
 
 __all__ = ["ENTRY_POINT_GROUP", "CoordinatorRun", "RunOnEngine", "engine_of"]
@@ -45,7 +45,7 @@ class CoordinatorRun:
     """
 
     store: PropertyStore
-    plan: TablePlan
+    plan: KeyedTable
     lock: TableLock
     clock: Clock
     checkpoint: str

@@ -11,14 +11,14 @@ from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings
 from controller_client.upsert.generation import Generation, Incarnation
 from controller_client.zookeeper import PropertyStore
-from key_coordinator.plan import TablePlan
+from key_coordinator.plan import KeyedTable
 
 __all__ = ["check_incarnation", "incarnation_of", "topic_id"]
 
 _TIMEOUT_S = 30.0
 
 
-def incarnation_of(store: PropertyStore, plan: TablePlan) -> Incarnation:
+def incarnation_of(store: PropertyStore, plan: KeyedTable) -> Incarnation:
     """Read the table's current incarnation.
 
     Raises:
@@ -51,7 +51,7 @@ def topic_id(stream: StreamConfig) -> str:
     return "" if found.topic_id is None else str(found.topic_id)
 
 
-def check_incarnation(plan: TablePlan, generation: Generation, present: Incarnation) -> None:
+def check_incarnation(plan: KeyedTable, generation: Generation, present: Incarnation) -> None:
     """Check that a generation belongs to the current table, or to one that no longer exists.
 
     Raises:

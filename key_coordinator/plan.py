@@ -28,7 +28,7 @@ from controller_client.upsert.settings import UpsertSettings
 from key_coordinator.reading.columns import CheckedColumn, KeyColumn, TimeColumn
 from key_coordinator.reading.recipe import MessageFormat, RankFunction, Recipe
 
-__all__ = ["RANK_FUNCTIONS", "TablePlan", "message_format", "plan_of", "rank_function"]
+__all__ = ["RANK_FUNCTIONS", "KeyedTable", "message_format", "plan_of", "rank_function"]
 
 RANK_FUNCTIONS = "pinot_plugins.rank_functions"
 """Entry points of functions that rank records: ``name = "module:function"``, each a :data:`RankFunction`."""
@@ -40,7 +40,7 @@ _MAX_LENGTH = 512
 
 
 @dataclass(frozen=True)
-class TablePlan:
+class KeyedTable:
     """A table as the key coordinator sees it.
 
     Attributes:
@@ -63,7 +63,7 @@ class TablePlan:
         return hashlib.blake2b(json.dumps(document).encode(), digest_size=8).hexdigest()
 
 
-def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None = None) -> TablePlan:
+def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None = None) -> KeyedTable:
     """Read a table.
 
     Args:
@@ -90,7 +90,7 @@ def plan_of(client: ControllerClient, table: TableName, avro_schema: str | None 
         message_format(stream, avro_schema, settings.schema_subjects),
         rank_function(settings.order) if settings.order else None,
     )
-    return TablePlan(table, settings, stream, recipe)
+    return KeyedTable(table, settings, stream, recipe)
 
 
 def _checked(schema: Schema, config: TableConfig, settings: UpsertSettings) -> list[CheckedColumn]:

@@ -13,12 +13,12 @@ from controller_client.zookeeper import PropertyStore
 from key_coordinator.report import VersionReport
 from key_coordinator.state.store import StoredUpTo
 
-__all__ = ["Progress"]
+__all__ = ["CoordinatorProgress"]
 
 _EVERY_S = 1.0
 
 
-class Progress:
+class CoordinatorProgress:
     """Writes the coordinator's record at most once a second; one thread uses it.
 
     Args:

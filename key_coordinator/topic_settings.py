@@ -20,7 +20,7 @@ from controller_client.stream.config import StreamConfig
 from controller_client.stream.leaders import ask_leader
 from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.zookeeper import PropertyStore
-from key_coordinator.plan import TablePlan
+from key_coordinator.plan import KeyedTable
 from key_coordinator.retention import FOREVER_MS, longer_retention_ms, needed_ms
 
 __all__ = ["TopicSettings", "least_in_sync", "partition_count", "settings_of_topic", "topic_fault"]
@@ -234,7 +234,7 @@ def least_in_sync(replicas: int) -> int:
 
 
 def settings_of_topic(
-    store: PropertyStore, plan: TablePlan, replication: int | None, clock: Clock, note: Callable[[str], None]
+    store: PropertyStore, plan: KeyedTable, replication: int | None, clock: Clock, note: Callable[[str], None]
 ) -> TopicSettings:
     """Return the settings of a table's updates topic; errors as of :class:`TopicSettings`.
 

@@ -22,7 +22,7 @@ from controller_client.upsert.update_message import (
 )
 from key_coordinator.topic_settings import TopicSettings, partition_count, topic_fault
 
-__all__ = ["UpdatesTopic"]
+__all__ = ["UpdatesWriter"]
 
 _TIMEOUT_S = 30.0
 _DELIVERY_TIMEOUT_MS = 120_000
@@ -32,7 +32,7 @@ _COMMIT_TRIES = 3
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001  # public by its documents
 
 
-class UpdatesTopic:
+class UpdatesWriter:
     """Writes the topic; not thread-safe.
 
     Args:

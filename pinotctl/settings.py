@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller_client.common.credential_rules import Source, check_owner
+from controller_client.common.credential_rules import AddressSource, check_owner
 from controller_client.common.redaction import MASK, mask_text
 from controller_client.errors import ConfigError
 
@@ -238,8 +238,8 @@ class Settings(Mapping[str, Resolved]):
         owner = self._resolve(used.setting, sent.rank)
         check_owner(
             f"{secret.replace('_', ' ')} ({sent.source})",
-            Source(used.value or "", used.source),
-            Source(owner.value or "", owner.source) if owner.rank else None,
+            AddressSource(used.value or "", used.source),
+            AddressSource(owner.value or "", owner.source) if owner.rank else None,
         )
 
 

@@ -16,8 +16,8 @@ from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
 
 __all__ = [
+    "AddressSource",
     "Origin",
-    "Source",
     "check_encrypted",
     "check_owner",
     "may_go_beside",
@@ -80,14 +80,14 @@ def may_receive(url: str, named: Collection[Origin]) -> bool:
 
 
 @dataclass(frozen=True)
-class Source:
+class AddressSource:
     """Addresses, separated by commas, and the setting that names them, e.g. ``env PINOT_CONTROLLER_URL``."""
 
     addresses: str
     name: str
 
 
-def check_owner(secret: str, used: Source, owner: Source | None) -> None:
+def check_owner(secret: str, used: AddressSource, owner: AddressSource | None) -> None:
     """Refuse to send a secret to addresses that are not those of its owner.
 
     Args:

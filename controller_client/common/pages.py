@@ -13,11 +13,11 @@ from markupsafe import Markup
 from controller_client.common.counted_text import counted_text
 from controller_client.common.visible_text import visible
 
-__all__ = ["Cell", "Column", "Step", "Table", "page_templates"]
+__all__ = ["Cell", "PageColumn", "PageStep", "Table", "page_templates"]
 
 
 @dataclass(frozen=True)
-class Column:
+class PageColumn:
     """A column of a table on a page.
 
     Attributes:
@@ -52,10 +52,10 @@ class Cell:
 class Table:
     """A table on a page, rendered by ``table`` of ``pieces.html`` and sorted by the page's script."""
 
-    columns: Sequence[Column]
+    columns: Sequence[PageColumn]
     rows: Sequence[Sequence[str | Cell]]
 
-    def cells(self) -> Iterator[list[tuple[Column, Cell]]]:
+    def cells(self) -> Iterator[list[tuple[PageColumn, Cell]]]:
         """Yield each row's cells with their columns."""
         for row in self.rows:
             cells = [Cell(each) if isinstance(each, str) else each for each in row]
@@ -63,7 +63,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Step:
+class PageStep:
     """One thing to do: ``steps`` of ``pieces.html`` draws it.
 
     Attributes:

@@ -15,7 +15,7 @@ from controller_client.consumption.state.paused_partitions import read_partition
 from controller_client.consumption.state.status import Observation, TableStatus, assess
 from controller_client.errors import ConfigError, NotAppliedError, SourceError
 from controller_client.helix.ideal_state import IdealState, read_ideal_state
-from controller_client.helix.stream_segments import SegmentRecord, read_committing, read_partitions
+from controller_client.helix.stream_segments import StreamSegment, read_committing, read_partitions
 from controller_client.rest.client import RestClient
 from controller_client.rest.consumption import ReplicaProgress
 from controller_client.stream.config import StreamConfig
@@ -101,7 +101,7 @@ class TableControl:
         }
         return {segment: servers for segment, servers in found.items() if servers}
 
-    def committing(self) -> list[SegmentRecord]:
+    def committing(self) -> list[StreamSegment]:
         """Return the segments of a pauseless table that have ended and are not yet built."""
         return read_committing(self.store, self.table, read_partitions(self.store, self.table))
 

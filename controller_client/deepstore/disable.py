@@ -12,11 +12,11 @@ from typing import Any
 from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
 from controller_client.deepstore.audit import Auditor
-from controller_client.deepstore.checks import Check, Verdict, check_fetching
+from controller_client.deepstore.checks import Check, CheckResult, check_fetching
 from controller_client.deepstore.judge import Judgement
 from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.servers import ServerAdmins
-from controller_client.deepstore.table_plan import PeerSettings, TablePlan
+from controller_client.deepstore.table_plan import PeerDownloadPlan, PeerSettings
 from controller_client.deepstore.table_servers import table_servers
 from controller_client.filestore import scheme_of
 from controller_client.models import TableConfig
@@ -27,7 +27,9 @@ __all__ = ["check_copies", "check_no_peers", "check_servers", "plan_disable"]
 _NAMED = 3
 
 
-def plan_disable(client: RestClient, servers: ServerAdmins, auditor: Auditor, table: TableName) -> TablePlan:
+def plan_disable(
+    client: RestClient, servers: ServerAdmins, auditor: Auditor, table: TableName
+) -> PeerDownloadPlan:
     """Check the table's config, all of its segments, and its servers; nothing is changed.
 
     Args:
@@ -50,20 +52,20 @@ def plan_disable(client: RestClient, servers: ServerAdmins, auditor: Auditor, ta
         # Later segments are committed through the controller, which keeps them in its store.
         schemes = {scheme_of(url) for url in (*urls, auditor.layout.url(table, "next"))}
         checks += check_servers(table_servers(client, servers, config).configs, schemes)
-    return TablePlan(table, before, PeerSettings(None, StorePolicy.STORE), tuple(checks))
+    return PeerDownloadPlan(table, before, PeerSettings(None, StorePolicy.STORE), tuple(checks))
 
 
 def check_no_peers(config: TableConfig) -> list[Check]:
     """Check whether a table's config works without peer download. Pure."""
     name = config.name_with_type
     if config.table_type is not TableType.REALTIME:
-        return [Check(name, Verdict.WRONG, "only servers of a REALTIME table commit segments")]
+        return [Check(name, CheckResult.WRONG, "only servers of a REALTIME table commit segments")]
     ingestion: dict[str, Any] = config.to_json().get("ingestionConfig") or {}
     if (ingestion.get("streamIngestionConfig") or {}).get("pauselessConsumptionEnabled") is True:
         text = "pauselessConsumptionEnabled is true, which needs peer download: turn it off first"
-        return [Check(name, Verdict.WRONG, text)]
+        return [Check(name, CheckResult.WRONG, text)]
     text = "from now on, commits wait for the store, and consumption stops while it is unavailable"
-    return [Check(name, Verdict.NOTE, text)]
+    return [Check(name, CheckResult.NOTE, text)]
 
 
 def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePolicy) -> list[Check]:
@@ -76,7 +78,7 @@ def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePol
             f"{counted_text(len(unchecked), 'segment')} whose copy in the store is not proven "
             f"({_first(unchecked)}): run this with --read-tars, on a machine that can read the store"
         )
-        checks.append(Check(table, Verdict.WRONG, text))
+        checks.append(Check(table, CheckResult.WRONG, text))
     if lacking:
         before = ""
         if policy is StorePolicy.SERVERS:
@@ -86,17 +88,17 @@ def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePol
             f"({_first(lacking)}): only servers have them; run {before}`pinotctl deepstore repair {table}` "
             "first"
         )
-        checks.append(Check(table, Verdict.WRONG, text))
+        checks.append(Check(table, CheckResult.WRONG, text))
     if not (lacking or unchecked):
         committed = sum(not each.record.consuming for each in judged)
         text = f"the store has a copy of {counted_text(committed, 'committed segment')}"
-        checks.append(Check(table, Verdict.OK, text))
+        checks.append(Check(table, CheckResult.OK, text))
     if consuming := sum(each.record.consuming for each in judged):
         text = (
             f"{counted_text(consuming, 'consuming segment')} started with peer download and may still be "
             f"committed without the store: run `pinotctl deepstore repair {table}` afterwards"
         )
-        checks.append(Check(table, Verdict.NOTE, text))
+        checks.append(Check(table, CheckResult.NOTE, text))
     return checks
 
 
@@ -115,8 +117,8 @@ def check_servers(configs: Mapping[str, dict[str, str] | str], schemes: Collecti
     for name, found in configs.items():
         if isinstance(found, str):
             text = f"its configuration cannot be read, so it may be unable to use the store: {found}"
-            checks.append(Check(name, Verdict.WRONG, text))
+            checks.append(Check(name, CheckResult.WRONG, text))
         else:
             wrong = check_fetching(name, found, schemes)
-            checks += wrong or [Check(name, Verdict.OK, f"can download by {', '.join(sorted(schemes))}")]
+            checks += wrong or [Check(name, CheckResult.OK, f"can download by {', '.join(sorted(schemes))}")]
     return checks

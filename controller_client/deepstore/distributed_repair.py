@@ -13,7 +13,7 @@ from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Judgement
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.rate import RateLimit
-from controller_client.deepstore.repair import Outcome, Repaired, Repairer
+from controller_client.deepstore.repair import Repaired, Repairer, RepairOutcome
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import PinotPluginError
@@ -71,7 +71,7 @@ class RepairPart:
         except (PinotPluginError, OSError, ImportError) as error:
             text = error.message if isinstance(error, PinotPluginError) else str(error)
             message = f"on {socket.gethostname()}: {text}"
-            done += [Repaired(*name, Outcome.FAILED, message=message) for name in left]
+            done += [Repaired(*name, RepairOutcome.FAILED, message=message) for name in left]
         return done
 
     def _repair(self, judged: list[Judgement]) -> Iterator[Repaired]:

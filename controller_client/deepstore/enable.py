@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller_client.common.names import TableName
 from controller_client.deepstore.checks import (
     Check,
-    Verdict,
+    CheckResult,
     check_controller,
     check_fetching,
     check_server,
@@ -13,7 +13,7 @@ from controller_client.deepstore.checks import (
 )
 from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.servers import ServerAdmins
-from controller_client.deepstore.table_plan import PeerSettings, TablePlan
+from controller_client.deepstore.table_plan import PeerDownloadPlan, PeerSettings
 from controller_client.deepstore.table_servers import TableServers, table_servers
 from controller_client.errors import ConfigError
 from controller_client.rest.client import RestClient
@@ -27,7 +27,7 @@ def plan_enable(
     table: TableName,
     scheme: str = "http",
     policy: StorePolicy = StorePolicy.STORE,
-) -> TablePlan:
+) -> PeerDownloadPlan:
     """Check the table, the controller and the servers; nothing is changed.
 
     Args:
@@ -50,9 +50,9 @@ def plan_enable(
     checks += check_controller(client.cluster.app_config(), client.cluster.version(), policy)
     root = client.cluster.deep_store_uri() or ""
     if not found.consuming:
-        checks.append(Check(table, Verdict.WRONG, "no server has its tenant's tag"))
+        checks.append(Check(table, CheckResult.WRONG, "no server has its tenant's tag"))
     checks += check_peers(found, root, scheme, policy)
-    return TablePlan(table, PeerSettings.of(config), PeerSettings(scheme, policy), tuple(checks))
+    return PeerDownloadPlan(table, PeerSettings.of(config), PeerSettings(scheme, policy), tuple(checks))
 
 
 def check_peers(servers: TableServers, root: str, scheme: str, policy: StorePolicy) -> list[Check]:
@@ -67,10 +67,10 @@ def check_peers(servers: TableServers, root: str, scheme: str, policy: StorePoli
     checks = []
     for name, found in servers.configs.items():
         if isinstance(found, str):
-            checks.append(Check(name, Verdict.NOTE, f"its configuration cannot be read: {found}"))
+            checks.append(Check(name, CheckResult.NOTE, f"its configuration cannot be read: {found}"))
         elif name in servers.consuming:
             checks += check_server(name, found, root, scheme, policy)
         else:
-            fetches = Check(name, Verdict.OK, f"downloads by {scheme} what the others have committed")
+            fetches = Check(name, CheckResult.OK, f"downloads by {scheme} what the others have committed")
             checks += check_fetching(name, found, {scheme}) or [fetches]
     return checks

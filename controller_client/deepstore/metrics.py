@@ -7,7 +7,7 @@ from collections.abc import Callable
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.judge import Fault
 from controller_client.deepstore.policy import StorePolicy
-from controller_client.deepstore.repair import Outcome, Repaired
+from controller_client.deepstore.repair import Repaired, RepairOutcome
 from controller_client.deepstore.report import AuditReport
 from controller_client.monitoring import Monitoring, catalogue, replace_values
 
@@ -42,7 +42,7 @@ class WatchMetrics:
         )
         self._stood_by = False
         self._took = monitoring.gauge(catalogue.LAST_AUDIT_TIME)
-        for outcome in Outcome:
+        for outcome in RepairOutcome:
             self._repairs.labels(outcome.value)
 
     def stands_by(self) -> None:

@@ -33,14 +33,14 @@ from controller_client.errors import (
 from controller_client.segment_tar import Proof
 from controller_client.zookeeper import PropertyStore, segment_path
 
-__all__ = ["Outcome", "Repaired", "Repairer"]
+__all__ = ["RepairOutcome", "Repaired", "Repairer"]
 
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 4
 
 
-class Outcome(WordEnum):
+class RepairOutcome(WordEnum):
     """The result for a segment."""
 
     REPAIRED = "repaired"
@@ -72,7 +72,7 @@ class Repaired:
 
     table: TableName
     segment: str
-    outcome: Outcome
+    outcome: RepairOutcome
     source: str | None = None
     url: str | None = None
     size_bytes: int | None = None
@@ -124,10 +124,10 @@ class Repairer:
             with scratch_folder("repair-", self._work_dir) as folder:
                 return self._repair(table, segment, judged.replicas, folder / "segment.tar.gz")
         except NotFoundError as error:
-            return Repaired(table, segment, Outcome.NO_SOURCE, message=error.message)
+            return Repaired(table, segment, RepairOutcome.NO_SOURCE, message=error.message)
         except (PinotPluginError, OSError) as error:
             message = error.message if isinstance(error, PinotPluginError) else str(error)
-            return Repaired(table, segment, Outcome.FAILED, message=message)
+            return Repaired(table, segment, RepairOutcome.FAILED, message=message)
 
     def _plan(self, judged: Judgement) -> Repaired:
         record = judged.record
@@ -137,7 +137,7 @@ class Repairer:
             for each in judged.replicas
             if each.server not in sources
         )
-        outcome = Outcome.WOULD_REPAIR if sources else Outcome.NO_SOURCE
+        outcome = RepairOutcome.WOULD_REPAIR if sources else RepairOutcome.NO_SOURCE
         return Repaired(
             record.table,
             record.segment,
@@ -157,13 +157,13 @@ class Repairer:
                 if uploaded and record is None:
                     # Pinot has deleted the segment's files of that time, but not what was uploaded since.
                     self._open(self._layout.root).delete(self._layout.object_uri(table, segment))
-                return Repaired(table, segment, Outcome.GONE)
+                return Repaired(table, segment, RepairOutcome.GONE)
             _check_comparable(record)
             target = self._layout.object_uri(table, segment)
             recorded = here = self._layout.object_of(record.url) if record.url else None
             found = self._good_copy_at(record, here, tar)
             if found and record.tar_bytes in (None, found.size_bytes):
-                return _repaired(record, Outcome.GOOD, found, record.url)
+                return _repaired(record, RepairOutcome.GOOD, found, record.url)
             if not found and here != target:
                 found = self._good_copy_at(record, target, tar)
                 here = target
@@ -182,7 +182,7 @@ class Repairer:
                 logger.info("reading %s of %s again: %s", segment, table, error.message)
                 unknown = error if isinstance(error, OutcomeUnknownError) else unknown
                 continue
-            return _repaired(record, Outcome.REPAIRED, found, url)
+            return _repaired(record, RepairOutcome.REPAIRED, found, url)
         raise unknown or ConflictError(
             f"somebody else keeps changing {segment} of {table}",
             remedy="run the repair again",
@@ -231,7 +231,7 @@ class Repairer:
         )
 
 
-def _repaired(record: SegmentRecord, outcome: Outcome, found: Fetched, url: str) -> Repaired:
+def _repaired(record: SegmentRecord, outcome: RepairOutcome, found: Fetched, url: str) -> Repaired:
     return Repaired(
         record.table,
         record.segment,

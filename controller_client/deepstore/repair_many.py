@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 
 from controller_client.deepstore.judge import Judgement
-from controller_client.deepstore.repair import Outcome, Repaired, Repairer
+from controller_client.deepstore.repair import Repaired, Repairer, RepairOutcome
 from controller_client.errors import ConfigError
 
 __all__ = ["repair_all"]
@@ -59,4 +59,4 @@ def _repaired(repairer: Repairer, judged: Judgement, *, dry_run: bool) -> Repair
     except Exception as error:  # a boundary: one segment's record must not affect other segments
         logger.exception("the repair of %s of %s failed", record.segment, record.table)
         message = f"{type(error).__name__}: {error}"
-        return Repaired(record.table, record.segment, Outcome.FAILED, message=message)
+        return Repaired(record.table, record.segment, RepairOutcome.FAILED, message=message)

@@ -10,7 +10,7 @@ from typing import Any
 
 from controller_client.common.console import Console
 from controller_client.common.counted_text import counted_text
-from controller_client.common.pages import Cell, Column, Step, Table, page_templates
+from controller_client.common.pages import Cell, PageColumn, PageStep, Table, page_templates
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Fault, Judgement
@@ -139,7 +139,8 @@ class AuditReport:
                 steps=self.next_steps() or [_nothing_to_do(self)],
                 tables=_tables(self.tables, links),
                 failed=Table(
-                    [Column("table"), Column("reason")], [(each.table, each.message) for each in self.failed]
+                    [PageColumn("table"), PageColumn("reason")],
+                    [(each.table, each.message) for each in self.failed],
                 ),
                 findings=_findings(rows[:_ROWS_OF_A_PAGE], links),
                 left_out=len(rows) - _ROWS_OF_A_PAGE,
@@ -148,15 +149,15 @@ class AuditReport:
         )
 
 
-def _nothing_to_do(report: AuditReport) -> Step:
+def _nothing_to_do(report: AuditReport) -> PageStep:
     if report.failed:
         text = "Some tables were not inspected, for the reasons below. Fix these, then audit again."
     elif not report.segments:
         text = "There are no committed segments yet. Audit again once there are."
     else:
         text = "Nothing: every segment has its copies. To keep it that way, audit and repair at intervals."
-        return Step(text, ("pinotctl deepstore watch",))
-    return Step(text, ("pinotctl deepstore audit",))
+        return PageStep(text, ("pinotctl deepstore watch",))
+    return PageStep(text, ("pinotctl deepstore audit",))
 
 
 def _table_json(audit: TableAudit) -> dict[str, Any]:
@@ -186,7 +187,7 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
 
 def _findings(rows: Sequence[tuple[str, str, str, str, int]], links: Console) -> Table:
     return Table(
-        [Column(name, name == "copies") for name in COLUMNS],
+        [PageColumn(name, name == "copies") for name in COLUMNS],
         [
             (
                 Cell(table, links.table(table)),
@@ -201,11 +202,11 @@ def _findings(rows: Sequence[tuple[str, str, str, str, int]], links: Console) ->
 def _tables(audits: Sequence[TableAudit], links: Console) -> Table:
     return Table(
         [
-            Column("table"),
-            Column("segments", is_number=True),
-            Column("consuming", is_number=True),
-            Column("faulty", is_number=True),
-            Column("silent"),
+            PageColumn("table"),
+            PageColumn("segments", is_number=True),
+            PageColumn("consuming", is_number=True),
+            PageColumn("faulty", is_number=True),
+            PageColumn("silent"),
         ],
         [
             (

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from controller_client.common.names import TableName
 from controller_client.common.outcomes import keeping_outcome
-from controller_client.deepstore.checks import Check, Verdict
+from controller_client.deepstore.checks import Check, CheckResult
 from controller_client.deepstore.policy import POLICY_KEY, StorePolicy, policy_of, set_policy
 from controller_client.errors import AppliedError, ConflictError, RejectedError
 from controller_client.models import TableConfig
 from controller_client.rest.client import RestClient
 
-__all__ = ["PeerSettings", "TablePlan", "apply"]
+__all__ = ["PeerDownloadPlan", "PeerSettings", "apply"]
 
 _FIELD = "peerSegmentDownloadScheme"
 
@@ -41,7 +41,7 @@ class PeerSettings:
 
 
 @dataclass(frozen=True)
-class TablePlan:
+class PeerDownloadPlan:
     """What would be changed.
 
     Attributes:
@@ -59,7 +59,7 @@ class TablePlan:
     @property
     def wrong(self) -> list[Check]:
         """The checks that failed."""
-        return [check for check in self.checks if check.verdict is Verdict.WRONG]
+        return [check for check in self.checks if check.verdict is CheckResult.WRONG]
 
     def changes(self) -> list[str]:
         """Return one line for each field that changes."""
@@ -70,7 +70,7 @@ class TablePlan:
         return [f"{self.table}: {name}: {old} -> {new}" for name, old, new in pairs if old != new]
 
 
-def apply(client: RestClient, planned: TablePlan) -> None:
+def apply(client: RestClient, planned: PeerDownloadPlan) -> None:
     """Change the table's config as planned, and read it back.
 
     Raises:

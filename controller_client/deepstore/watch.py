@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from controller_client.clock import Clock
 from controller_client.deepstore.metrics import WatchMetrics
-from controller_client.deepstore.repair import Outcome, Repairer
+from controller_client.deepstore.repair import Repairer, RepairOutcome
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.deepstore.report import AuditReport
 from controller_client.errors import PinotPluginError
@@ -101,7 +101,7 @@ class Watch:
             repairer, report.faulty, parallel=self._parallel, stopped=lambda: self._is_over(stop)
         ):
             self._metrics.repaired(each)
-            level = logging.INFO if each.outcome is not Outcome.FAILED else logging.WARNING
+            level = logging.INFO if each.outcome is not RepairOutcome.FAILED else logging.WARNING
             logger.log(level, "%s of %s: %s %s", each.segment, each.table, each.outcome, each.message or "")
 
     def _pause(self, stop: threading.Event) -> None:

@@ -20,7 +20,7 @@ from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 __all__ = [
     "PLACEHOLDER",
     "PartitionSegments",
-    "SegmentRecord",
+    "StreamSegment",
     "newest_by_partition",
     "read_committing",
     "read_partitions",
@@ -35,7 +35,7 @@ _COMMITTING = "COMMITTING"
 
 
 @dataclass(frozen=True)
-class SegmentRecord:
+class StreamSegment:
     """A segment's record in the property store.
 
     Attributes:
@@ -85,9 +85,9 @@ class PartitionSegments:
         committing: Later segments that have not been built yet, in the order of their rows.
     """
 
-    newest: SegmentRecord
-    last_committed: SegmentRecord | None
-    committing: tuple[SegmentRecord, ...] = ()
+    newest: StreamSegment
+    last_committed: StreamSegment | None
+    committing: tuple[StreamSegment, ...] = ()
 
     @property
     def committed_offset(self) -> str | None:
@@ -108,7 +108,7 @@ def newest_by_partition(names: Iterable[str]) -> dict[int, SegmentName]:
     return newest
 
 
-def read_segment(store: PropertyStore, table: TableName, segment: SegmentName) -> SegmentRecord | None:
+def read_segment(store: PropertyStore, table: TableName, segment: SegmentName) -> StreamSegment | None:
     """Return a segment's record; None if it no longer exists."""
     return _read_many(store, table, [segment])[0]
 
@@ -128,9 +128,9 @@ def read_partitions(store: PropertyStore, table: TableName) -> dict[int, Partiti
         if segment.name.startswith(f"{table.raw}__"):
             by_partition.setdefault(segment.partition, []).append(segment)
     left = {partition: sorted(segments) for partition, segments in by_partition.items()}
-    newest: dict[int, SegmentRecord] = {}
-    committed: dict[int, SegmentRecord] = {}
-    committing: dict[int, list[SegmentRecord]] = {}
+    newest: dict[int, StreamSegment] = {}
+    committed: dict[int, StreamSegment] = {}
+    committing: dict[int, list[StreamSegment]] = {}
     while left:
         # The newest is not committed while it consumes, so one or two rounds are enough for all partitions.
         requested = [segments.pop() for segments in left.values()]
@@ -151,7 +151,7 @@ def read_partitions(store: PropertyStore, table: TableName) -> dict[int, Partiti
 
 def read_committing(
     store: PropertyStore, table: TableName, partitions: Mapping[int, PartitionSegments]
-) -> list[SegmentRecord]:
+) -> list[StreamSegment]:
     """Return the segments that have ended but not been built yet, in the order of partitions and rows.
 
     Args:
@@ -176,7 +176,7 @@ def read_committing(
 
 def _read_many(
     store: PropertyStore, table: TableName, segments: list[SegmentName]
-) -> list[SegmentRecord | None]:
+) -> list[StreamSegment | None]:
     found = store.get_many([segment_path(table, segment.name) for segment in segments])
     return [
         _record(segment, versioned.record, versioned.version) if versioned else None
@@ -184,9 +184,9 @@ def _read_many(
     ]
 
 
-def _record(segment: SegmentName, record: ZNRecord, version: int) -> SegmentRecord:
+def _record(segment: SegmentName, record: ZNRecord, version: int) -> StreamSegment:
     fields = record.simple_fields
-    return SegmentRecord(
+    return StreamSegment(
         segment=segment,
         status=fields.get("segment.realtime.status", "UPLOADED"),
         start_offset=fields.get("segment.realtime.startOffset"),

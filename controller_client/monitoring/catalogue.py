@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Kind", "Metric", "all_metrics"]
+__all__ = ["Metric", "MetricKind", "all_metrics"]
 
 _PREFIX = "pinot_plugins"
 
@@ -20,7 +20,7 @@ _LOOPS = (SCHEDULER, MINION, SERVER, BROKER, COORDINATOR, WATCH)
 _HOSTED = (SERVER, BROKER)
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     """Type of a metric, as Prometheus calls it."""
 
     COUNTER = "counter"
@@ -41,7 +41,7 @@ class Metric:
     """
 
     name: str
-    kind: Kind
+    kind: MetricKind
     labels: tuple[str, ...]
     unit: str
     meaning: str
@@ -49,11 +49,11 @@ class Metric:
 
 
 def _gauge(name: str, unit: str, meaning: str, processes: tuple[str, ...], *labels: str) -> Metric:
-    return Metric(f"{_PREFIX}_{name}", Kind.GAUGE, labels, unit, meaning, processes)
+    return Metric(f"{_PREFIX}_{name}", MetricKind.GAUGE, labels, unit, meaning, processes)
 
 
 def _counter(name: str, unit: str, meaning: str, processes: tuple[str, ...], *labels: str) -> Metric:
-    return Metric(f"{_PREFIX}_{name}_total", Kind.COUNTER, labels, unit, meaning, processes)
+    return Metric(f"{_PREFIX}_{name}_total", MetricKind.COUNTER, labels, unit, meaning, processes)
 
 
 _EPOCH = "seconds since the epoch"

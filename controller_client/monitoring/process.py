@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 from controller_client._version import __version__
 from controller_client.clock import Clock, SystemClock
 from controller_client.monitoring import catalogue
-from controller_client.monitoring.catalogue import Kind, Metric
+from controller_client.monitoring.catalogue import Metric, MetricKind
 from controller_client.monitoring.health import Health, Loop, LoopMetrics, Need
 from controller_client.monitoring.values import Values
 
@@ -61,11 +61,11 @@ class Monitoring:
 
     def counter(self, metric: Metric) -> Counter:
         """Return the counter for a metric, created on the first call."""
-        return self._instrument(metric, Kind.COUNTER, Counter)
+        return self._instrument(metric, MetricKind.COUNTER, Counter)
 
     def gauge(self, metric: Metric) -> Gauge:
         """Return the gauge for a metric, created on the first call."""
-        return self._instrument(metric, Kind.GAUGE, Gauge)
+        return self._instrument(metric, MetricKind.GAUGE, Gauge)
 
     def sample(self, metric: Metric, read: Callable[[], Values]) -> None:
         """Read a metric's values from elsewhere at each scrape.
@@ -101,7 +101,7 @@ class Monitoring:
         """Return all metrics, as Prometheus scrapes them."""
         return generate_latest(self.registry).decode()
 
-    def _instrument(self, metric: Metric, kind: Kind, make: type[_Instrument]) -> _Instrument:
+    def _instrument(self, metric: Metric, kind: MetricKind, make: type[_Instrument]) -> _Instrument:
         if metric.kind is not kind:
             raise TypeError(f"{metric.name} is a {metric.kind}")
         with self._lock:
@@ -134,5 +134,5 @@ class _Sampled(Collector):
 
     def _family(self) -> CounterMetricFamily | GaugeMetricFamily:
         metric = self._metric
-        kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+        kind = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
         return kind(metric.name, metric.meaning, labels=metric.labels)

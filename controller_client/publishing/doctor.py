@@ -27,10 +27,10 @@ from enum import StrEnum
 from controller_client.rest.lineage_entry import LineageEntry, LineageState
 from controller_client.rest.segment_states import Unloaded, first_few
 
-__all__ = ["Diagnosis", "Finding", "Repair", "diagnose"]
+__all__ = ["Diagnosis", "LineageFinding", "Repair", "diagnose"]
 
 
-class Finding(StrEnum):
+class LineageFinding(StrEnum):
     """What is wrong with an entry; see the module's table."""
 
     STUCK = "STUCK"
@@ -70,7 +70,7 @@ class Diagnosis:
         repair: The repair; None if it requires a decision.
     """
 
-    finding: Finding
+    finding: LineageFinding
     entry: LineageEntry
     age_s: float
     explanation: str
@@ -181,7 +181,7 @@ def _stuck(entry: LineageEntry, table: _Table, age_s: float, older_than_s: float
     blocked = table.claimed_by_others(entry)
     left = tuple(sorted(table.left_of(entry)))
     return Diagnosis(
-        Finding.STUCK,
+        LineageFinding.STUCK,
         entry,
         age_s,
         f"in progress for {age_s:.0f} s; {len(left)} of {len(entry.segments_to)} new segments were pushed",
@@ -206,7 +206,7 @@ def _not_loaded(
         advice += "; or let the doctor make servers load them"
     count = len({fault.segment for fault in faults})
     return Diagnosis(
-        Finding.NOT_LOADED,
+        LineageFinding.NOT_LOADED,
         entry,
         age_s,
         f"{count} of {len(entry.segments_to)} new segments do not load: {_texts(faults, reasons)}",
@@ -220,7 +220,7 @@ def _lost_sources(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis
     if entry.state is not LineageState.IN_PROGRESS or not lost:
         return None
     return Diagnosis(
-        Finding.LOST_SOURCES,
+        LineageFinding.LOST_SOURCES,
         entry,
         age_s,
         f"in progress, but {len(lost)} of {len(entry.segments_from)} segments to be replaced were deleted:"
@@ -238,7 +238,7 @@ def _leftovers(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | 
     if not left:
         return None
     return Diagnosis(
-        Finding.LEFTOVERS,
+        LineageFinding.LEFTOVERS,
         entry,
         age_s,
         f"reverted, but {len(left)} of {len(entry.segments_to)} new segments still exist",
@@ -256,7 +256,7 @@ def _overlap(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | No
     revertible = entry.state is LineageState.IN_PROGRESS and not shares_new
     left = tuple(sorted(table.left_of(entry)))
     return Diagnosis(
-        Finding.OVERLAP,
+        LineageFinding.OVERLAP,
         entry,
         age_s,
         f"replaces or adds the same segments as entry {other.entry_id} ({other.state})",
@@ -277,7 +277,7 @@ def _lost(entry: LineageEntry, table: _Table, age_s: float) -> Diagnosis | None:
     if not lost or len(lost) == len(entry.segments_to):
         return None
     return Diagnosis(
-        Finding.LOST_SEGMENTS,
+        LineageFinding.LOST_SEGMENTS,
         entry,
         age_s,
         f"completed, but {len(lost)} of {len(entry.segments_to)} new segments are gone: {lost[:10]}",
@@ -298,7 +298,7 @@ def _behind(
     servers = sorted({fault.server for fault in faults if fault.server is not None})
     count = len({fault.segment for fault in faults})
     return Diagnosis(
-        Finding.BEHIND,
+        LineageFinding.BEHIND,
         entry,
         age_s,
         f"completed, but {', '.join(servers)} {'lacks' if len(servers) == 1 else 'lack'} {count} of "

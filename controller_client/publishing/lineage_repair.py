@@ -6,7 +6,7 @@ import math
 
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
-from controller_client.publishing.doctor import Diagnosis, Finding, Repair
+from controller_client.publishing.doctor import Diagnosis, LineageFinding, Repair
 from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.publishing.loading import SegmentLoading
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
@@ -23,7 +23,7 @@ def plan_repair(client: RestClient, table: TableName, diagnosis: Diagnosis) -> R
         ConflictError: The fault requires a decision, or no longer exists.
     """
     # A stuck entry is not checked for segments that do not load.
-    older_than_s = 0.0 if diagnosis.finding is Finding.STUCK else math.inf
+    older_than_s = 0.0 if diagnosis.finding is LineageFinding.STUCK else math.inf
     for now in examine_lineage(client, table, older_than_s):
         if now.finding is diagnosis.finding and now.entry == diagnosis.entry:
             if now.repair is None:

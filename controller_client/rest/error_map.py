@@ -17,7 +17,7 @@ from controller_client.errors import (
     RejectedError,
     UnsupportedError,
 )
-from controller_client.rest.error_row import Override, Verdict, error_row
+from controller_client.rest.error_row import MappedError, Override, error_row
 
 __all__ = ["OVERRIDES", "classify"]
 
@@ -327,7 +327,7 @@ OVERRIDES: tuple[Override, ...] = (
 )
 
 
-def classify(method: str, path: str, status: int, text: str, *, read_only: bool) -> Verdict:
+def classify(method: str, path: str, status: int, text: str, *, read_only: bool) -> MappedError:
     """Return the error that a response stands for.
 
     Args:
@@ -341,18 +341,18 @@ def classify(method: str, path: str, status: int, text: str, *, read_only: bool)
     return next(filter(None, verdicts), None) or _by_status(status, text, read_only=read_only)
 
 
-def _by_status(status: int, text: str, *, read_only: bool) -> Verdict:
+def _by_status(status: int, text: str, *, read_only: bool) -> MappedError:
     if status in (401, 403):
-        return Verdict(AuthError, "check the user name and password, or the token, and their permissions")
+        return MappedError(AuthError, "check the user name and password, or the token, and their permissions")
     if status == 404:
-        return Verdict(NotFoundError)
+        return MappedError(NotFoundError)
     if status in (409, 410, 412):
-        return Verdict(ConflictError)
+        return MappedError(ConflictError)
     if status in (502, 503, 504):
         # Something between the client and the controller answered, or the controller gave up midway.
         if read_only:
-            return Verdict(NotAppliedError, "check that the role behind the address is running")
-        return Verdict(OutcomeUnknownError, "read the state back before repeating the call")
+            return MappedError(NotAppliedError, "check that the role behind the address is running")
+        return MappedError(OutcomeUnknownError, "read the state back before repeating the call")
     if status >= 500 and not text and not read_only:
-        return Verdict(OutcomeUnknownError, "read the state back before repeating the call")
-    return Verdict(RejectedError)
+        return MappedError(OutcomeUnknownError, "read the state back before repeating the call")
+    return MappedError(RejectedError)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from controller_client.errors import PinotPluginError
 
-__all__ = ["Override", "Verdict", "error_row"]
+__all__ = ["MappedError", "Override", "error_row"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Override:
     message: str | None
     seen_on: str
 
-    def verdict(self, method: str, path: str, status: int, text: str) -> Verdict | None:
+    def verdict(self, method: str, path: str, status: int, text: str) -> MappedError | None:
         """Return the verdict on a response; None if this row does not match."""
         if method not in self.methods or status != self.status:
             return None
@@ -46,10 +46,10 @@ class Override:
             return None
         names = {key: unquote(value) for key, value in in_path.groupdict().items()}
         message = self.message and self.message.format(**names, **in_text.groupdict())
-        return Verdict(self.error, self.remedy, message)
+        return MappedError(self.error, self.remedy, message)
 
 
-class Verdict(NamedTuple):
+class MappedError(NamedTuple):
     """The error that a response stands for.
 
     Attributes:

@@ -9,7 +9,7 @@ from controller_client.common.names import SegmentName, TableName
 from controller_client.common.parsing import whole_number
 from controller_client.errors import NotFoundError
 from controller_client.helix.ideal_state import read_ideal_state
-from controller_client.helix.stream_segments import SegmentRecord, read_segment
+from controller_client.helix.stream_segments import StreamSegment, read_segment
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["Floors", "oldest_segments", "read_floors"]
@@ -17,7 +17,7 @@ __all__ = ["Floors", "oldest_segments", "read_floors"]
 _EVERY_S = 60.0
 
 
-def oldest_segments(store: PropertyStore, table: TableName) -> Mapping[int, SegmentRecord]:
+def oldest_segments(store: PropertyStore, table: TableName) -> Mapping[int, StreamSegment]:
     """Return the record of the oldest segment of each partition.
 
     Empty if unknown: the table does not exist, or has segments that do not come from its stream.

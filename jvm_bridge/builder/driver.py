@@ -16,7 +16,7 @@ from controller_client.errors import ConfigError
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.model import BuiltSegment, Reader
 from jvm_bridge.builder.pinot_classes import has_method, java_class, root_causes
-from jvm_bridge.builder.planning import TablePlan, Unsuitable
+from jvm_bridge.builder.planning import TableRequirements, Unsuitable
 from jvm_bridge.tar import create_metadata_tar, create_tar
 
 __all__ = ["PinotTable", "SegmentTarget", "generator_config", "pack", "rows_source", "run_driver"]
@@ -46,12 +46,12 @@ class PinotTable:
 
     config: Any
     schema: Any
-    planned: TablePlan | Unsuitable
+    planned: TableRequirements | Unsuitable
     columns: SourceColumns | None
     time_steps: Mapping[str, int]
     zone: str = "UTC"
 
-    def plan(self) -> TablePlan:
+    def plan(self) -> TableRequirements:
         """Return the plan.
 
         Raises:

@@ -28,7 +28,7 @@ __all__ = [
     "Conversion",
     "CsvPlan",
     "Field",
-    "TablePlan",
+    "TableRequirements",
     "Transform",
     "Unsuitable",
     "is_foreign",
@@ -120,7 +120,7 @@ class Transform:
 
 
 @dataclass(frozen=True)
-class TablePlan:
+class TableRequirements:
     """The requirements of a table for every source.
 
     Attributes:
@@ -195,7 +195,7 @@ class CsvPlan:
 
 def plan_table(
     table_config: Mapping[str, Any], schema: Mapping[str, Any], *, of_pinot_1: bool = True
-) -> TablePlan:
+) -> TableRequirements:
     """Read the plan from the table config and the schema.
 
     Args:
@@ -222,7 +222,7 @@ def plan_table(
     indexing = table_config.get("tableIndexConfig") or {}
     transforms = _transforms(ingestion, schema)
     computed = {transform.column for transform in transforms}
-    return TablePlan(
+    return TableRequirements(
         fields=tuple(field for field in fields if field.name not in computed),
         time_column=segments.get("timeColumnName") or None,
         with_nulls=_true(indexing.get("nullHandlingEnabled"))

@@ -33,7 +33,7 @@ from jvm_bridge.builder.one_file import (
     build_with_pinot,
     build_without_rows,
 )
-from jvm_bridge.builder.planning import TablePlan, Unsuitable, is_foreign, plan_table
+from jvm_bridge.builder.planning import TableRequirements, Unsuitable, is_foreign, plan_table
 from jvm_bridge.builder.segment_times import has_zone, with_default_times
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches, write_parquet
@@ -96,7 +96,7 @@ class SegmentBuilder:
                 f"there is no time zone {rules.time_zone!r}", expected="a name such as UTC or Europe/Berlin"
             )
         schema = with_default_times(schema)
-        plan: TablePlan | Unsuitable
+        plan: TableRequirements | Unsuitable
         try:
             plan = with_arguments(plan_table(table_config, schema, of_pinot_1=pinot_classes.is_pinot_1()))
         except Unsuitable as reason:
@@ -223,7 +223,7 @@ class SegmentBuilder:
         with self._target(segment_name, custom_metadata) as target:
             reason = None
             plan = self._table.planned
-            is_written = isinstance(plan, TablePlan) and plan.has_expressions
+            is_written = isinstance(plan, TableRequirements) and plan.has_expressions
             if self._reader != "pinot" and not is_written:
                 try:
                     self._check_names(schema, segment_name)

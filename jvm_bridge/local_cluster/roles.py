@@ -15,7 +15,7 @@ from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java, module_flags
 from jvm_bridge.jvm import logging_options
 from jvm_bridge.local_cluster.processes import log_end, marks
-from jvm_bridge.local_cluster.settings import Settings, properties_of
+from jvm_bridge.local_cluster.settings import LocalClusterSettings, properties_of
 
 __all__ = ["CLUSTER_NAME", "KAFKA", "ZOOKEEPER", "Role", "RoleRunner", "plan_roles"]
 
@@ -52,7 +52,9 @@ class Role:
     ports: Mapping[str, int] = field(default_factory=dict)
 
 
-def plan_roles(folder: Path, ports: ClusterPorts, settings: Settings | None = None) -> tuple[Role, ...]:
+def plan_roles(
+    folder: Path, ports: ClusterPorts, settings: LocalClusterSettings | None = None
+) -> tuple[Role, ...]:
     """Return the cluster's roles, in start order.
 
     Args:
@@ -60,7 +62,7 @@ def plan_roles(folder: Path, ports: ClusterPorts, settings: Settings | None = No
         ports: Its ports.
         settings: Its settings besides its ports.
     """
-    settings = settings or Settings()
+    settings = settings or LocalClusterSettings()
     servers = [_server(folder, ports, number) for number in range(1, len(ports.servers) + 1)]
     roles = (
         _zookeeper(folder, ports),
@@ -92,7 +94,7 @@ class RoleRunner:
     java: Java
     jars: JarSet
     kafka_jars: JarSet | None = None
-    settings: Settings = field(default_factory=Settings)
+    settings: LocalClusterSettings = field(default_factory=LocalClusterSettings)
 
     def command(self, role: Role) -> list[str]:
         """Return the role's command line; `write_config` has to write its configuration file before."""

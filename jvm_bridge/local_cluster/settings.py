@@ -8,7 +8,7 @@ from pathlib import Path
 
 from controller_client.errors import ConfigError
 
-__all__ = ["Settings", "properties_of", "read_properties"]
+__all__ = ["LocalClusterSettings", "properties_of", "read_properties"]
 
 _PREFIXES = {
     "controller": ("controller.", "pinot.controller."),
@@ -18,7 +18,7 @@ _PREFIXES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class LocalClusterSettings:
     """Settings of a cluster.
 
     Attributes:

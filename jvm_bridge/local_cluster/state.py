@@ -13,7 +13,7 @@ from controller_client.common.formats import Format, only_known
 from controller_client.errors import ConfigError, DataError, SetupError
 from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
-from jvm_bridge.local_cluster.settings import Settings
+from jvm_bridge.local_cluster.settings import LocalClusterSettings
 
 __all__ = ["CLUSTER_FORMAT", "ClusterState", "existing_state", "read_state", "state_to_start", "write_state"]
 
@@ -35,7 +35,7 @@ class ClusterState:
     ports: ClusterPorts
     version: str
     processes: Mapping[str, ProcessRecord] = field(default_factory=dict)
-    settings: Settings = field(default_factory=Settings)
+    settings: LocalClusterSettings = field(default_factory=LocalClusterSettings)
 
 
 def read_state(folder: Path) -> ClusterState | None:
@@ -56,7 +56,7 @@ def read_state(folder: Path) -> ClusterState | None:
                 role: ProcessRecord(**only_known(ProcessRecord, record))
                 for role, record in document["processes"].items()
             },
-            settings=Settings(**only_known(Settings, document.get("settings", {}))),
+            settings=LocalClusterSettings(**only_known(LocalClusterSettings, document.get("settings", {}))),
         )
     except FileNotFoundError:
         return None
@@ -108,8 +108,8 @@ def state_to_start(
         SetupError: Its state file is invalid.
     """
     state = read_state(folder)
-    before = state.settings if state else Settings()
-    settings = Settings(
+    before = state.settings if state else LocalClusterSettings()
+    settings = LocalClusterSettings(
         hosted or before.hosted,
         before.properties if properties is None else properties,
         minion_heap_mb or before.minion_heap_mb,

@@ -41,15 +41,15 @@ from key_coordinator.local.follower import follow
 from key_coordinator.local.input_topic import InputTopic
 from key_coordinator.local.leader import Leader, LeaderParts
 from key_coordinator.local.rebuild import Rebuild
-from key_coordinator.plan import TablePlan
-from key_coordinator.progress import Progress
+from key_coordinator.plan import KeyedTable
+from key_coordinator.progress import CoordinatorProgress
 from key_coordinator.reading.records import RecordReader
 from key_coordinator.report import VersionReport
 from key_coordinator.retries import Retries
 from key_coordinator.sent_versions import SentVersions
-from key_coordinator.state.store import Store, StoredUpTo
+from key_coordinator.state.store import KeyStore, StoredUpTo
 from key_coordinator.topic_settings import TopicSettings, settings_of_topic
-from key_coordinator.updates_topic import UpdatesTopic
+from key_coordinator.updates_topic import UpdatesWriter
 
 __all__ = ["ENGINE", "LocalCoordinator", "LocalOptions", "delete_leftovers", "run_locally"]
 
@@ -101,12 +101,12 @@ class LocalCoordinator:
     def __init__(
         self,
         store: PropertyStore,
-        plan: TablePlan,
+        plan: KeyedTable,
         options: LocalOptions,
         clock: Clock,
         lock: TableLock,
         *,
-        progress: Progress,
+        progress: CoordinatorProgress,
         note: Callable[[str], None],
         on_check: Callable[[int | None], None],
         on_failure: Callable[[str], None],
@@ -121,7 +121,7 @@ class LocalCoordinator:
         self._folder = options.folder / str(plan.table)
         self._on_check = on_check
         self._retries = Retries(note, on_failure)
-        self._state: tuple[str, Store] | None = None
+        self._state: tuple[str, KeyStore] | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Lead until ``stop`` is set or, with ``once``, all input is processed; the lock must be held.
@@ -185,7 +185,7 @@ class LocalCoordinator:
         )
         with ExitStack() as opened:
             topic = opened.enter_context(
-                UpdatesTopic(stream, name, topic_settings, f"pinot-plugins.{self._plan.table}")
+                UpdatesWriter(stream, name, topic_settings, f"pinot-plugins.{self._plan.table}")
             )
             sent = opened.enter_context(SentVersions(stream, name))
             source = opened.enter_context(self._source())
@@ -243,7 +243,7 @@ class LocalCoordinator:
         return opened.enter_context(
             Rebuild(
                 new,
-                Store(self._folder / new.folder),
+                KeyStore(self._folder / new.folder),
                 self._source(),
                 RecordReader(self._plan.recipe),
                 opened.enter_context(sent),
@@ -298,11 +298,11 @@ class LocalCoordinator:
         self._note(f"generation {new.number} begins at version {new.base}: {reason}")
         return new
 
-    def _open_state(self, generation: Generation) -> Store:
+    def _open_state(self, generation: Generation) -> KeyStore:
         """Open the state of a generation; it may be empty."""
         if self._state is None or self._state[0] != generation.folder:
             self._close_state(forget=True)
-            state = Store(self._folder / generation.folder)
+            state = KeyStore(self._folder / generation.folder)
             self._state = (generation.folder, state)
             if state.up_to is None or state.up_to.generation != generation.number:
                 state.begin(StoredUpTo(generation.number, generation.base - 1))
@@ -360,7 +360,7 @@ def delete_leftovers(folder: Path, current: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _version(state: Store) -> int:
+def _version(state: KeyStore) -> int:
     return state.up_to.version if state.up_to else -1
 
 
@@ -380,7 +380,7 @@ def run_locally(run: CoordinatorRun) -> None:
         once=run.once,
         allow_data_loss=run.allow_data_loss,
     )
-    progress = Progress(run.store, run.plan.table, run.clock, on_version=run.on_version)
+    progress = CoordinatorProgress(run.store, run.plan.table, run.clock, on_version=run.on_version)
     coordinator = LocalCoordinator(
         *(run.store, run.plan, options, run.clock, run.lock),
         progress=progress,

@@ -16,10 +16,10 @@ from controller_client.errors import SourceError
 from controller_client.upsert.update_message import VersionRecord
 from key_coordinator.entries import Entries
 from key_coordinator.local.input_topic import InputTopic
-from key_coordinator.local.steps import Step, step
+from key_coordinator.local.steps import PendingStep, step
 from key_coordinator.reading.records import Messages, RecordReader
 from key_coordinator.sent_versions import SentVersions
-from key_coordinator.state.store import Store, StoredUpTo
+from key_coordinator.state.store import KeyStore, StoredUpTo
 
 __all__ = ["floors_of", "follow", "replay"]
 
@@ -29,7 +29,7 @@ _PATIENCE = 60
 """After this many waits in a row without a row, the input counts as lost."""
 
 
-def follow(store: Store, source: InputTopic, reader: RecordReader, sent: SentVersions) -> int:
+def follow(store: KeyStore, source: InputTopic, reader: RecordReader, sent: SentVersions) -> int:
     """Bring a state to the newest version of its generation.
 
     Args:
@@ -48,7 +48,7 @@ def follow(store: Store, source: InputTopic, reader: RecordReader, sent: SentVer
 
 
 def replay(
-    store: Store,
+    store: KeyStore,
     source: InputTopic,
     reader: RecordReader,
     sent: SentVersions,
@@ -56,7 +56,7 @@ def replay(
     since: int | None = None,
     expire: bool = True,
     most_rows: int = _ROWS,
-) -> Iterator[Step]:
+) -> Iterator[PendingStep]:
     """Bring a state to the newest version, and yield the effects of each part of the input.
 
     Args:
@@ -104,11 +104,11 @@ def _read_up_to(
     record: VersionRecord,
     offset: int,
     now: StoredUpTo,
-    store: Store,
+    store: KeyStore,
     source: InputTopic,
     reader: RecordReader,
     most_rows: int,
-) -> Iterator[Step]:
+) -> Iterator[PendingStep]:
     """Read the input up to a version; the state is then of that version."""
     behind = {each: end for each, end in record.ends.items() if now.ends.get(each, 0) < end}
     if behind:

@@ -14,12 +14,12 @@ from controller_client.upsert.generation import Generation
 from controller_client.upsert.update_message import VersionEnd, VersionRecord
 from key_coordinator.local.input_topic import InputTopic
 from key_coordinator.local.rebuild import Rebuild
-from key_coordinator.local.steps import Step, step
+from key_coordinator.local.steps import PendingStep, step
 from key_coordinator.reading.records import Messages, RecordReader
 from key_coordinator.report import VersionReport
 from key_coordinator.rules import Resolution
-from key_coordinator.state.store import Store
-from key_coordinator.updates_topic import UpdatesTopic
+from key_coordinator.state.store import KeyStore
+from key_coordinator.updates_topic import UpdatesWriter
 from key_coordinator.version_events import events_of
 
 __all__ = ["Leader", "LeaderParts"]
@@ -42,10 +42,10 @@ class LeaderParts:
     """
 
     generation: Generation
-    store: Store
+    store: KeyStore
     source: InputTopic
     reader: RecordReader
-    topic: UpdatesTopic
+    topic: UpdatesWriter
     floors: Floors
     clock: Clock
 
@@ -145,7 +145,7 @@ class Leader:
         self._send(done, max(now.version + 1, parts.generation.base))
         return True
 
-    def _send(self, done: Step, version: int) -> None:
+    def _send(self, done: PendingStep, version: int) -> None:
         parts = self._parts
         begins = parts.store.up_to.ends if parts.store.up_to else {}
         ends = done.up_to.ends

@@ -12,10 +12,10 @@ from controller_client.upsert.generation import Generation
 from key_coordinator.entries import Entries
 from key_coordinator.local.follower import replay
 from key_coordinator.local.input_topic import InputTopic
-from key_coordinator.local.steps import Step
+from key_coordinator.local.steps import PendingStep
 from key_coordinator.reading.records import RecordReader
 from key_coordinator.sent_versions import SentVersions
-from key_coordinator.state.store import Store, StoredUpTo
+from key_coordinator.state.store import KeyStore, StoredUpTo
 
 __all__ = ["Rebuild"]
 
@@ -40,7 +40,7 @@ class Rebuild:
     def __init__(
         self,
         generation: Generation,
-        store: Store,
+        store: KeyStore,
         source: InputTopic,
         reader: RecordReader,
         sent: SentVersions,
@@ -51,7 +51,7 @@ class Rebuild:
         self._reader = reader
         self._sent = sent
         self._has_all_records: bool | None = None
-        self._parts: Iterator[Step] = iter(())
+        self._parts: Iterator[PendingStep] = iter(())
         store.begin(StoredUpTo(generation.number, generation.since - 1))
 
     def __enter__(self) -> Self:
@@ -63,7 +63,7 @@ class Rebuild:
         self._source.close()
         self._store.close()
 
-    def next(self) -> Step | None:
+    def next(self) -> PendingStep | None:
         """Read the next part; None if the state has reached the newest version.
 
         Raises:

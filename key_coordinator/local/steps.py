@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from key_coordinator.reading.records import Messages, RecordReader
 from key_coordinator.rules import Resolution, resolve
-from key_coordinator.state.store import Store, StoredUpTo
+from key_coordinator.state.store import KeyStore, StoredUpTo
 
-__all__ = ["Step", "step"]
+__all__ = ["PendingStep", "step"]
 
 
 @dataclass(frozen=True)
-class Step:
+class PendingStep:
     """The effects of messages, not yet applied to the state.
 
     Attributes:
@@ -30,14 +30,14 @@ class Step:
     refused: int
     example: str | None
 
-    def keep(self, store: Store, up_to: StoredUpTo | None = None) -> None:
+    def keep(self, store: KeyStore, up_to: StoredUpTo | None = None) -> None:
         """Apply it to the state; raises what :meth:`Store.put` raises."""
         store.put(self.resolution.entries, up_to or self.up_to, self.rows)
 
 
 def step(
-    store: Store, reader: RecordReader, now: StoredUpTo, messages: Messages, ends: Mapping[int, int]
-) -> Step:
+    store: KeyStore, reader: RecordReader, now: StoredUpTo, messages: Messages, ends: Mapping[int, int]
+) -> PendingStep:
     """Compute the effects of messages.
 
     Args:
@@ -59,4 +59,4 @@ def step(
         keys=now.keys + len(resolution.entries) - len(known),
         refused=now.refused + read.refused,
     )
-    return Step(resolution, after, len(messages), read.refused, read.example)
+    return PendingStep(resolution, after, len(messages), read.refused, read.example)

@@ -25,7 +25,7 @@ from key_coordinator.entries import Entries, by_hash, concatenate
 from key_coordinator.rules import live
 from key_coordinator.state.run import Run, merge_runs, write_run
 
-__all__ = ["STATE_FORMAT", "Store", "StoredUpTo"]
+__all__ = ["STATE_FORMAT", "KeyStore", "StoredUpTo"]
 
 _MANIFEST = "manifest.json"
 STATE_FORMAT = Format("the key coordinator's state")
@@ -64,7 +64,7 @@ class StoredUpTo:
 _FIELDS = tuple(each.name for each in fields(StoredUpTo))
 
 
-class Store:
+class KeyStore:
     """A state in a folder of its own; not thread-safe.
 
     Args:

@@ -9,7 +9,7 @@ import click
 
 from controller_client.common.counted_text import counted_text
 from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
-from minion_tasks.file_ingestion.run.preview import Action, Preview, preview
+from minion_tasks.file_ingestion.run.preview import FirstAction, Preview, preview
 from minion_tasks.file_ingestion.run.purge import purge as purge_replaced
 from minion_tasks.file_ingestion.session.store import SessionStore
 from pinotctl.commands.task_tools import (
@@ -48,7 +48,7 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
     found = preview(tools, sessions, params, name)
     runner = running(tools, name)
     unread = None
-    if found.fate is not None and found.next.action is Action.RESUME:
+    if found.fate is not None and found.next.action is FirstAction.RESUME:
         unread = found.not_staged
     record: dict[str, Any] = {
         "table": name,

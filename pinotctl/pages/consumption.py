@@ -11,7 +11,7 @@ from typing import Self
 from controller_client.common.console import Console
 from controller_client.common.counted_text import counted_text
 from controller_client.common.page_file import write_page
-from controller_client.common.pages import Cell, Column, Step, Table, page_templates
+from controller_client.common.pages import Cell, PageColumn, PageStep, Table, page_templates
 from controller_client.consumption.state.lag_history import LagHistory, Pause
 from controller_client.consumption.state.next_steps import next_steps
 from controller_client.consumption.state.status import PartitionStatus, TableState, TableStatus
@@ -141,23 +141,23 @@ def _tiles(statuses: Sequence[TableStatus]) -> list[tuple[str, str]]:
     ]
 
 
-def _steps(statuses: Sequence[TableStatus], is_watch: bool) -> list[Step]:
+def _steps(statuses: Sequence[TableStatus], is_watch: bool) -> list[PageStep]:
     steps = [step for status in statuses for step in next_steps(status)]
     if steps or not statuses:
-        return steps or [Step("Create a realtime table first.", ("pinotctl table create table.json",))]
+        return steps or [PageStep("Create a realtime table first.", ("pinotctl table create table.json",))]
     names = " ".join(shlex.quote(status.table) for status in statuses) if len(statuses) < 6 else ""
     text = "Nothing: every partition consumes."
     if is_watch:
-        return [Step(text)]
+        return [PageStep(text)]
     command = f"pinotctl consumption status {names}".rstrip()
-    return [Step(f"{text} Watch the lag over time.", (f"{command} --watch --html consumption.html",))]
+    return [PageStep(f"{text} Watch the lag over time.", (f"{command} --watch --html consumption.html",))]
 
 
 def _pauses(pauses: Sequence[Pause], console: Console) -> Table:
     return Table(
         [
-            *(Column("table"), Column("what"), Column("who"), Column("since", is_short=True)),
-            *(Column("why"), Column("until", is_short=True)),
+            *(PageColumn("table"), PageColumn("what"), PageColumn("who"), PageColumn("since", is_short=True)),
+            *(PageColumn("why"), PageColumn("until", is_short=True)),
         ],
         [
             (
@@ -179,10 +179,10 @@ def _partitions(partitions: Sequence[tuple[TableStatus, PartitionStatus]], conso
     several = len({status.table for status, _ in partitions}) > 1
     return Table(
         [
-            *([Column("table")] if several else []),
-            *(Column("partition", is_number=True), Column("state", is_short=True)),
-            *(Column("offset", is_number=True), Column("lag", is_number=True), Column("segment")),
-            *(Column("segment since", is_short=True), Column("servers"), Column("note")),
+            *([PageColumn("table")] if several else []),
+            *(PageColumn("partition", is_number=True), PageColumn("state", is_short=True)),
+            *(PageColumn("offset", is_number=True), PageColumn("lag", is_number=True), PageColumn("segment")),
+            *(PageColumn("segment since", is_short=True), PageColumn("servers"), PageColumn("note")),
         ],
         [
             (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller_client.common.console import Console
-from controller_client.common.pages import Cell, Column, Table, page_templates
+from controller_client.common.pages import Cell, PageColumn, Table, page_templates
 from controller_client.common.utc_text import utc_text
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.coordinator_state import CoordinatorPhase
@@ -101,9 +101,13 @@ def _servers(status: UpsertStatus, console: Console) -> Table:
         )
     return Table(
         [
-            *(Column("server"), Column("mark", is_number=True), Column("versions behind", is_number=True)),
-            *(Column("version sent", is_short=True), Column("partitions", is_number=True)),
-            Column("holds the mark back"),
+            *(
+                PageColumn("server"),
+                PageColumn("mark", is_number=True),
+                PageColumn("versions behind", is_number=True),
+            ),
+            *(PageColumn("version sent", is_short=True), PageColumn("partitions", is_number=True)),
+            PageColumn("holds the mark back"),
         ],
         rows,
     )
@@ -119,8 +123,8 @@ def _partitions(status: UpsertStatus, rows: list[tuple[object, ...]], console: C
     table = status.mark.table
     return Table(
         [
-            *(Column("server"), Column("partition", is_number=True), Column("segment")),
-            *(Column("next offset", is_number=True), Column("applied version", is_number=True)),
+            *(PageColumn("server"), PageColumn("partition", is_number=True), PageColumn("segment")),
+            *(PageColumn("next offset", is_number=True), PageColumn("applied version", is_number=True)),
         ],
         [
             (

@@ -14,7 +14,7 @@ from controller_client.segment_tar import TarLimits, content_crc
 from controller_client.zookeeper import PropertyStore
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry
 from server_hooks.commit_upload.kept_tars import KeptTars
-from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
+from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.registering import (
     LateUpload,
     Registered,
@@ -22,7 +22,7 @@ from server_hooks.commit_upload.registering import (
     move_to_final_uri,
     register,
 )
-from server_hooks.commit_upload.store import Store
+from server_hooks.commit_upload.store import SegmentStore
 from server_hooks.commit_upload.upload_state import UploadState
 
 __all__ = ["LateUploads"]
@@ -58,7 +58,7 @@ class LateUploads:
         self,
         backlog: Backlog,
         kept: KeptTars,
-        store: Store,
+        store: SegmentStore,
         records: PropertyStore,
         counts: OutcomeCounts,
         *,
@@ -88,7 +88,7 @@ class LateUploads:
     def step(self) -> None:
         """Discard the tars that exceed the limits, and start due work; called repeatedly in one thread."""
         for entry in self._backlog.discard_excess():
-            self._counts.add(Outcome.DISCARDED)
+            self._counts.add(UploadOutcome.DISCARDED)
             is_in_store = entry.state is UploadState.UPLOADED and self._is_temporary(entry)
             self._delete_tar(entry, in_store=is_in_store)
         # Tars that are already in the store come first: they need little work, and make room.
@@ -137,12 +137,12 @@ class LateUploads:
             self._backlog.change(entry, UploadState.WAITING, crc=crc)
         except Exception as error:  # noqa: BLE001  # the file system may raise anything
             self._store_answers = False
-            self._counts.add(Outcome.FAILED)
+            self._counts.add(UploadOutcome.FAILED)
             logger.info("%s: upload failed, retrying later: %s", entry.tar.segment, error)
             self._backlog.change(entry, UploadState.WAITING, crc=crc)
         else:
             self._store_answers = True
-            self._counts.add(Outcome.LATE)
+            self._counts.add(UploadOutcome.LATE)
             self._backlog.change(entry, UploadState.UPLOADED, crc=crc)
 
     def _settle(self, entry: BacklogEntry) -> None:
@@ -182,7 +182,7 @@ class LateUploads:
         if self._backlog.change(entry, state) is None:
             return
         if state is UploadState.DISCARDED:
-            self._counts.add(Outcome.DISCARDED)
+            self._counts.add(UploadOutcome.DISCARDED)
         self._delete_tar(entry, in_store=in_store)
 
     def _delete_tar(self, entry: BacklogEntry, *, in_store: bool) -> None:

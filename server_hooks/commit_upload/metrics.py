@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from controller_client.monitoring import Monitoring, catalogue
 from server_hooks.commit_upload.backlog import Backlog
-from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
+from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.upload_state import BacklogLevel
 
 __all__ = ["publish_uploads"]
@@ -22,7 +22,7 @@ def publish_uploads(monitoring: Monitoring, counts: OutcomeCounts, backlog: Back
         return {(each.value,): each is present for each in BacklogLevel}
 
     monitoring.sample(
-        catalogue.UPLOADS, lambda: {(outcome.value,): counts.get(outcome) for outcome in Outcome}
+        catalogue.UPLOADS, lambda: {(outcome.value,): counts.get(outcome) for outcome in UploadOutcome}
     )
     monitoring.sample(catalogue.BACKLOG_SEGMENTS, lambda: {(): backlog.segments})
     monitoring.sample(catalogue.BACKLOG_BYTES, lambda: {(): backlog.bytes})

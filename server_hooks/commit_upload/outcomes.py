@@ -6,10 +6,10 @@ import threading
 from collections import Counter
 from enum import StrEnum
 
-__all__ = ["Outcome", "OutcomeCounts"]
+__all__ = ["OutcomeCounts", "UploadOutcome"]
 
 
-class Outcome(StrEnum):
+class UploadOutcome(StrEnum):
     """The outcome of an upload; each is a value of a metric's label."""
 
     OK = "ok"
@@ -29,14 +29,14 @@ class OutcomeCounts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: Counter[Outcome] = Counter()
+        self._counts: Counter[UploadOutcome] = Counter()
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: UploadOutcome) -> None:
         """Count one upload."""
         with self._lock:
             self._counts[outcome] += 1
 
-    def get(self, outcome: Outcome) -> int:
+    def get(self, outcome: UploadOutcome) -> int:
         """Return the number of uploads with an outcome."""
         with self._lock:
             return self._counts[outcome]

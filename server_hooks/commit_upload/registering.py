@@ -9,7 +9,7 @@ from enum import StrEnum
 from controller_client.common.names import TableName, TableType
 from controller_client.deepstore.segment_record import SegmentRecord
 from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
-from server_hooks.commit_upload.store import Store
+from server_hooks.commit_upload.store import SegmentStore
 
 __all__ = ["LateUpload", "Registered", "is_needed", "move_to_final_uri", "register"]
 
@@ -60,7 +60,7 @@ def is_needed(records: PropertyStore, late: LateUpload) -> bool:
 
 
 def move_to_final_uri(
-    records: PropertyStore, store: Store, late: LateUpload, content_of: Callable[[str], int | None]
+    records: PropertyStore, store: SegmentStore, late: LateUpload, content_of: Callable[[str], int | None]
 ) -> tuple[LateUpload, Registered]:
     """Move a late upload to where Pinot keeps the segment's tar, if the segment needs it.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["Store"]
+__all__ = ["SegmentStore"]
 
 
-class Store(Protocol):
+class SegmentStore(Protocol):
     """A deep store; each method raises OSError if the store rejects the request or the connection breaks."""
 
     def put(self, file: Path, uri: str) -> None:

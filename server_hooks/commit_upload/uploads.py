@@ -14,8 +14,8 @@ from pathlib import Path
 from controller_client.common.redaction import mask_text
 from server_hooks.commit_upload.backlog import Backlog, KeptTar
 from server_hooks.commit_upload.kept_tars import KeptTars
-from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
-from server_hooks.commit_upload.store import Store
+from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
+from server_hooks.commit_upload.store import SegmentStore
 from server_hooks.commit_upload.upload_state import UploadState
 
 __all__ = ["CommitUploads", "Upload"]
@@ -49,7 +49,7 @@ class CommitUploads:
 
     def __init__(
         self,
-        store: Store,
+        store: SegmentStore,
         kept: KeptTars,
         backlog: Backlog,
         counts: OutcomeCounts,
@@ -94,7 +94,7 @@ class CommitUploads:
                     again = self._submit(self._again, upload, uri)
                 again.result(max(0.0, end_s - time.monotonic()))
         except FutureTimeoutError:
-            self._counts.add(Outcome.TIMED_OUT)
+            self._counts.add(UploadOutcome.TIMED_OUT)
             logger.warning(
                 "%s: not uploaded within %.1f s, the commit continues and the upload finishes later",
                 *(segment, self._wait_s),
@@ -106,11 +106,11 @@ class CommitUploads:
             self._leave(upload)
             return False
         except Exception as error:  # noqa: BLE001  # the file system may raise anything
-            self._counts.add(Outcome.FAILED)
+            self._counts.add(UploadOutcome.FAILED)
             logger.warning("%s: upload failed, the commit continues without it: %s", segment, error)
             self._leave(upload)
             return False
-        self._counts.add(Outcome.OK)
+        self._counts.add(UploadOutcome.OK)
         present = self._backlog.find(upload.tar)
         if present is None or present.tar.file != upload.tar.file:
             self._kept.delete(upload.tar)
@@ -188,11 +188,11 @@ class CommitUploads:
         if entry is None or entry.state is not UploadState.UPLOADING:
             return
         if _has_failed(upload.done):
-            self._counts.add(Outcome.FAILED)
+            self._counts.add(UploadOutcome.FAILED)
             logger.warning("%s: upload failed after the commit, retrying later", upload.tar.segment)
             self._backlog.change(entry, UploadState.WAITING)
         else:
-            self._counts.add(Outcome.LATE)
+            self._counts.add(UploadOutcome.LATE)
             self._backlog.change(entry, UploadState.UPLOADED)
         self._wake()
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.table_managers import have_plug_in_point
 
-__all__ = ["ExtensionPoint", "SegmentConsumer", "install_extension"]
+__all__ = ["ConsumerExtensionPoint", "SegmentConsumer", "install_extension"]
 
 
-class ExtensionPoint(Protocol):
+class ConsumerExtensionPoint(Protocol):
     """Reads the state of consuming segments from their data managers."""
 
     def must_stop(self, manager: Any) -> bool:
@@ -43,7 +43,7 @@ class SegmentConsumer:
     """
 
     manager: Any
-    extension: ExtensionPoint
+    extension: ConsumerExtensionPoint
     seal: Callable[[], None]
 
     def must_stop(self) -> bool:
@@ -59,7 +59,7 @@ class SegmentConsumer:
         self.manager.forceCommit()
 
 
-def install_extension(role: HostedServerView, on_start: Callable[[Any], None]) -> ExtensionPoint:
+def install_extension(role: HostedServerView, on_start: Callable[[Any], None]) -> ConsumerExtensionPoint:
     """Make consumers ask before they consume; call it before the first consuming segment is created.
 
     Args:

@@ -21,7 +21,7 @@ from controller_client.helix.ideal_state import IdealState, read_flags_at
 from controller_client.zookeeper import PropertyStore, segment_path
 from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingHook
 from server_hooks.dependents import paused_partitions
-from server_hooks.pause.extension_point import ExtensionPoint, SegmentConsumer, install_extension
+from server_hooks.pause.extension_point import ConsumerExtensionPoint, SegmentConsumer, install_extension
 from server_hooks.pause.followed import FollowedTables
 from server_hooks.pause.gate import Gate, TableFlags
 from server_hooks.pause.metrics import PauseMetrics
@@ -44,7 +44,7 @@ class PauseHook(TickingHook[HostedServerView]):
     def __init__(self, *, recheck_s: float = 0.2) -> None:
         super().__init__(NAME, pause_s=_TICK_S)
         self._store: PropertyStore | None = None
-        self._extension: ExtensionPoint | None = None
+        self._extension: ConsumerExtensionPoint | None = None
         self._gate = Gate(self._read_flags, self._on_read_error, self._is_unfinished, recheck_s=recheck_s)
         self._followed: FollowedTables | None = None
         self._tables: set[TableName] = set()
@@ -217,7 +217,7 @@ class PauseHook(TickingHook[HostedServerView]):
             raise RuntimeError("before_start() was not called")
         return self._followed
 
-    def _installed(self) -> ExtensionPoint:
+    def _installed(self) -> ConsumerExtensionPoint:
         if self._extension is None:
             raise RuntimeError("before_start() was not called")
         return self._extension

@@ -19,14 +19,14 @@ from pathlib import Path
 from controller_client.common.formats import Format
 from controller_client.errors import DataError
 
-__all__ = ["CHECKPOINT_FORMAT", "Checkpoint", "sign"]
+__all__ = ["CHECKPOINT_FORMAT", "BitmapCheckpoint", "sign"]
 
 CHECKPOINT_FORMAT = Format("the checkpoint of an upsert table on this server")
 
 _SIGNATURE = "pinotPlugins.upsert"
 
 
-class Checkpoint:
+class BitmapCheckpoint:
     """The checkpoint of one table.
 
     Args:

@@ -8,10 +8,10 @@ from jvm_bridge.role_host import HostedServerView
 from server_hooks.table_managers import have_plug_in_point
 from server_hooks.upsert.server_events import Listener
 
-__all__ = ["ExtensionPoint", "install_extension"]
+__all__ = ["TableExtensionPoint", "install_extension"]
 
 
-class ExtensionPoint(Protocol):
+class TableExtensionPoint(Protocol):
     """Reads from a server's table and segment data managers."""
 
     cuts_by_option: bool
@@ -30,7 +30,7 @@ class ExtensionPoint(Protocol):
         ...
 
 
-def install_extension(listener: Listener) -> ExtensionPoint:
+def install_extension(listener: Listener) -> TableExtensionPoint:
     """Intercept changes of segments and the rows of queries; call it before Pinot loads its classes.
 
     Args:

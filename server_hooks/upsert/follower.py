@@ -11,9 +11,9 @@ from controller_client.errors import PinotPluginError, SourceError
 from controller_client.upsert.generation import Generation
 from jvm_bridge.role_host import TickingThread
 from server_hooks.upsert.lost_messages import first_whole_version, lost
-from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.table_state import UpsertTableState
 from server_hooks.upsert.updates_log import Message
-from server_hooks.upsert.updates_topic import UpdatesTopic
+from server_hooks.upsert.updates_topic import UpdatesReader
 
 __all__ = ["Follower"]
 
@@ -48,8 +48,8 @@ class Follower:
     def __init__(
         self,
         table: str,
-        state: TableState,
-        open_topic: Callable[[], UpdatesTopic],
+        state: UpsertTableState,
+        open_topic: Callable[[], UpdatesReader],
         generation: Callable[[], Generation | None],
         publish: Callable[[], None],
         floors: Callable[[], Mapping[int, int]],
@@ -69,7 +69,7 @@ class Follower:
         self._pause_s = _MIN_PAUSE_S
         self._last_error = ""
         self._partitions_at = self._flush_at = clock.monotonic()
-        self._topic: UpdatesTopic | None = None
+        self._topic: UpdatesReader | None = None
         self._thread = TickingThread(
             f"upsert {table}",
             self._tick,
@@ -102,7 +102,7 @@ class Follower:
             self._topic.close()
         self._flush()
 
-    def _step(self, topic: UpdatesTopic) -> None:
+    def _step(self, topic: UpdatesReader) -> None:
         now = self._clock.monotonic()
         if now >= self._partitions_at or topic.holes.keys() - self.state.lost_partitions:
             self._update_partitions(topic)
@@ -123,7 +123,7 @@ class Follower:
             self._flush()
             self.state.drop_rows_before(self._floors())
 
-    def _update_partitions(self, topic: UpdatesTopic) -> None:
+    def _update_partitions(self, topic: UpdatesReader) -> None:
         generation = self._generation()
         self._since = generation.since if generation else 0
         found = topic.partitions()
@@ -137,7 +137,7 @@ class Follower:
         topic.assign(self.state.next_offsets())
         self._resume_after_holes(topic, generation)
 
-    def _resume_after_holes(self, topic: UpdatesTopic, generation: Generation | None) -> None:
+    def _resume_after_holes(self, topic: UpdatesReader, generation: Generation | None) -> None:
         """Continue to read partitions of which nothing was deleted that the table's rows need."""
         floors = self._floors() if topic.holes else {}
         refused = set()

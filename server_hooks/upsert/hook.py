@@ -25,7 +25,7 @@ from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, T
 from server_hooks.dependents import upsert_tables
 from server_hooks.upsert import served_versions
 from server_hooks.upsert.counters import COUNTERS, count
-from server_hooks.upsert.extension_point import ExtensionPoint, install_extension
+from server_hooks.upsert.extension_point import TableExtensionPoint, install_extension
 from server_hooks.upsert.helix_session import HelixSession
 from server_hooks.upsert.metrics import UpsertMetrics
 from server_hooks.upsert.table_updater import TableUpdater
@@ -59,7 +59,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         self._lock = threading.Lock()
         self._tables: dict[TableName, TableUpdater | None] = {}
         self._created: dict[TableName, int] = {}
-        self._installed: ExtensionPoint | None = None
+        self._installed: TableExtensionPoint | None = None
         self._refusal: PinotPluginError | None = None
         self._metrics: UpsertMetrics | None = None
         try:
@@ -274,7 +274,7 @@ class UpsertHook(TickingHook[HostedServerView]):
         return sum(len(updater.state.lost_partitions) for updater in self._updaters())
 
     @property
-    def _extension(self) -> ExtensionPoint:
+    def _extension(self) -> TableExtensionPoint:
         if self._installed is None:
             raise RuntimeError("before_start() was not called")
         return self._installed

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from controller_client.common.names import TableName
 from controller_client.monitoring import Monitoring, catalogue, replace_values
 from controller_client.upsert.columns import NIL
-from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.table_state import UpsertTableState
 
 __all__ = ["UpsertMetrics"]
 
@@ -25,7 +25,7 @@ class UpsertMetrics:
         self._pending = monitoring.gauge(catalogue.UPSERT_PENDING)
         self._lost = monitoring.gauge(catalogue.UPSERT_LOST)
 
-    def update(self, states: Mapping[TableName, TableState]) -> None:
+    def update(self, states: Mapping[TableName, UpsertTableState]) -> None:
         """Publish the progress of the tables; values of all other tables are removed."""
         marks = {table: state.mark() for table, state in states.items()}
         replace_values(self._mark, {(table,): mark.version for table, mark in marks.items()})

@@ -14,20 +14,20 @@ from controller_client.common.parsing import whole_number
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import PartitionProgress
 from controller_client.upsert.update_message import Events
-from server_hooks.upsert.checkpoint import Checkpoint, sign
+from server_hooks.upsert.checkpoint import BitmapCheckpoint, sign
 from server_hooks.upsert.events import EventColumns
 from server_hooks.upsert.partition import Complete, ConsumingPart, Partition
 from server_hooks.upsert.sealed_rows import SealedRows
 from server_hooks.upsert.updates_log import Message, UpdatesLog
 
-__all__ = ["TableState"]
+__all__ = ["UpsertTableState"]
 
 logger = logging.getLogger(__name__)
 
 _RECHECK_S = 0.1
 
 
-class TableState:
+class UpsertTableState:
     """The state of a table; used by its thread, by Pinot's threads that add segments, and by the hook's.
 
     Args:
@@ -55,7 +55,7 @@ class TableState:
         self.lost_partitions: frozenset[int] = frozenset()
         """Partitions that are not read further, as messages were deleted that rows of the table need."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._checkpoint = Checkpoint(folder / "checkpoint.json")
+        self._checkpoint = BitmapCheckpoint(folder / "checkpoint.json")
         for path in folder.iterdir():
             number = whole_number(path.name)
             if number is not None and path.is_dir():

@@ -26,11 +26,11 @@ from controller_client.upsert.settings import UpsertSettings
 from controller_client.zookeeper import PropertyStore
 from server_hooks.upsert import served_versions
 from server_hooks.upsert.consuming_rows import ConsumingRows
-from server_hooks.upsert.extension_point import ExtensionPoint
+from server_hooks.upsert.extension_point import TableExtensionPoint
 from server_hooks.upsert.follower import Follower
 from server_hooks.upsert.sealed_rows import SealedRows
-from server_hooks.upsert.table_state import TableState
-from server_hooks.upsert.updates_topic import UpdatesTopic
+from server_hooks.upsert.table_state import UpsertTableState
+from server_hooks.upsert.updates_topic import UpdatesReader
 
 __all__ = ["TableUpdater"]
 
@@ -70,13 +70,13 @@ class TableUpdater:
         *,
         wait_s: float,
         guard: Callable[[str], AbstractContextManager[None]],
-        extension: ExtensionPoint,
+        extension: TableExtensionPoint,
         session: Callable[[], str | None],
         clock: Clock,
     ) -> None:
         self.table = config.name_with_type
         served_versions.serve(self.table)
-        self.state = TableState(folder, clock)
+        self.state = UpsertTableState(folder, clock)
         self._store = store
         self._instance = instance
         self._created = created
@@ -93,7 +93,7 @@ class TableUpdater:
         self._follower = Follower(
             self.table,
             self.state,
-            lambda: UpdatesTopic(stream, settings.updates_topic),
+            lambda: UpdatesReader(stream, settings.updates_topic),
             self._generation,
             self._publish,
             partial(read_floors, store, self.table),

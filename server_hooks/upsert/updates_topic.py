@@ -17,7 +17,7 @@ from controller_client.upsert.update_message import Events, VersionEnd, VersionR
 from server_hooks.upsert.lost_messages import Hole
 from server_hooks.upsert.updates_log import Message
 
-__all__ = ["UpdatesTopic"]
+__all__ = ["UpdatesReader"]
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _TIMEOUT_S = 10.0
 _MESSAGES = 200
 
 
-class UpdatesTopic:
+class UpdatesReader:
     """Reads assigned partitions without a consumer group; used by one thread.
 
     Args:

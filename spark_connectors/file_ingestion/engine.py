@@ -14,7 +14,7 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.errors import SetupError
 from controller_client.zookeeper import PropertyStore
-from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, subtasks_of
+from minion_tasks.file_ingestion.engine.subtask import SubtaskCluster, subtasks_of
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.session.model import Session
 from spark_connectors.faults import in_short
@@ -53,7 +53,7 @@ class SparkEngine:
         *,
         poll_interval_s: float = 0.25,
     ) -> None:
-        self._cluster = ClusterAddress(
+        self._cluster = SubtaskCluster(
             client.config, store.zookeeper_address, store.cluster_name, store.access
         )
         self._clock = clock

@@ -15,7 +15,7 @@ from minion_tasks.file_ingestion.engine.subtask import Subtask
 from spark_connectors.faults import in_short
 from spark_connectors.file_ingestion.worker import RunSubtask, SubtaskEnd
 
-__all__ = ["SparkJob", "Watched", "watch"]
+__all__ = ["SparkJob", "WatchedJob", "watch"]
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class SparkJob:
             logger.warning("%s: %s", self.name, self._failure)
 
 
-class Watched(Protocol):
+class WatchedJob(Protocol):
     """The part of a job that `watch` needs."""
 
     @property
@@ -128,7 +128,7 @@ class Watched(Protocol):
 
 
 def watch(
-    job: Watched,
+    job: WatchedJob,
     clock: Clock,
     on_poll: Callable[[], bool],
     *,

@@ -6,7 +6,7 @@ import socket
 from dataclasses import dataclass, field
 
 from controller_client.clock import Clock, SystemClock
-from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
+from minion_tasks.file_ingestion.engine.subtask import Subtask, SubtaskCluster
 from spark_connectors.work_dir import work_dir
 
 __all__ = ["RunSubtask", "SubtaskEnd"]
@@ -38,7 +38,7 @@ class RunSubtask:
         clock: The clock.
     """
 
-    cluster: ClusterAddress
+    cluster: SubtaskCluster
     timeout_s: float
     clock: Clock = field(default_factory=SystemClock, compare=False, repr=False)
 

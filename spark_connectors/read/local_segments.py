@@ -23,14 +23,14 @@ from jvm_bridge.jvm import running_jars
 from spark_connectors.read.data_table import DataTable, decode
 from spark_connectors.read.segment_files import SegmentFolder
 
-__all__ = ["LocalSegment"]
+__all__ = ["LoadedSegment"]
 
 _QUERY_CONTEXT = "org.apache.pinot.core.query.request.context"
 _SEGMENT_CONTEXT = "org.apache.pinot.segment.spi.SegmentContext"
 _PLAN = "makeStreamingSegmentPlanNode"
 
 
-class LocalSegment:
+class LoadedSegment:
     """A loaded segment; a context manager that releases its files.
 
     Args:
@@ -66,7 +66,7 @@ class LocalSegment:
                 " run tasks, or set 'readFrom' to servers",
             ) from error
 
-    def __enter__(self) -> LocalSegment:
+    def __enter__(self) -> LoadedSegment:
         return self
 
     def __exit__(self, *_: object) -> None:

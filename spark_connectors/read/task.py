@@ -85,7 +85,7 @@ class ReadTask:
 
     def _fetched(self, group: SegmentGroup) -> Iterator[tuple[DataTable, Nulls]]:
         # Imported here, since only this way of reading needs Java.
-        from spark_connectors.read.local_segments import LocalSegment
+        from spark_connectors.read.local_segments import LoadedSegment
         from spark_connectors.read.segment_files import open_segment_files
 
         rows_sql = select_rows(
@@ -98,7 +98,7 @@ class ReadTask:
         ):
             for segment in group.segments:
                 fetched = files.fetch(segment)
-                with LocalSegment(fetched, self.schema) as local:
+                with LoadedSegment(fetched, self.schema) as local:
                     nulls = {
                         column.name: null_positions(
                             local.select(select_nulls(group.table, column, group.where))

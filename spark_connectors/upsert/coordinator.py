@@ -31,12 +31,12 @@ from controller_client.upsert.generation import (
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator, write_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
 from key_coordinator.incarnation import check_incarnation, incarnation_of
-from key_coordinator.plan import TablePlan
+from key_coordinator.plan import KeyedTable
 from key_coordinator.report import VersionReport
 from key_coordinator.retries import Retries
 from key_coordinator.sent_versions import SentVersions
 from key_coordinator.topic_settings import settings_of_topic
-from key_coordinator.updates_topic import UpdatesTopic
+from key_coordinator.updates_topic import UpdatesWriter
 from spark_connectors.faults import in_short
 from spark_connectors.upsert.checkpoint import Checkpoint
 from spark_connectors.upsert.delivery import Delivery
@@ -109,7 +109,7 @@ class Coordinator:
         self,
         spark: SparkSession,
         store: PropertyStore,
-        plan: TablePlan,
+        plan: KeyedTable,
         options: CoordinatorOptions,
         clock: Clock,
         lock: TableLock,
@@ -163,7 +163,7 @@ class Coordinator:
         topic_settings = settings_of_topic(
             self._store, self._plan, self._options.replication, self._clock, self._note
         )
-        with UpdatesTopic(stream, name, topic_settings) as topic, SentVersions(stream, name) as sent:
+        with UpdatesWriter(stream, name, topic_settings) as topic, SentVersions(stream, name) as sent:
             topic.ensure(len(open_offsets(stream).read()))
             generation = self._generation(sent)
             began_s = self._clock.monotonic()
@@ -222,7 +222,7 @@ class Coordinator:
                 remedy="see Spark's output on stderr",
             ) from error
 
-    def _delivery(self, generation: Generation, sink: UpdatesTopic) -> Delivery:
+    def _delivery(self, generation: Generation, sink: UpdatesWriter) -> Delivery:
         table, store = self._plan.table, self._store
         none_yet = CoordinatorRecord(generation.number, generation.base)
 

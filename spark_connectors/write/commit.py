@@ -20,7 +20,7 @@ from controller_client.publishing.switch import Switched, switch
 from controller_client.rest.lineage import LineageEntry, LineageState
 from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
-from spark_connectors.write.report import Outcome, Written, report_commit
+from spark_connectors.write.report import WriteOutcome, Written, report_commit
 from spark_connectors.write.scope import segments_to_replace
 from spark_connectors.write.staged import StagedByTask
 from spark_connectors.write.sweeping import delete_folder, sweep
@@ -53,7 +53,7 @@ def commit(plan: WritePlan, messages: Sequence[StagedByTask | None], clock: Cloc
             what, switched = _commit(plan, client, segments)
             delete_folder(plan, plan.staging_uri)
             sweep(plan, client)
-    report_commit(plan, tasks, Outcome(what, switched, clock.monotonic() - started))
+    report_commit(plan, tasks, WriteOutcome(what, switched, clock.monotonic() - started))
 
 
 def abort(plan: WritePlan) -> None:

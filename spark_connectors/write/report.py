@@ -15,7 +15,7 @@ from controller_client.publishing.switch import Switched
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.staged import StagedByTask
 
-__all__ = ["Outcome", "Written", "report_commit"]
+__all__ = ["WriteOutcome", "Written", "report_commit"]
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Written(WordEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WriteOutcome:
     """The result of a successful commit.
 
     Attributes:
@@ -44,7 +44,7 @@ class Outcome:
     commit_s: float
 
 
-def report_commit(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> None:
+def report_commit(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: WriteOutcome) -> None:
     """Log one line and write the report; a report that cannot be written is not an error."""
     report = _report(plan, tasks, outcome)
     logger.info(
@@ -72,7 +72,7 @@ def report_commit(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outco
         logger.warning("the report could not be written to %s: %s", path, error)
 
 
-def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: Outcome) -> dict[str, Any]:
+def _report(plan: WritePlan, tasks: Sequence[StagedByTask], outcome: WriteOutcome) -> dict[str, Any]:
     lines: list[dict[str, Any]] = [
         {
             "partition": task.partition,

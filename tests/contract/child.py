@@ -46,7 +46,7 @@ from jvm_bridge.builder.pinot_classes import (
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.transformers import replaces_special_values
 from jvm_bridge.jvm import start_jvm
-from spark_connectors.read.local_segments import LocalSegment
+from spark_connectors.read.local_segments import LoadedSegment
 from spark_connectors.read.segment_files import SegmentFolder
 from tests.contract.row_driver import build_by_pinot_alone, build_by_rows
 
@@ -223,7 +223,7 @@ def _select(request: dict[str, Any]) -> dict[str, Any]:
     """Query a segment's folder as a Spark task does; bytes are returned as hexadecimal digits."""
     folder = SegmentFolder(Path(request["folder"]), request.get("crc"))
     rows: list[list[Any]] = []
-    with LocalSegment(folder, request["schema"]) as segment:
+    with LoadedSegment(folder, request["schema"]) as segment:
         for table in segment.select(request["sql"]):
             columns = [column.to_pylist() for column in table.columns]
             rows += [[_plain(value) for value in row] for row in zip(*columns, strict=True)]

@@ -20,7 +20,7 @@ from jvm_bridge.jvm import logging_options, start_jvm_with
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry, BacklogLimits
 from server_hooks.commit_upload.extension_point import install_extension
 from server_hooks.commit_upload.kept_tars import KeptTars
-from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
+from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.pinot_store import PinotStore
 from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.commit_upload.uploads import CommitUploads
@@ -103,7 +103,7 @@ def main() -> None:
                 home = f"{store_uri}/{entry.tar.raw_table}/{entry.tar.segment}"
                 _say({"uri": entry.uri, "home": home, "moved": PinotStore().move(entry.uri, home)})
             case "count":
-                _say({outcome: counts.get(outcome) for outcome in Outcome})
+                _say({outcome: counts.get(outcome) for outcome in UploadOutcome})
 
 
 def _uploaded(backlog: Backlog) -> BacklogEntry:

@@ -21,12 +21,11 @@ from controller_client.errors import PinotPluginError
 from jvm_bridge.minion import MinionSettings
 from minion_tasks.file_ingestion.engine.group_run import merge_result
 from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
-from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, subtasks_of
+from minion_tasks.file_ingestion.engine.subtask import SubtaskCluster, subtasks_of
 from minion_tasks.file_ingestion.params.registration import register_task
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.session.model import FileEntry, FileGroup, SessionState
-from pinot_airflow.access import EXTRAS
-from pinot_airflow.access import ClusterAddress as AirflowAddress
+from pinot_airflow.access import EXTRAS, ClusterAddress
 from pinotctl.root import cli
 from pinotctl.settings import SETTINGS, Settings
 from spark_connectors.options import ReadOptions, WriteOptions, parse_options
@@ -243,18 +242,18 @@ def test_no_address_of_a_cluster_shows_its_credentials(tmp_path: Path) -> None:
     assert "token" in EXTRAS
     minion = MinionSettings(token, "zk:1", "c", "h", 1, tmp_path)
     things: list[Any] = [controller, token, airflow, logged_in, minion]
-    things += [ClusterAddress(controller, "zk:1", "c")]
+    things += [SubtaskCluster(controller, "zk:1", "c")]
     things += [BrokerConfig.like(token, ("http://b:1",)), BrokerConfig(("http://me:canary@localhost:1",))]
     assert all(map(is_dataclass, things))
     with ControllerClient(token) as client:
         assert CANARY not in repr(things) + str(things) + repr(client) + repr(vars(client))
 
 
-def airflow_address(extra: dict[str, Any], login: str | None, password: str | None) -> AirflowAddress:
+def airflow_address(extra: dict[str, Any], login: str | None, password: str | None) -> ClusterAddress:
     """Of the fields of Airflow's connection that are read."""
     fields_read = {"conn_id": "pinot_default", "host": "controller", "port": None, "schema": None}
     given = SimpleNamespace(**fields_read, extra_dejson=extra, login=login, password=password)
-    return AirflowAddress.of(cast("Any", given))
+    return ClusterAddress.of(cast("Any", given))
 
 
 def test_the_parameters_of_a_store_of_another_library_are_read_without_it() -> None:

@@ -15,7 +15,7 @@ from controller_client.common.names import SegmentName
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import OutcomeUnknownError, RejectedError, UnreachableError
-from controller_client.helix.stream_segments import SegmentRecord
+from controller_client.helix.stream_segments import StreamSegment
 
 __all__ = ["Forcer", "describe_building", "describe_open", "failed_segments", "force_commit"]
 
@@ -94,7 +94,7 @@ def describe_open(control: TableControl, open_segments: dict[str, tuple[str, ...
     return "; ".join(parts)
 
 
-def describe_building(control: TableControl, segments: Collection[SegmentRecord]) -> str:
+def describe_building(control: TableControl, segments: Collection[StreamSegment]) -> str:
     """List the segments that are fully consumed but not built, with their states on servers."""
     view = control.client.tables.external_view(control.table)
     parts = []

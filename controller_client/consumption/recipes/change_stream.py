@@ -23,7 +23,7 @@ from controller_client.consumption.pauses.committing import failed_segments
 from controller_client.consumption.pauses.offsets import parse_consume_from
 from controller_client.consumption.pauses.pausing import pause, wait_paused
 from controller_client.consumption.pauses.resuming import ResumeResult, resume
-from controller_client.consumption.recipes.plan import Plan, begin, drop, in_progress, save
+from controller_client.consumption.recipes.plan import RecipePlan, begin, drop, in_progress, save
 from controller_client.consumption.recipes.stream_change import StreamChange
 from controller_client.consumption.state.pinots_pauses import refuse_pinots_pause, topic_remedy
 from controller_client.consumption.table_control import TableControl
@@ -120,7 +120,7 @@ def change_stream(
 
 def _forward(
     control: TableControl,
-    plan: Plan,
+    plan: RecipePlan,
     changes: Mapping[str, str | None],
     timeout_s: float,
     report: Callable[[str], None],
@@ -162,7 +162,9 @@ def _end_offsets(control: TableControl) -> dict[str, str | None]:
     return {str(number): each.next_offset for number, each in partitions.items()}
 
 
-def _undo(control: TableControl, plan: Plan, timeout_s: float, report: Callable[[str], None]) -> NoReturn:
+def _undo(
+    control: TableControl, plan: RecipePlan, timeout_s: float, report: Callable[[str], None]
+) -> NoReturn:
     """Restore the old stream and continue where the table was."""
     why = plan.data["why"]
     if plan.step == "undo":

@@ -28,7 +28,7 @@ from controller_client.errors import ConflictError, NotFoundError
 from controller_client.helix.table_config import table_config_path
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
-__all__ = ["PLAN_FORMAT", "Plan", "begin", "drop", "in_progress", "read_plan", "save"]
+__all__ = ["PLAN_FORMAT", "RecipePlan", "begin", "drop", "in_progress", "read_plan", "save"]
 
 PLAN_FORMAT = Format("the plan of a recipe")
 
@@ -36,7 +36,7 @@ _KNOWN = (PLAN_FORMAT.field, "recipe", "step", "by", "since", "data")
 
 
 @dataclass(frozen=True)
-class Plan:
+class RecipePlan:
     """A recipe in progress.
 
     Attributes:
@@ -58,7 +58,7 @@ class Plan:
     present: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
-def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
+def read_plan(store: PropertyStore, table: TableName) -> RecipePlan | None:
     """Return the recipe in progress for a table; None if there is none.
 
     Raises:
@@ -75,7 +75,7 @@ def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
         return None
     fields = found.record.simple_fields
     PLAN_FORMAT.check(fields, path)
-    return Plan(
+    return RecipePlan(
         fields["recipe"],
         fields["step"],
         fields["by"],
@@ -86,7 +86,7 @@ def read_plan(store: PropertyStore, table: TableName) -> Plan | None:
     )
 
 
-def begin(control: TableControl, recipe: str, data: Mapping[str, Any]) -> Plan:
+def begin(control: TableControl, recipe: str, data: Mapping[str, Any]) -> RecipePlan:
     """Record a new plan, or return the existing one of the same recipe.
 
     Args:
@@ -100,12 +100,12 @@ def begin(control: TableControl, recipe: str, data: Mapping[str, Any]) -> Plan:
     present = in_progress(control, recipe)
     if present is not None:
         return present
-    plan = Plan(recipe, "begun", control.by, control.now_ms(), data, 0)
+    plan = RecipePlan(recipe, "begun", control.by, control.now_ms(), data, 0)
     control.store.create(plugin_path(control.table, "plan"), _to_record(plan))
     return plan
 
 
-def in_progress(control: TableControl, recipe: str) -> Plan | None:
+def in_progress(control: TableControl, recipe: str) -> RecipePlan | None:
     """Return the plan of a recipe in progress; None if there is none.
 
     Raises:
@@ -124,7 +124,7 @@ def in_progress(control: TableControl, recipe: str) -> Plan | None:
     return present
 
 
-def save(control: TableControl, plan: Plan, *, step: str, **data: Any) -> Plan:
+def save(control: TableControl, plan: RecipePlan, *, step: str, **data: Any) -> RecipePlan:
     """Record the step that starts now, and the data that it needs.
 
     Raises:
@@ -143,7 +143,7 @@ def drop(control: TableControl) -> None:
         return
 
 
-def _to_record(plan: Plan) -> ZNRecord:
+def _to_record(plan: RecipePlan) -> ZNRecord:
     fields = {
         "recipe": plan.recipe,
         "step": plan.step,

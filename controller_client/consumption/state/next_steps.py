@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from controller_client.common.counted_text import counted_text
-from controller_client.common.pages import Step
+from controller_client.common.pages import PageStep
 from controller_client.consumption.state.pinots_pauses import pinots_remedy, topic_resume_path
 from controller_client.consumption.state.status import (
     PartitionState,
@@ -20,26 +20,26 @@ __all__ = ["next_steps"]
 _NAMED = 10
 
 
-def next_steps(status: TableStatus) -> list[Step]:
+def next_steps(status: TableStatus) -> list[PageStep]:
     """Describe what to do, the most urgent first; empty where the table consumes and nothing is wrong."""
     if status.state is TableState.DISABLED:
         text = f"{status.table} is disabled, so it does not consume. Enable it."
-        return [Step(text, (f"pinotctl table enable {shlex.quote(status.table)}",))]
+        return [PageStep(text, (f"pinotctl table enable {shlex.quote(status.table)}",))]
     return [*_faults(status), *_pauses(status), *_unknown(status)]
 
 
-def _faults(status: TableStatus) -> Iterator[Step]:
+def _faults(status: TableStatus) -> Iterator[PageStep]:
     table, quoted = status.table, shlex.quote(status.table)
     if lost := [each for each in status.partitions if each.lost]:
         rows = sum(each.lost[1] - each.lost[0] for each in lost if each.lost)
-        yield Step(
+        yield PageStep(
             f"{table}: the stream has dropped {counted_text(rows, 'offset')} of {_numbers(lost)} before "
             "they were read. Raise the topic's retention, and load these rows from their original source. "
             "The JSON has the offsets.",
             (f"pinotctl consumption status {quoted} --output json",),
         )
     if ahead := [each for each in status.partitions if each.ahead]:
-        yield Step(
+        yield PageStep(
             f"{table}: the stream ends before the offsets of {_numbers(ahead)}, so the topic was deleted and "
             "created again. Pause the table, then resume it at the topic's first row.",
             (
@@ -48,7 +48,7 @@ def _faults(status: TableStatus) -> Iterator[Step]:
             ),
         )
     if gone := [each for each in status.partitions if each.lost_end]:
-        yield Step(
+        yield PageStep(
             f"{table}: the newest segments of {_numbers(gone)} are gone, so rows would be read again. Decide "
             "where to resume.",
             (f"pinotctl consumption resume {quoted} --dry-run",),
@@ -61,11 +61,11 @@ def _faults(status: TableStatus) -> Iterator[Step]:
         command = f"pinotctl consumption recover {quoted}"
         found = ", and ".join(what)
         text = f"{table}: {found}. Check what a recovery would do; if the problem persists, recover."
-        yield Step(text, (f"{command} --dry-run", command))
+        yield PageStep(text, (f"{command} --dry-run", command))
     if stopped := status.in_state(PartitionState.STOPPED):
         command = f"pinotctl consumption recreate {quoted}"
         text = f"{table}: {_numbers(stopped)} {_has(stopped)} no consuming segment. Create it."
-        yield Step(text, (f"{command} --dry-run", command))
+        yield PageStep(text, (f"{command} --dry-run", command))
     passing = status.in_state(PartitionState.STARTING, PartitionState.COMMITTING)
     if passing and status.state is TableState.INCOMPLETE:
         text = (
@@ -73,30 +73,30 @@ def _faults(status: TableStatus) -> Iterator[Step]:
             "seconds. Watch it, and recover the table if it takes more than ten minutes."
         )
         command = f"pinotctl consumption recover {quoted} --dry-run"
-        yield Step(text, (f"pinotctl consumption status {quoted} --watch", command))
+        yield PageStep(text, (f"pinotctl consumption status {quoted} --watch", command))
 
 
-def _pauses(status: TableStatus) -> Iterator[Step]:
+def _pauses(status: TableStatus) -> Iterator[PageStep]:
     table, quoted = status.table, shlex.quote(status.table)
     pause = status.pinot_pause
     resume = f"pinotctl consumption resume {quoted}"
     if pause is not None and pause.is_pinots_own:
         remedy = pinots_remedy(pause)
         text = f"{table}: Pinot itself has paused it ({pause.reason_code}): {remedy}. Then watch it resume."
-        yield Step(text, (f"pinotctl consumption status {quoted} --watch",))
+        yield PageStep(text, (f"pinotctl consumption status {quoted} --watch",))
     elif status.state is TableState.PAUSING:
         text = f"{table} is being paused, and something still consumes. Wait for the pause to finish."
-        yield Step(text, (f"pinotctl consumption pause {quoted}",))
+        yield PageStep(text, (f"pinotctl consumption pause {quoted}",))
     elif status.state is TableState.PAUSED:
         text = (
             f"{table} is paused. Once there is no more reason for it, check what a resume would do and "
             "whether rows would be missing, then resume."
         )
-        yield Step(text, (f"{resume} --dry-run", resume))
+        yield PageStep(text, (f"{resume} --dry-run", resume))
     if single := status.in_state(PartitionState.PARTITION_PAUSED, PartitionState.PARTITION_PAUSING):
         options = " ".join(f"--partition {each.partition}" for each in single)
         text = f"{table}: only {_numbers(single)} {_is(single)} paused. Resume when ready."
-        yield Step(text, (f"{resume} {options}",))
+        yield PageStep(text, (f"{resume} {options}",))
     if status.paused_topics:
         names = ", ".join(status.paused_topics.values())
         path = topic_resume_path(table, status.paused_topics)
@@ -104,16 +104,16 @@ def _pauses(status: TableStatus) -> Iterator[Step]:
             f"{table}: the topic {names} is paused separately from the table. Resume it at the controller, "
             "with the credentials that it requires."
         )
-        yield Step(text, (f'curl -X POST "$PINOT_CONTROLLER_URL"{shlex.quote(path)}',))
+        yield PageStep(text, (f'curl -X POST "$PINOT_CONTROLLER_URL"{shlex.quote(path)}',))
 
 
-def _unknown(status: TableStatus) -> Iterator[Step]:
+def _unknown(status: TableStatus) -> Iterator[PageStep]:
     if status.stream_problem:
         text = (
             f"{status.table}: the stream could not be read, so lag and lost rows may be missing here: "
             f"{status.stream_problem}. Run the command on a machine that reaches the stream."
         )
-        yield Step(text, (f"pinotctl consumption status {shlex.quote(status.table)}",))
+        yield PageStep(text, (f"pinotctl consumption status {shlex.quote(status.table)}",))
 
 
 def _numbers(partitions: Iterable[PartitionStatus]) -> str:

@@ -13,7 +13,7 @@ from controller_client.consumption.state.lost_ends import LostEnd
 from controller_client.consumption.state.pause_record import Holder, PauseRecord
 from controller_client.consumption.state.pinots_pauses import is_topic_paused
 from controller_client.helix.ideal_state import IdealState, PinotPause
-from controller_client.helix.stream_segments import PartitionSegments, SegmentRecord, newest_by_partition
+from controller_client.helix.stream_segments import PartitionSegments, StreamSegment, newest_by_partition
 from controller_client.rest.consumption import ReplicaProgress
 from controller_client.rest.tables import SegmentStates
 from controller_client.stream.config import StreamConfig
@@ -86,7 +86,7 @@ class Observation:
     record: PauseRecord | None
     still_consuming: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     partition_holders: Mapping[int, Holder] = field(default_factory=dict)
-    committing: Sequence[SegmentRecord] = ()
+    committing: Sequence[StreamSegment] = ()
     streams: Sequence[StreamConfig] = ()
     lost_ends: Mapping[int, LostEnd] = field(default_factory=dict)
 

@@ -17,7 +17,7 @@ from jvm_bridge.builder.expressions.groups import Group
 from jvm_bridge.builder.expressions.java_columns import argument_of, column_of
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class, parse_table_config, root_causes
-from jvm_bridge.builder.planning import Field, TablePlan, Transform, Unsuitable, plan_column
+from jvm_bridge.builder.planning import Field, TableRequirements, Transform, Unsuitable, plan_column
 from jvm_bridge.builder.sources.source import Batch
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, conversion
 
@@ -69,7 +69,7 @@ class _Distinct:
 class EvaluatedGroup:
     """A group with the Java object that evaluates it."""
 
-    def __init__(self, table: PinotTable, plan: TablePlan, group: Group) -> None:
+    def __init__(self, table: PinotTable, plan: TableRequirements, group: Group) -> None:
         self._group = group
         computed = {transform.column for transform in group.transforms}
         self._fields = [field for field in plan.derived if field.name in computed]

@@ -27,14 +27,14 @@ from jvm_bridge.builder.expressions.evaluated_group import (
 from jvm_bridge.builder.expressions.groups import groups_of
 from jvm_bridge.builder.expressions.java_columns import argument_of
 from jvm_bridge.builder.pinot_classes import is_pinot_1, root_causes
-from jvm_bridge.builder.planning import ColumnPlan, TablePlan, Unsuitable, plan_column
+from jvm_bridge.builder.planning import ColumnPlan, TableRequirements, Unsuitable, plan_column
 from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.builder.transformers import conversion
 
 __all__ = ["Expressions", "with_arguments"]
 
 
-def with_arguments(plan: TablePlan) -> TablePlan:
+def with_arguments(plan: TableRequirements) -> TableRequirements:
     """Return the plan with the columns that its transforms and its filter read.
 
     Raises:
@@ -45,7 +45,7 @@ def with_arguments(plan: TablePlan) -> TablePlan:
     return replace(plan, arguments=frozenset([*names, *columns]))
 
 
-def _arguments(plan: TablePlan) -> dict[str, list[str]]:
+def _arguments(plan: TableRequirements) -> dict[str, list[str]]:
     functions = [transform.function for transform in plan.transforms]
     if plan.filter_function is not None:
         functions.append(plan.filter_function)

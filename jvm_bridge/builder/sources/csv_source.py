@@ -19,7 +19,7 @@ import pyarrow.csv as pacsv
 
 from controller_client.common.visible_text import visible
 from controller_client.errors import DataError
-from jvm_bridge.builder.planning import CsvPlan, TablePlan, Unsuitable, plan_column, plan_csv
+from jvm_bridge.builder.planning import CsvPlan, TableRequirements, Unsuitable, plan_column, plan_csv
 from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
 from jvm_bridge.builder.sources.csv_header import read_header
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, Batch, Source, open_bytes
@@ -90,7 +90,7 @@ class QuoteGuard(io.RawIOBase):
         super().close()
 
 
-def open_csv(path: Path, table: TablePlan, plan: CsvPlan) -> Source:
+def open_csv(path: Path, table: TableRequirements, plan: CsvPlan) -> Source:
     """Plan a CSV file; all values are read as text and converted later.
 
     Raises:

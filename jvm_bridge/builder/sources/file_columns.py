@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import UnreadableFileError
-from jvm_bridge.builder.planning import DECIMAL, NESTED, TablePlan, Unsuitable, plan_column
+from jvm_bridge.builder.planning import DECIMAL, NESTED, TableRequirements, Unsuitable, plan_column
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.json_text import json_texts
 from jvm_bridge.builder.sources.lists import with_values
@@ -55,7 +55,7 @@ class FileColumns:
     converted: frozenset[str] = frozenset()
 
 
-def planned(columns: FileColumns, table: TablePlan) -> Source:
+def planned(columns: FileColumns, table: TableRequirements) -> Source:
     """Plan how a table's columns are filled.
 
     Raises:
@@ -78,7 +78,7 @@ def planned(columns: FileColumns, table: TablePlan) -> Source:
 
 
 def _batches(
-    columns: FileColumns, names: Sequence[str], lists: Collection[str], table: TablePlan
+    columns: FileColumns, names: Sequence[str], lists: Collection[str], table: TableRequirements
 ) -> Iterator[Batch]:
     for batch in columns.batches(names):
         values = dict(batch.columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jvm_bridge.builder.model import FileFormat
-from jvm_bridge.builder.planning import TablePlan, plan_csv
+from jvm_bridge.builder.planning import TableRequirements, plan_csv
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_source import avro_columns
 from jvm_bridge.builder.sources.csv_source import open_csv
@@ -16,7 +16,7 @@ from jvm_bridge.builder.sources.source import Source
 __all__ = ["columns_of", "open_file"]
 
 
-def open_file(file: SourceFile, table: TablePlan) -> Source:
+def open_file(file: SourceFile, table: TableRequirements) -> Source:
     """Plan a file that :func:`~jvm_bridge.builder.sources.prepare.prepare` has prepared.
 
     Raises:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pajson
 
-from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable, plan_column
+from jvm_bridge.builder.planning import Field, TableRequirements, Unsuitable, plan_column
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, Batch, Source, open_bytes
 
 __all__ = ["NullRowGuard", "first_keys", "open_json"]
@@ -36,7 +36,7 @@ _NUMBER_TYPES = {"INT": pa.int32(), "FLOAT": pa.float64(), "DOUBLE": pa.float64(
 _TEXT_BY_NATURE = frozenset(["STRING", "BYTES", "JSON", "BIG_DECIMAL"])
 
 
-def open_json(path: Path, table: TablePlan) -> Source:
+def open_json(path: Path, table: TableRequirements) -> Source:
     """Plan a file of JSON lines.
 
     Raises:
@@ -120,7 +120,7 @@ def _argument_type(name: str, sample: Any) -> pa.DataType:
     raise Unsuitable(f"column {name} has {_kind_of(sample)}")
 
 
-def _batches(path: Path, table: TablePlan, types: Mapping[str, pa.DataType]) -> Iterator[Batch]:
+def _batches(path: Path, table: TableRequirements, types: Mapping[str, pa.DataType]) -> Iterator[Batch]:
     floats = [name for name, kind in types.items() if _values_type(kind) == pa.float64()]
     # A transform may get an integer or a fraction, and a FLOAT would be rounded twice.
     exact = {*table.arguments, *(field.name for field in table.fields if field.data_type == "FLOAT")}

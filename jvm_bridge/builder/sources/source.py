@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import pyarrow as pa
 from isal import igzip, isal_zlib
 
-from jvm_bridge.builder.planning import ColumnPlan, TablePlan
+from jvm_bridge.builder.planning import ColumnPlan, TableRequirements
 
 __all__ = ["CORRUPT_GZIP", "GZIP_MAGIC", "Batch", "Source", "is_gzipped", "open_bytes"]
 
@@ -40,7 +40,7 @@ class Batch:
 
     @classmethod
     def of(
-        cls, columns: Mapping[str, Any], rows: int, table: TablePlan, converted: Container[str] = ()
+        cls, columns: Mapping[str, Any], rows: int, table: TableRequirements, converted: Container[str] = ()
     ) -> Batch:
         """Return a batch for a plan.
 

@@ -6,7 +6,7 @@ import threading
 
 from jvm_bridge.minion import MinionContext, MinionTask
 from minion_tasks.file_ingestion.engine.file_metrics import FileMetrics
-from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
+from minion_tasks.file_ingestion.engine.subtask import Subtask, SubtaskCluster
 from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
 
 
@@ -36,7 +36,7 @@ class FileIngestionExecutor:
         context = self._context
         run_subtask(
             Subtask.from_configs(task.configs),
-            ClusterAddress(
+            SubtaskCluster(
                 context.controller,
                 context.zookeeper_address,
                 context.cluster_name,

@@ -12,13 +12,13 @@ from controller_client.segment_tar import file_name_of
 from controller_client.zookeeper_access import ZooKeeperAccess
 from minion_tasks.file_ingestion.session.model import Session
 
-__all__ = ["SUBTASK_FORMAT", "ClusterAddress", "Subtask", "subtasks_of"]
+__all__ = ["SUBTASK_FORMAT", "Subtask", "SubtaskCluster", "subtasks_of"]
 
 SUBTASK_FORMAT = Format("the configuration of a subtask")
 
 
 @dataclass(frozen=True)
-class ClusterAddress:
+class SubtaskCluster:
     """How the process of a subtask reaches the cluster.
 
     Attributes:

@@ -16,7 +16,7 @@ from controller_client.zookeeper import PropertyStore
 from jvm_bridge.builder import SegmentBuilder
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, OnBuilt, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
-from minion_tasks.file_ingestion.engine.subtask import ClusterAddress, Subtask
+from minion_tasks.file_ingestion.engine.subtask import Subtask, SubtaskCluster
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
 from minion_tasks.file_ingestion.session.store import SessionStore
 
@@ -37,7 +37,7 @@ def read_table(client: ControllerClient, table: str) -> tuple[FileIngestionParam
 
 def run_subtask(
     subtask: Subtask,
-    cluster: ClusterAddress,
+    cluster: SubtaskCluster,
     work_dir: Path,
     is_cancelled: Callable[[], bool],
     on_built: OnBuilt = lambda _entries, _built: None,

@@ -12,7 +12,7 @@ from controller_client.common.counted_text import counted_text
 from minion_tasks.file_ingestion.report.counts import AttemptFigures, Histogram
 from minion_tasks.file_ingestion.report.text import clock_text, seconds_text
 
-__all__ = ["AttemptsChart", "Bar", "HistogramChart", "Panel", "attempts_chart", "histogram_chart"]
+__all__ = ["AttemptPanel", "AttemptsChart", "Bar", "HistogramChart", "attempts_chart", "histogram_chart"]
 
 _MAX_PANELS = 6
 _GAP = 14.0
@@ -23,7 +23,7 @@ _SIZE = 8 * _CHARACTER
 
 
 @dataclass(frozen=True)
-class Panel:
+class AttemptPanel:
     """One attempt; idle time between attempts takes no space.
 
     Attributes:
@@ -48,7 +48,7 @@ class Panel:
 class AttemptsChart(Chart):
     """Staged files over time, with a panel for each attempt."""
 
-    panels: tuple[Panel, ...]
+    panels: tuple[AttemptPanel, ...]
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _panel(
     duration_ms: int,
     before: int,
     y_of: Callable[[float], float],
-) -> Panel:
+) -> AttemptPanel:
     def path(start: int, steps: Iterable[tuple[int, int]]) -> str:
         pieces = [f"M{x:.1f} {y_of(start):.1f}"]
         for time_ms, count in steps:
@@ -152,7 +152,7 @@ def _panel(
         return "".join([*pieces, f"H{x + width:.1f}"])
 
     name, counts, began = _name(attempt), _counts(attempt), clock_text(attempt.began_ms)
-    return Panel(
+    return AttemptPanel(
         x=x,
         width=width,
         title=f"{name}, started {began}: {counts}",

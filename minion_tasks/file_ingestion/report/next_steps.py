@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterator
 
 from controller_client.common.counted_text import counted_text
-from controller_client.common.pages import Step
+from controller_client.common.pages import PageStep
 from minion_tasks.file_ingestion.report.counts import SessionReport
 from minion_tasks.file_ingestion.session.model import FileStatus, SessionState
 
 __all__ = ["next_steps"]
 
 
-def next_steps(report: SessionReport, next_does: str | None, runner: str | None) -> list[Step]:
+def next_steps(report: SessionReport, next_does: str | None, runner: str | None) -> list[PageStep]:
     """Describe what to do next, in this order; there is always something.
 
     Args:
@@ -24,24 +24,24 @@ def next_steps(report: SessionReport, next_does: str | None, runner: str | None)
     return list(_steps(report, next_does, runner))
 
 
-def _steps(report: SessionReport, next_does: str | None, runner: str | None) -> Iterator[Step]:
+def _steps(report: SessionReport, next_does: str | None, runner: str | None) -> Iterator[PageStep]:
     session, table = report.session, shlex.quote(report.session.table)
     if next_does is None:
         text = "This is not the table's last session. See the last one instead."
-        yield Step(text, (f"pinotctl task session show {table}",))
+        yield PageStep(text, (f"pinotctl task session show {table}",))
         return
     if runner is not None:
         text = f"A run by {runner} is in progress. Follow it. The next trigger {next_does}."
-        yield Step(text, (f"pinotctl task watch {table}",))
+        yield PageStep(text, (f"pinotctl task watch {table}",))
         return
     if session.is_open and (failed := report.files[FileStatus.FAILED]):
-        yield Step(
+        yield PageStep(
             f"{counted_text(failed, 'file')} failed, for the reasons below. Fix them at the source, or "
             "remove them from it. Then check what the next run will read.",
             (f"pinotctl task plan {table}",),
         )
     if skipped := report.files[FileStatus.SKIPPED]:
-        yield Step(
+        yield PageStep(
             f"{counted_text(skipped, 'file')} could not be opened and {'was' if skipped == 1 else 'were'} "
             "skipped. Rewrite them at the source: the next session reads what is not in the table.",
             (f"pinotctl task plan {table}",),
@@ -50,16 +50,16 @@ def _steps(report: SessionReport, next_does: str | None, runner: str | None) -> 
         servers = ", ".join(
             f"{server} ({counted_text(count, 'segment')})" for server, count in session.behind
         )
-        yield Step(
+        yield PageStep(
             f"The switch continued while servers still lacked new segments: {servers}. Check that they have "
             "caught up.",
             (f"pinotctl lineage doctor {table}",),
         )
     if session.is_open:
-        yield Step(f"Run the task again. The next trigger {next_does}.", (f"pinotctl task run {table}",))
+        yield PageStep(f"Run the task again. The next trigger {next_does}.", (f"pinotctl task run {table}",))
     elif session.state is SessionState.DONE:
         text = f"The session is finished. The next trigger {next_does}. See what it would do."
-        yield Step(text, (f"pinotctl task plan {table}",))
+        yield PageStep(text, (f"pinotctl task plan {table}",))
     else:
         text = f"The session was discarded. The next trigger {next_does}."
-        yield Step(text, (f"pinotctl task plan {table}", f"pinotctl task run {table}"))
+        yield PageStep(text, (f"pinotctl task plan {table}", f"pinotctl task run {table}"))

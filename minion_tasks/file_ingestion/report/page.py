@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from controller_client.common.bytes_text import bytes_text
 from controller_client.common.console import Console
 from controller_client.common.counted_text import counted_text
-from controller_client.common.pages import Cell, Column, Table, page_templates
+from controller_client.common.pages import Cell, PageColumn, Table, page_templates
 from controller_client.common.visible_text import visible
 from minion_tasks.file_ingestion.report.charts import attempts_chart, histogram_chart
 from minion_tasks.file_ingestion.report.counts import SessionReport
@@ -132,7 +132,7 @@ def _tiles(report: SessionReport, now_ms: int) -> list[tuple[str, str]]:
 
 def _failures(report: SessionReport) -> Table:
     return Table(
-        [Column("file"), Column("state"), Column("reason")],
+        [PageColumn("file"), PageColumn("state"), PageColumn("reason")],
         [
             (visible(f.uri), f.status.value, f.error.removeprefix(f"{visible(f.uri)}: "))
             for f in report.failures
@@ -143,8 +143,8 @@ def _failures(report: SessionReport) -> Table:
 def _columns(report: SessionReport) -> Table:
     return Table(
         [
-            *(Column("column"), Column("finding"), Column("files", is_number=True)),
-            *(Column("example"), Column("similar name")),
+            *(PageColumn("column"), PageColumn("finding"), PageColumn("files", is_number=True)),
+            *(PageColumn("example"), PageColumn("similar name")),
         ],
         [
             (
@@ -162,7 +162,7 @@ def _columns(report: SessionReport) -> Table:
 def _slowest(report: SessionReport) -> Table:
     numbers = ("files", "source", "rows", "segments", "time", "rows/s")
     return Table(
-        [Column("file"), *(Column(head, is_number=True) for head in numbers), Column("reader")],
+        [PageColumn("file"), *(PageColumn(head, is_number=True) for head in numbers), PageColumn("reader")],
         [
             (
                 visible(unit.uri) + (" ..." if unit.files > 1 else ""),
@@ -181,7 +181,7 @@ def _slowest(report: SessionReport) -> Table:
 
 def _readers(report: SessionReport) -> Table:
     return Table(
-        [Column("reader"), Column("segments", is_number=True)],
+        [PageColumn("reader"), PageColumn("segments", is_number=True)],
         [(reader, f"{count:,}") for reader, count in report.readers.items()],
     )
 
@@ -189,7 +189,7 @@ def _readers(report: SessionReport) -> Table:
 def _reasons(report: SessionReport) -> Table:
     reasons = list(report.fallback_reasons.items())[:_REASONS_SHOWN]
     return Table(
-        [Column("reason for reading row by row"), Column("segments", is_number=True)],
+        [PageColumn("reason for reading row by row"), PageColumn("segments", is_number=True)],
         [(reason, f"{count:,}") for reason, count in reasons],
     )
 

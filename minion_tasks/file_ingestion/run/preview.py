@@ -38,7 +38,7 @@ _COMPARES = "compares the source with the table"
 _STAGED_DELETED = "its staged segments are deleted"
 
 
-class Action(StrEnum):
+class FirstAction(StrEnum):
     """What a trigger does first."""
 
     CLEAR = "clear"
@@ -63,7 +63,7 @@ class NextTrigger:
         reason: Why the session is discarded.
     """
 
-    action: Action
+    action: FirstAction
     session: Session | None = None
     reason: str | None = None
 
@@ -74,13 +74,13 @@ class NextTrigger:
             params: The task's parameters.
             unread: How many files of the session are not staged, if known.
         """
-        if self.action is Action.CLEAR:
+        if self.action is FirstAction.CLEAR:
             return f"clears all sessions, since clearConsistentPushState is true; then {_COMPARES}"
-        if self.action is Action.FINISH:
+        if self.action is FirstAction.FINISH:
             return "finishes the switch; no file is read again"
-        if self.action is Action.DISCARD:
+        if self.action is FirstAction.DISCARD:
             return f"starts over: {self.reason}"
-        if self.action is Action.BEGIN or self.session is None:
+        if self.action is FirstAction.BEGIN or self.session is None:
             return _COMPARES
         retry = f"(retry {self.session.retry_count + 1} of {params.max_retries})"
         if unread == 0:
@@ -95,11 +95,11 @@ def next_trigger(
 ) -> NextTrigger:
     """Decide what a trigger does, from the last session and the task's parameters."""
     if params.clear_state:
-        return NextTrigger(Action.CLEAR)
+        return NextTrigger(FirstAction.CLEAR)
     try:
         return _by_the_last_session(client, sessions, params)
     except DamagedSessionError as error:
-        return NextTrigger(Action.DISCARD, None, damage_reason(error))
+        return NextTrigger(FirstAction.DISCARD, None, damage_reason(error))
 
 
 def damage_reason(error: DamagedSessionError) -> str:
@@ -112,14 +112,14 @@ def _by_the_last_session(
 ) -> NextTrigger:
     latest = sessions.latest()
     if latest is None or not latest.is_open:
-        return NextTrigger(Action.BEGIN, latest)
+        return NextTrigger(FirstAction.BEGIN, latest)
     if latest.state is SessionState.SWITCH:
         reason = switch_abandon_reason(client, sessions, latest)
-        return NextTrigger(Action.FINISH if reason is None else Action.DISCARD, latest, reason)
+        return NextTrigger(FirstAction.FINISH if reason is None else FirstAction.DISCARD, latest, reason)
     reason = abandon_reason(latest, params, sessions)
     if reason is not None:
-        return NextTrigger(Action.DISCARD, latest, reason.removeprefix("a new run began: "))
-    return NextTrigger(Action.RESUME, latest)
+        return NextTrigger(FirstAction.DISCARD, latest, reason.removeprefix("a new run began: "))
+    return NextTrigger(FirstAction.RESUME, latest)
 
 
 class Fate(WordEnum):
@@ -208,13 +208,13 @@ def preview(
     groups: list[FileGroup] | None = None
     try:
         # Finishing reads no file from the source, which may be empty by now.
-        if now.action is Action.FINISH and session is not None:
+        if now.action is FirstAction.FINISH and session is not None:
             kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
             return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))
-        if now.action is Action.RESUME and session is not None:
+        if now.action is FirstAction.RESUME and session is not None:
             groups = list(sessions.groups(session))
     except DamagedSessionError as error:
-        now = NextTrigger(Action.DISCARD, None, damage_reason(error))
+        now = NextTrigger(FirstAction.DISCARD, None, damage_reason(error))
     check_not_empty(view, params)
     if groups is not None:
         return plan_retry(now, view, groups, params, slots=slots)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from controller_client.deepstore.table_plan import TablePlan, apply
+from controller_client.deepstore.table_plan import PeerDownloadPlan, apply
 from pinotctl.context import CliContext
 from pinotctl.options import confirm
 
 __all__ = ["finish"]
 
 
-def finish(cli: CliContext, planned: TablePlan, after: str, *, dry_run: bool, yes: bool) -> None:
+def finish(cli: CliContext, planned: PeerDownloadPlan, after: str, *, dry_run: bool, yes: bool) -> None:
     """Show the checks and the changes; then make the changes, if no check has failed.
 
     Args:

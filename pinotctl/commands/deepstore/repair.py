@@ -17,7 +17,7 @@ from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import REPAIRABLE, Judgement
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.remote_copies import STORE
-from controller_client.deepstore.repair import Outcome, Repaired, Repairer
+from controller_client.deepstore.repair import Repaired, Repairer, RepairOutcome
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.deepstore.report import AuditReport
 from controller_client.rest.capabilities import Capability
@@ -49,7 +49,7 @@ _DAMAGE = (
     "download the segment from the store again (`pinotctl table reload --download TABLE SEGMENT`; for a "
     "REALTIME table before Pinot 1.5, delete the segment's folder on that server while it is stopped)."
 )
-_WELL = {Outcome.REPAIRED, Outcome.WOULD_REPAIR, Outcome.GOOD, Outcome.GONE}
+_WELL = {RepairOutcome.REPAIRED, RepairOutcome.WOULD_REPAIR, RepairOutcome.GOOD, RepairOutcome.GONE}
 
 
 @click.command()

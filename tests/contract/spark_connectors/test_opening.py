@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from controller_client.config import BasicAuth, ControllerConfig, Secret
-from minion_tasks.file_ingestion.engine.subtask import ClusterAddress
+from minion_tasks.file_ingestion.engine.subtask import SubtaskCluster
 from spark_connectors.faults import in_short
 from spark_connectors.file_ingestion.worker import RunSubtask
 from spark_connectors.parallelism import task_slots
@@ -70,7 +70,7 @@ def test_a_failure_is_reported_in_one_line() -> None:
 
 def test_the_repr_of_pickled_objects_shows_no_credentials() -> None:
     auth = BasicAuth("me", Secret("hush"))
-    run = RunSubtask(ClusterAddress(ControllerConfig("http://c:9000", auth=auth), "z:2181", "c"), 60.0)
+    run = RunSubtask(SubtaskCluster(ControllerConfig("http://c:9000", auth=auth), "z:2181", "c"), 60.0)
     copy = pickle.loads(pickle.dumps(run))  # noqa: S301  # its own
     assert copy == run
     assert "hush" not in repr(copy)

@@ -9,7 +9,7 @@ from typing import Protocol
 import pytest
 
 from controller_client.errors import UnsafeDeleteError
-from controller_client.publishing.doctor import Finding
+from controller_client.publishing.doctor import LineageFinding
 from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.rest.delete_risks import DeleteRisk
 from minion_tasks.file_ingestion.run.publish import Publication
@@ -248,7 +248,7 @@ class SegmentDeleted:
     halt: Halt
     is_new: bool
     risk: DeleteRisk | None
-    finding: Finding | None
+    finding: LineageFinding | None
 
     def run(self, place: Place, runners: Runners, reader: Reader) -> Ran:
         client = place.table.client

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from controller_client.publishing.doctor import Finding
+from controller_client.publishing.doctor import LineageFinding
 from controller_client.rest.delete_risks import DeleteRisk
 from tests.faults.file_ingestion.injections import (
     SWITCH,
@@ -384,7 +384,7 @@ def _deleted_segments() -> Iterator[Row]:
     for mode in ("sync", "swap"):
         for point, halt, risk, finding in (
             ("before the switch begins", Halt("before", start), None, None),
-            ("in the switch", Halt("after", start), DeleteRisk.OPEN_REPLACEMENT, Finding.LOST_SOURCES),
+            ("in the switch", Halt("after", start), DeleteRisk.OPEN_REPLACEMENT, LineageFinding.LOST_SOURCES),
             ("after the switch", Halt("after", end), DeleteRisk.REVERT, None),
         ):
             yield Row(
@@ -404,7 +404,9 @@ def _deleted_segments() -> Iterator[Row]:
                 f"a new segment is deleted in the switch {halt}",
                 mode,
                 0,
-                SegmentDeleted(halt, is_new=True, risk=DeleteRisk.OPEN_REPLACEMENT, finding=Finding.STUCK),
+                SegmentDeleted(
+                    halt, is_new=True, risk=DeleteRisk.OPEN_REPLACEMENT, finding=LineageFinding.STUCK
+                ),
                 run=(WELL,),
                 then=(NOTHING_NEW,),
                 by_default=(mode, step) == ("append", end),

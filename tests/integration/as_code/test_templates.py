@@ -9,7 +9,7 @@ import pytest
 from controller_client.as_code import References, export_cluster, read_folder
 from controller_client.as_code.objects import Kind, ObjectRef
 from controller_client.deepstore.policy import StorePolicy
-from controller_client.deepstore.table_plan import PeerSettings, TablePlan, apply
+from controller_client.deepstore.table_plan import PeerDownloadPlan, PeerSettings, apply
 from controller_client.helix.table_config import read_table_config
 from controller_client.rest.capabilities import Capability
 from tests.integration.as_code.table_files import table_files
@@ -46,8 +46,8 @@ def test_templates_are_kept(pinot: PinotCluster, tmp_path: Path) -> None:
         assert config.task_config("SomeTask") == {"dir": "${PINOT_PLUGINS_NO_SUCH:/data}"}
         stored = PeerSettings.of(config)
         alone = PeerSettings(stored.scheme, StorePolicy.SERVERS)
-        apply(client, TablePlan(table, stored, alone, ()))
-        apply(client, TablePlan(table, alone, stored, ()))
+        apply(client, PeerDownloadPlan(table, stored, alone, ()))
+        apply(client, PeerDownloadPlan(table, alone, stored, ()))
         assert written() == TEMPLATES
 
         export_cluster(client, tmp_path / "export", owner=files.name, tables=[files.name])

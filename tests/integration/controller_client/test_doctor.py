@@ -13,7 +13,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, WaitTimeoutError
 from controller_client.filestore import open_store
 from controller_client.helix import wake_helix
-from controller_client.publishing.doctor import Finding, Repair
+from controller_client.publishing.doctor import LineageFinding, Repair
 from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.publishing.lineage_repair import repair
 from controller_client.rest.lineage import LineageState
@@ -75,7 +75,7 @@ def test_segments_that_do_not_load_are_found_and_repaired(
 
     wait_for(lambda: in_error() == {reset.name, lost.name}, "two segments in ERROR")
     (found,) = examine_lineage(client, table, older_than_s=3600)
-    assert found.finding is Finding.NOT_LOADED
+    assert found.finding is LineageFinding.NOT_LOADED
     assert found.repair == Repair(load=(reset.name, lost.name))
     assert f"{reset.name} ERROR on Server_" in found.explanation
     assert "AttemptsExceededException" in found.explanation
@@ -127,7 +127,7 @@ def test_the_doctor_finds_and_repairs_a_stuck_entry_and_leftovers(filled: Filled
     filled.push([stuck_one])
     assert examine_lineage(client, table, older_than_s=3600) == []
     (stuck,) = examine_lineage(client, table, older_than_s=0)
-    assert (stuck.finding, stuck.entry.entry_id) == (Finding.STUCK, entry_id)
+    assert (stuck.finding, stuck.entry.entry_id) == (LineageFinding.STUCK, entry_id)
     done = repair(client, table, stuck)
     assert done.revert
     assert done.delete == (stuck_one.name,)
@@ -142,6 +142,6 @@ def test_the_doctor_finds_and_repairs_a_stuck_entry_and_leftovers(filled: Filled
     filled.push([left_one])
     client.segments.wait_online(table, [left_one.name], 300)
     (left,) = examine_lineage(client, table, older_than_s=3600)
-    assert left.finding is Finding.LEFTOVERS
+    assert left.finding is LineageFinding.LEFTOVERS
     repair(client, table, left)
     assert filled.listed() == sorted(names(filled.old))

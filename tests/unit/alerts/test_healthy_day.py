@@ -20,7 +20,7 @@ from server_hooks.commit_upload.outcomes import OutcomeCounts
 from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.pause.metrics import PauseMetrics
 from server_hooks.upsert.metrics import UpsertMetrics
-from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.table_state import UpsertTableState
 from tests.unit.alerts.promtool import Prometheus, serve
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
@@ -38,7 +38,7 @@ def test_on_a_day_without_faults_no_alert_fires(tmp_path: Path) -> None:
     subtasks = SubtaskMetrics(minion, ["FileIngestionTask"], 2, clock)
     audits = WatchMetrics(watch, 600)
     sent = CoordinatorMetrics(coordinator, UPSERT, clock)
-    marks, state = UpsertMetrics(server), TableState(tmp_path / "state", clock)
+    marks, state = UpsertMetrics(server), UpsertTableState(tmp_path / "state", clock)
     state.follow([0])
     pauses = PauseMetrics(server, MemoryPropertyStore(), clock)
     backlog = Backlog(clock, BacklogLimits(), lambda: 1 << 40)

@@ -31,7 +31,7 @@ from server_hooks.commit_upload.outcomes import OutcomeCounts
 from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.pause.metrics import PauseMetrics
 from server_hooks.upsert.metrics import UpsertMetrics
-from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.table_state import UpsertTableState
 from tests.unit.alerts.promtool import Prometheus, samples
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore, memory_store
@@ -239,7 +239,7 @@ def test_a_server_that_holds_the_mark(
     prometheus.processes["coordinator"] = coordinator
     sent = CoordinatorMetrics(coordinator, TABLE, clock)
     shown = UpsertMetrics(monitoring)
-    state = TableState(tmp_path / "state", clock)
+    state = UpsertTableState(tmp_path / "state", clock)
     state.follow([0])
     state.count_now(0)
     made = 0
@@ -266,6 +266,6 @@ def test_a_server_that_holds_the_mark(
 
 
 def test_a_server_without_a_mark(monitoring: Monitoring, prometheus: Prometheus, tmp_path: Path) -> None:
-    shown, state = UpsertMetrics(monitoring), TableState(tmp_path / "state", prometheus.clock)
+    shown, state = UpsertMetrics(monitoring), UpsertTableState(tmp_path / "state", prometheus.clock)
     prometheus.pass_minutes(35, lambda: shown.update({TABLE: state}))
     prometheus.expect("NoMark", before={29: ()})

@@ -43,12 +43,12 @@ from jvm_bridge.cluster_ports import ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
 from jvm_bridge.local_cluster.state import CLUSTER_FORMAT, ClusterState, read_state, write_state
 from key_coordinator.entries import BUCKET_FORMAT, Entries
-from key_coordinator.state.store import STATE_FORMAT, Store, StoredUpTo
+from key_coordinator.state.store import STATE_FORMAT, KeyStore, StoredUpTo
 from minion_tasks.file_ingestion.engine.subtask import SUBTASK_FORMAT, Subtask
 from minion_tasks.file_ingestion.plan.provenance import PROVENANCE_FORMAT, Provenance
 from pinot_airflow.conditions.base import CONDITION_FORMAT, Condition
 from pinot_airflow.conditions.upsert import MarkReaches
-from server_hooks.upsert.checkpoint import CHECKPOINT_FORMAT, Checkpoint
+from server_hooks.upsert.checkpoint import CHECKPOINT_FORMAT, BitmapCheckpoint
 from server_hooks.upsert.updates_log import LOG_FORMAT, UpdatesLog
 from spark_connectors.write.staged import COMMIT_FORMAT, StagedByTask
 from tests.unit.formats.sample import OFFLINE, Sample, document, file, message
@@ -95,13 +95,13 @@ STAGED = StagedByTask(
 
 
 def _write_state(folder: Path) -> None:
-    store = Store(folder)
+    store = KeyStore(folder)
     store.begin(UP_TO)
     store.close()
 
 
 def _read_state(folder: Path) -> StoredUpTo | None:
-    store = Store(folder)
+    store = KeyStore(folder)
     try:
         return store.up_to
     finally:
@@ -118,12 +118,12 @@ def _read_log(folder: Path) -> list[Any]:
 
 
 def _write_checkpoint(folder: Path) -> None:
-    checkpoint = Checkpoint(folder / "checkpoint.json")
+    checkpoint = BitmapCheckpoint(folder / "checkpoint.json")
     checkpoint.count_ends_from(1, 30)
     checkpoint.save({"t__0__3": ("", 21)})
 
 
-def _read_checkpoint(checkpoint: Checkpoint, folder: Path) -> tuple[int, dict[int, int]]:
+def _read_checkpoint(checkpoint: BitmapCheckpoint, folder: Path) -> tuple[int, dict[int, int]]:
     # The signature of a folder without one is empty.
     return checkpoint.since("t__0__3", folder / "none"), checkpoint.ends_from
 
@@ -211,7 +211,7 @@ FILES = [
     file(
         *("server-checkpoint.json", CHECKPOINT_FORMAT),
         _write_checkpoint,
-        lambda folder: _read_checkpoint(Checkpoint(folder / "checkpoint.json"), folder),
+        lambda folder: _read_checkpoint(BitmapCheckpoint(folder / "checkpoint.json"), folder),
         (21, {1: 30}),
     ),
     file("local-cluster.json", CLUSTER_FORMAT, lambda to: write_state(to, _CLUSTER), read_state, _CLUSTER),

@@ -42,8 +42,8 @@ from minion_tasks.file_ingestion.session.model import FileGroup
 from minion_tasks.scheduler import Scheduler
 from server_hooks.upsert.follower import Follower
 from server_hooks.upsert.hook import UpsertHook
-from server_hooks.upsert.table_state import TableState
-from server_hooks.upsert.updates_topic import UpdatesTopic
+from server_hooks.upsert.table_state import UpsertTableState
+from server_hooks.upsert.updates_topic import UpdatesReader
 from tests.support.wait import wait_for
 from tests.unit.controller_client.consumption.worlds import IDEAL_PATH, TABLE, segment
 from tests.unit.controller_client.consumption.worlds import World as TableWorld
@@ -217,7 +217,7 @@ def test_the_updates_of_a_table_wait_for_a_generation_that_can_be_read(
         return read_generation(store, REALTIME)
 
     value = encode_end(VersionEnd(12, 0, 0, 1))
-    state = TableState(tmp_path, SystemClock())
+    state = UpsertTableState(tmp_path, SystemClock())
     told: list[int] = []
     message = {0: [(0, value, decode(value, where="here"))]}
     # A topic with one partition, which is then at its end.
@@ -275,7 +275,7 @@ def test_a_partition_is_read_up_to_the_first_message_of_a_later_release(
 
     monkeypatch.setattr("confluent_kafka.Consumer", consumer)
     place = {"stream.kafka.topic.name": "t", "stream.kafka.broker.list": "127.0.0.1:1"}
-    topic = UpdatesTopic(StreamConfig({"streamType": "kafka", **place}), "t.updates")
+    topic = UpdatesReader(StreamConfig({"streamType": "kafka", **place}), "t.updates")
     topic.assign({0: 0, 1: 0})
     found = topic.poll(0.1)
     offsets = {number: [offset for offset, _, _ in each] for number, each in found.items()}
@@ -297,7 +297,7 @@ class _Hook(UpsertHook):
 
     def _make(self, table: TableName, created: int) -> Any:
         self.made.append(table)
-        return TableState(self._kept / table, SystemClock())
+        return UpsertTableState(self._kept / table, SystemClock())
 
 
 def test_a_server_keeps_its_other_tables_up_to_date(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

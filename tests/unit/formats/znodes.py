@@ -9,7 +9,7 @@ from controller_client.as_code.objects import ObjectRef
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.consumption import TableControl
-from controller_client.consumption.recipes.plan import PLAN_FORMAT, Plan, begin, read_plan
+from controller_client.consumption.recipes.plan import PLAN_FORMAT, RecipePlan, begin, read_plan
 from controller_client.consumption.state.partition_record import (
     PARTITIONS_FORMAT,
     note_partitions,
@@ -80,7 +80,7 @@ _HOLDER = Holder("me@host:1", 5, "maintenance", "until noon")
 PAUSE = PauseRecord({"explicit": _HOLDER, "airflow": Holder("you", 6)}, foreign=True, sequences={0: 3, 11: 0})
 FINISHED_PAUSE = replace(PAUSE, ends={0: "120", 11: "7"})
 _REPORT = PartitionReport(INSTANCE, SESSION, {"t_REALTIME": {0: "t__0__3__20260101T0000Z"}})
-_PLAN = Plan("drain", "begun", "me", int(NOW_S * 1000), {"topic": "in", "offsets": {"0": 7}}, 0)
+_PLAN = RecipePlan("drain", "begun", "me", int(NOW_S * 1000), {"topic": "in", "offsets": {"0": 7}}, 0)
 _REF = ObjectRef.from_key("schemas/t")
 _ENTRY = InventoryEntry({"schemaName": "t"}, "0123", 7, "me@host:1", frozenset({"reload"}))
 SERVER = ServerRecord(

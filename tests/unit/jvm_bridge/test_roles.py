@@ -10,7 +10,7 @@ from jvm_bridge.jars import JarSet
 from jvm_bridge.jdk import Java
 from jvm_bridge.local_cluster import HOST, ClusterPorts, KafkaPorts, LocalCluster
 from jvm_bridge.local_cluster.roles import RoleRunner, plan_roles
-from jvm_bridge.local_cluster.settings import Settings
+from jvm_bridge.local_cluster.settings import LocalClusterSettings
 
 FOLDER = Path("/data/cluster")
 PORTS = ClusterPorts.from_base(21000, servers=2)
@@ -83,7 +83,10 @@ def test_command_lines_have_the_marks_and_the_ordered_class_path() -> None:
 
 def test_each_role_gets_its_own_of_further_properties() -> None:
     more = {"controller.data.dir": "s3://b/c", "pinot.server.x": "1", "pinot.broker.y": "2"}
-    roles = {role.name: role.properties for role in plan_roles(FOLDER, PORTS, Settings(properties=more))}
+    roles = {
+        role.name: role.properties
+        for role in plan_roles(FOLDER, PORTS, LocalClusterSettings(properties=more))
+    }
     assert roles["controller"]["controller.data.dir"] == "s3://b/c"
     for name, properties in roles.items():
         assert ("pinot.server.x" in properties) == name.startswith("server-"), name
@@ -91,14 +94,14 @@ def test_each_role_gets_its_own_of_further_properties() -> None:
 
 
 def test_the_minion_has_the_heap_of_the_settings() -> None:
-    for settings, heap_mb in ((None, "512"), (Settings(minion_heap_mb=2048), "2048")):
+    for settings, heap_mb in ((None, "512"), (LocalClusterSettings(minion_heap_mb=2048), "2048")):
         minion = plan_roles(FOLDER, PORTS, settings)[-1]
         words = runner().command(minion)
         assert words[words.index("--max-heap-mb") + 1] == heap_mb
 
 
 def test_hosted_roles_have_the_options_of_stock_ones() -> None:
-    hosted = replace(runner(), settings=Settings(hosted=True))
+    hosted = replace(runner(), settings=LocalClusterSettings(hosted=True))
     for role in plan_roles(FOLDER, PORTS_WITH_KAFKA):
         if not role.name.startswith(("broker", "server-")):
             assert hosted.command(role) == runner().command(role)

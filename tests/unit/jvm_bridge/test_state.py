@@ -9,7 +9,7 @@ import pytest
 from controller_client.errors import ConfigError, SetupError
 from jvm_bridge.cluster_ports import ClusterPorts, KafkaPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord
-from jvm_bridge.local_cluster.settings import Settings, read_properties
+from jvm_bridge.local_cluster.settings import LocalClusterSettings, read_properties
 from jvm_bridge.local_cluster.state import (
     STATE_FILE,
     ClusterState,
@@ -25,7 +25,9 @@ KAFKA = KafkaPorts.from_base(21000)
 
 def test_round_trip(tmp_path: Path) -> None:
     record = ProcessRecord("broker", 17, 1700000000.25)
-    state = ClusterState(PORTS, "0.11.0", {"broker": record}, Settings(True, {"controller.x": "1"}))
+    state = ClusterState(
+        PORTS, "0.11.0", {"broker": record}, LocalClusterSettings(True, {"controller.x": "1"})
+    )
     write_state(tmp_path, state)
     assert read_state(tmp_path) == state
     assert [file.name for file in tmp_path.iterdir()] == [STATE_FILE]
@@ -64,23 +66,23 @@ def test_ports_other_than_the_stored_ones_are_refused(
 
 
 def test_settings_are_kept_until_others_are_given(tmp_path: Path) -> None:
-    assert state_to_start(tmp_path, None, None).settings == Settings()
+    assert state_to_start(tmp_path, None, None).settings == LocalClusterSettings()
     asked = state_to_start(tmp_path, PORTS, None, hosted=True, properties={"controller.x": "1"})
     write_state(tmp_path, asked)
-    assert state_to_start(tmp_path, None, None).settings == Settings(True, {"controller.x": "1"})
-    assert state_to_start(tmp_path, None, None, properties={}).settings == Settings(True, {})
+    assert state_to_start(tmp_path, None, None).settings == LocalClusterSettings(True, {"controller.x": "1"})
+    assert state_to_start(tmp_path, None, None, properties={}).settings == LocalClusterSettings(True, {})
     asked = state_to_start(tmp_path, None, None, minion_heap_mb=2048)
-    assert asked.settings == Settings(True, {"controller.x": "1"}, 2048)
+    assert asked.settings == LocalClusterSettings(True, {"controller.x": "1"}, 2048)
     write_state(tmp_path, asked)
     assert state_to_start(tmp_path, None, None).settings == asked.settings
 
 
 def test_a_state_of_an_earlier_release_has_the_usual_heap(tmp_path: Path) -> None:
-    write_state(tmp_path, ClusterState(PORTS, "0.11.0", settings=Settings(True)))
+    write_state(tmp_path, ClusterState(PORTS, "0.11.0", settings=LocalClusterSettings(True)))
     document = json.loads((tmp_path / STATE_FILE).read_text())
     del document["settings"]["minion_heap_mb"]
     (tmp_path / STATE_FILE).write_text(json.dumps(document))
-    assert state_to_start(tmp_path, None, None).settings == Settings(True)
+    assert state_to_start(tmp_path, None, None).settings == LocalClusterSettings(True)
 
 
 def test_properties_of_a_file(tmp_path: Path) -> None:

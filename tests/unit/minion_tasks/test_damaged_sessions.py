@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from controller_client.zookeeper import ZNRecord, record
 from minion_tasks.file_ingestion.engine.staging import is_below, is_session_folder
-from minion_tasks.file_ingestion.run.preview import Action, preview, preview_clear
+from minion_tasks.file_ingestion.run.preview import FirstAction, preview, preview_clear
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunTools
 from minion_tasks.file_ingestion.session.model import (
     FileEntry,
@@ -233,7 +233,7 @@ def test_a_preview_of_a_damaged_session(world: World, part: str) -> None:
     latest = world.sessions.ids()[-1]
     params = replace(PARAMS, stores=WorldStores(world))
     found = preview(RunTools(client, store, world, world.clock), world.sessions, params, TABLE)
-    assert found.next.action is Action.DISCARD
+    assert found.next.action is FirstAction.DISCARD
     assert found.next.sentence(PARAMS).startswith(f"starts over: the record of session {latest} is damaged")
     assert len(found.to_read) == 2
     cleared = [each.state for each in preview_clear(client, world.sessions)]

@@ -25,7 +25,7 @@ from controller_client.filestore.s3 import _split
 from jvm_bridge.builder import BuiltSegment, FileFormat, FilesBuilt, InputRules
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.planning import Field, TablePlan
+from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.prepare import prepare
@@ -75,7 +75,7 @@ FIELDS = ("id", "word")
 TABLE = PinotTable(
     None,
     None,
-    TablePlan(tuple(Field(name, "STRING", True, 512) for name in FIELDS), None, True),
+    TableRequirements(tuple(Field(name, "STRING", True, 512) for name in FIELDS), None, True),
     SourceColumns(frozenset(FIELDS), frozenset(FIELDS)),
     {},
 )

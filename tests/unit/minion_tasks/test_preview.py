@@ -13,8 +13,8 @@ from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents
 from minion_tasks.file_ingestion.plan.planner import plan_source
 from minion_tasks.file_ingestion.run.preview import (
-    Action,
     Fate,
+    FirstAction,
     NextTrigger,
     Preview,
     next_trigger,
@@ -103,7 +103,7 @@ def test_a_session_of_a_dropped_table_is_discarded() -> None:
 def test_clearing_happens_first(state: SessionState) -> None:
     clearing = params(clearConsistentPushState="true")
     found = decided(replace(SESSION, state=state), clearing)
-    assert found.action is Action.CLEAR
+    assert found.action is FirstAction.CLEAR
     assert found.sentence(clearing, 3) == (
         "clears all sessions, since clearConsistentPushState is true; then compares the source with the table"
     )
@@ -145,7 +145,7 @@ def retry(
     )
     mode = with_params.mode
     view = SourceView(mode, {f.uri: f for f in listed}, contents, plan_source(mode, listed, contents))
-    return plan_retry(NextTrigger(Action.RESUME, SESSION), view, [group], with_params, slots=slots)
+    return plan_retry(NextTrigger(FirstAction.RESUME, SESSION), view, [group], with_params, slots=slots)
 
 
 def fates(found: Preview) -> dict[str, Fate]:

@@ -23,7 +23,7 @@ from controller_client.upsert.version_ends import VersionEnds
 from key_coordinator.retention import FOREVER_MS
 from key_coordinator.sent_versions import SentVersions
 from key_coordinator.topic_settings import TopicSettings
-from key_coordinator.updates_topic import UpdatesTopic
+from key_coordinator.updates_topic import UpdatesWriter
 from tests.integration.upsert.coordinator.topics import read_topic
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import topic_setting, wait_for_setting
@@ -63,7 +63,7 @@ def test_it_is_created_extended_and_read_back(kafka: Kafka) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     stream = StreamConfig({"stream.kafka.broker.list": kafka.bootstrap})
     many = np.arange(120_000)
-    with UpdatesTopic(stream, name, _settings(stream, name)) as topic, SentVersions(stream, name) as sent:
+    with UpdatesWriter(stream, name, _settings(stream, name)) as topic, SentVersions(stream, name) as sent:
         assert sent.newest() == NIL
         # Written immediately after each change: messages for a new partition are accepted.
         for version, partitions in enumerate((2, 3, 7)):
@@ -146,8 +146,8 @@ def test_a_version_is_visible_completely_or_not_at_all(kafka: Kafka) -> None:
         return events, ends, VersionRecord(number, 2, {0: number + 1, 1: number + 1}, {0: 0, 1: number})
 
     with (
-        UpdatesTopic(stream, name, _settings(stream, name), name) as first,
-        UpdatesTopic(stream, name, _settings(stream, name), name) as second,
+        UpdatesWriter(stream, name, _settings(stream, name), name) as first,
+        UpdatesWriter(stream, name, _settings(stream, name), name) as second,
         SentVersions(stream, name) as sent,
     ):
         first.ensure(2)

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.update_message import Events, VersionEnd, encode_end, encode_events
 from server_hooks.upsert.lost_messages import Hole
-from server_hooks.upsert.updates_topic import UpdatesTopic
+from server_hooks.upsert.updates_topic import UpdatesReader
 from tests.support.kafka import Kafka
 from tests.support.kafka_topics import Topic
 from tests.support.wait import wait_for
@@ -45,9 +45,11 @@ class Place:
         else:
             self._producer.abort_transaction(_TIMEOUT_S)
 
-    def reader(self, since: int) -> UpdatesTopic:
+    def reader(self, since: int) -> UpdatesReader:
         """A reader that has read up to an offset."""
-        made = UpdatesTopic(StreamConfig({"stream.kafka.broker.list": self.topic.bootstrap}), self.topic.name)
+        made = UpdatesReader(
+            StreamConfig({"stream.kafka.broker.list": self.topic.bootstrap}), self.topic.name
+        )
         assert made.partitions() == {0}
         made.assign({0: since})
         return made
@@ -64,7 +66,7 @@ def place(kafka: Kafka) -> Iterator[Place]:
     made.close()
 
 
-def _offsets(reader: UpdatesTopic, count: int) -> list[int]:
+def _offsets(reader: UpdatesReader, count: int) -> list[int]:
     found: list[int] = []
 
     def has_all() -> bool:
@@ -77,7 +79,7 @@ def _offsets(reader: UpdatesTopic, count: int) -> list[int]:
 
 def _errors(caplog: pytest.LogCaptureFixture) -> Sequence[str]:
     """What the reader has complained about; threads of other tests may have, too."""
-    name = UpdatesTopic.__module__
+    name = UpdatesReader.__module__
     return [
         each.getMessage() for each in caplog.records if each.name == name and each.levelno >= logging.ERROR
     ]
@@ -102,7 +104,7 @@ def test_transactions_are_read_when_they_are_committed(
     assert not _errors(caplog)
 
 
-def _hole(reader: UpdatesTopic) -> Hole:
+def _hole(reader: UpdatesReader) -> Hole:
     def has_hole() -> bool:
         assert reader.poll(1.0) == {}, "it read on"
         return bool(reader.holes)

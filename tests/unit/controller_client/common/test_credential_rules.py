@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from urllib3.util import parse_url
 
 from controller_client.common.credential_rules import (
+    AddressSource,
     Origin,
-    Source,
     check_encrypted,
     check_owner,
     may_go_beside,
@@ -90,10 +90,12 @@ def test_credentials_of_https_need_tls(scheme: str, is_encrypted: bool) -> None:
 
 
 def test_an_owner_in_an_address_is_not_shown() -> None:
-    check_owner("token", Source("http://a,http://b", "here"), None)
-    check_owner("token", Source("http://B:80", "here"), Source("http://a,http://b", "there"))
+    check_owner("token", AddressSource("http://a,http://b", "here"), None)
+    check_owner("token", AddressSource("http://B:80", "here"), AddressSource("http://a,http://b", "there"))
     with pytest.raises(ConfigError) as caught:
-        check_owner("token", Source("http://me:hush@a", "here"), Source("http://you:hush@b", "there"))
+        check_owner(
+            "token", AddressSource("http://me:hush@a", "here"), AddressSource("http://you:hush@b", "there")
+        )
     assert "hush" not in str(caught.value)
     assert "here" in str(caught.value)
     assert "there" in str(caught.value)

@@ -12,7 +12,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from controller_client.common.console import Console
-from controller_client.common.pages import Cell, Column, Step, Table, page_templates
+from controller_client.common.pages import Cell, PageColumn, PageStep, Table, page_templates
 from minion_tasks.file_ingestion.report.page import page
 from pinotctl.pages.upsert import upsert_page
 from tests.unit.controller_client.deepstore.test_next_steps import FAULTY_REPORT
@@ -96,7 +96,7 @@ def test_commands_are_separate_blocks_and_escaped() -> None:
 
 def test_a_table_escapes_its_cells_and_may_be_empty() -> None:
     source = PIECES + "{{ pieces.table(made) }}"
-    columns = (Column("name"), Column("<n>", is_number=True))
+    columns = (PageColumn("name"), PageColumn("<n>", is_number=True))
     made = rendered(source, made=Table(columns, [("<a>", "1")]))
     assert '<td data-head="name">&lt;a&gt;</td>\n<td class="number" data-head="&lt;n&gt;">1</td>' in made
     assert "<tbody>\n</tbody>" in rendered(source, made=Table(columns, []))
@@ -104,7 +104,7 @@ def test_a_table_escapes_its_cells_and_may_be_empty() -> None:
 
 def test_a_cell_may_link_sort_and_show_a_bar() -> None:
     cells = [Cell("<a>", 'http://host/#/?a=1&b="2"'), Cell("1 KiB", sort=1024), Cell("7", percent=70)]
-    columns = (Column("name"), Column("size", is_number=True), Column("lag", is_number=True))
+    columns = (PageColumn("name"), PageColumn("size", is_number=True), PageColumn("lag", is_number=True))
     made = rendered(PIECES + "{{ pieces.table(made) }}", made=Table(columns, [cells]))
     assert '<a href="http://host/#/?a=1&amp;b=&#34;2&#34;">&lt;a&gt;</a></td>' in made
     assert '<td class="number" data-sort="1024" data-head="size">1 KiB</td>' in made
@@ -113,18 +113,20 @@ def test_a_cell_may_link_sort_and_show_a_bar() -> None:
 
 def test_one_step_is_no_list_and_several_are_one() -> None:
     source = PIECES + "{{ pieces.steps(made) }}"
-    one = rendered(source, made=[Step("Do <this>.", ("a",))])
+    one = rendered(source, made=[PageStep("Do <this>.", ("a",))])
     assert "<p>Do &lt;this&gt;.</p>" in one
     assert "<ol" not in one
-    assert rendered(source, made=[Step("a"), Step("b")]).count("<li>") == 2
-    many = rendered(source, made=[Step(f"{number}.") for number in range(20)])
+    assert rendered(source, made=[PageStep("a"), PageStep("b")]).count("<li>") == 2
+    many = rendered(source, made=[PageStep(f"{number}.") for number in range(20)])
     assert many.count("<li>") == 20
     assert many.index("<li>7.") < many.index("<summary>12 steps more</summary>") < many.index("<li>8.")
 
 
 def test_a_row_has_a_cell_for_each_column() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        rendered(PIECES + "{{ pieces.table(made) }}", made=Table((Column("a"), Column("b")), [("1",)]))
+        rendered(
+            PIECES + "{{ pieces.table(made) }}", made=Table((PageColumn("a"), PageColumn("b")), [("1",)])
+        )
 
 
 @pytest.mark.parametrize(

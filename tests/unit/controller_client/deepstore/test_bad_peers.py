@@ -17,7 +17,7 @@ from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Replica
 from controller_client.deepstore.listing import open_deep_store
 from controller_client.deepstore.rate import RateLimit
-from controller_client.deepstore.repair import Outcome, Repaired, Repairer
+from controller_client.deepstore.repair import Repaired, Repairer, RepairOutcome
 from controller_client.deepstore.servers import ServerAdmins
 from controller_client.errors import NotFoundError
 from controller_client.segment_tar import Proof, TarLimits, content_crc
@@ -145,7 +145,7 @@ STEPS: dict[str, Step] = {
 def test_the_good_replica_is_used(scene: Scene, tmp_path: Path, kind: str) -> None:
     scene.serve("a", STEPS[kind] if kind in STEPS else answer(200, PACKED[kind](tmp_path)))
     done = scene.repair()
-    assert done.outcome is Outcome.NO_SOURCE
+    assert done.outcome is RepairOutcome.NO_SOURCE
     assert done.message is not None
     assert "a: " in done.message
     assert not scene.world.stored().exists()
@@ -153,7 +153,7 @@ def test_the_good_replica_is_used(scene: Scene, tmp_path: Path, kind: str) -> No
 
     scene.serve_tar("b", good())
     done = scene.repair()
-    assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, "b", Proof.CONTENT)
+    assert (done.outcome, done.source, done.proof) == (RepairOutcome.REPAIRED, "b", Proof.CONTENT)
     assert [each.place for each in done.refused] == ["a"]
     assert scene.stored_crc == CRC
     assert {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("x")} == set()
@@ -165,9 +165,9 @@ def test_an_unverified_tar_in_the_store_is_replaced(scene: Scene, tmp_path: Path
         scene.world.stored().parent.mkdir(exist_ok=True)
         scene.world.stored().write_bytes(PACKED[kind](tmp_path))
         done = scene.repair()
-        assert (done.outcome, done.source) == (Outcome.REPAIRED, "b")
+        assert (done.outcome, done.source) == (RepairOutcome.REPAIRED, "b")
         assert scene.stored_crc == CRC
-    assert scene.repair().outcome is Outcome.GOOD
+    assert scene.repair().outcome is RepairOutcome.GOOD
 
 
 def test_what_a_server_added_is_not_uploaded(scene: Scene) -> None:
@@ -183,7 +183,7 @@ def test_what_a_server_added_is_not_uploaded(scene: Scene) -> None:
     }
     scene.serve_tar("a", changed, top="other")
     done = scene.repair()
-    assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, "a", Proof.CONTENT)
+    assert (done.outcome, done.source, done.proof) == (RepairOutcome.REPAIRED, "a", Proof.CONTENT)
     assert scene.stored_crc == CRC
     with tarfile.open(scene.world.stored()) as tar:
         assert {name for name in tar.getnames() if "upsert" in name or not name.startswith("s")} == set()
@@ -209,14 +209,14 @@ def _upserted(version: int, row: int = 0) -> dict[str, bytes]:
 def test_servers_that_agree_are_accepted_only_on_request(scene: Scene) -> None:
     scene.serve_tar("a", _upserted(1))
     scene.serve_tar("b", _upserted(2, row=5))
-    assert scene.repair(accept_agreeing=True).outcome is Outcome.NO_SOURCE
+    assert scene.repair(accept_agreeing=True).outcome is RepairOutcome.NO_SOURCE
     scene.serve_tar("c", _upserted(3))
     refused = scene.repair()
-    assert refused.outcome is Outcome.NO_SOURCE
+    assert refused.outcome is RepairOutcome.NO_SOURCE
     assert refused.message is not None
     assert "the record has" in refused.message
     done = scene.repair(accept_agreeing=True)
-    assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, "a", Proof.SERVERS)
+    assert (done.outcome, done.source, done.proof) == (RepairOutcome.REPAIRED, "a", Proof.SERVERS)
     assert [each.place for each in done.refused] == ["b"]
     with tarfile.open(scene.world.stored()) as tar:
         assert "s/v3/columns.psf" in tar.getnames()
@@ -230,13 +230,13 @@ def test_the_second_server_may_have_its_own_label(scene: Scene, first: str) -> N
     for name in "ab":
         scene.serve_tar(name, _upserted(1) if name == first else own)
     done = scene.repair(accept_agreeing=True)
-    assert (done.outcome, done.source, done.proof) == (Outcome.REPAIRED, first, Proof.SERVERS)
+    assert (done.outcome, done.source, done.proof) == (RepairOutcome.REPAIRED, first, Proof.SERVERS)
 
 
 def test_servers_that_agree_on_another_segment_are_not_accepted(scene: Scene) -> None:
     for name in "ab":
         scene.serve_tar(name, {**_upserted(1), "v3/creation.meta": struct.pack(">qq", 5, 1)})
-    assert scene.repair(accept_agreeing=True).outcome is Outcome.NO_SOURCE
+    assert scene.repair(accept_agreeing=True).outcome is RepairOutcome.NO_SOURCE
 
 
 def test_a_copy_with_only_its_data_verified_is_the_last_choice(scene: Scene, tmp_path: Path) -> None:

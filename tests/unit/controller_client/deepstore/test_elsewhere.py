@@ -11,7 +11,7 @@ from controller_client.common.parallel import ENTRY_POINT_GROUP, load_engine, op
 from controller_client.config import BasicAuth, ControllerConfig, Secret
 from controller_client.deepstore.distributed_repair import RepairPart
 from controller_client.deepstore.judge import Judgement, Replica, judge
-from controller_client.deepstore.repair import Outcome
+from controller_client.deepstore.repair import RepairOutcome
 from controller_client.errors import SetupError
 from spark_connectors import parallel
 from tests.unit.controller_client.deepstore.samples import folder_layout, record
@@ -38,7 +38,10 @@ def test_what_is_sent_to_other_processes_can_be_pickled(tmp_path: Path) -> None:
 
 def test_a_machine_that_cannot_start_reports_each_segment_as_failed(tmp_path: Path) -> None:
     done = _part(tmp_path, zookeeper="")(iter([_judged("a"), _judged("b")]))
-    assert [(each.segment, each.outcome) for each in done] == [("a", Outcome.FAILED), ("b", Outcome.FAILED)]
+    assert [(each.segment, each.outcome) for each in done] == [
+        ("a", RepairOutcome.FAILED),
+        ("b", RepairOutcome.FAILED),
+    ]
     assert all("'' is not a ZooKeeper address" in str(each.message) for each in done)
     assert pickle.loads(pickle.dumps(done)) == done  # noqa: S301
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from controller_client.common.names import TableName
 from controller_client.deepstore.audit import TableAudit
-from controller_client.deepstore.checks import Check, Verdict
+from controller_client.deepstore.checks import Check, CheckResult
 from controller_client.deepstore.disable import check_copies, check_no_peers, check_servers
 from controller_client.deepstore.judge import Fault, Replica, Stored, StoredState, judge
 from controller_client.deepstore.metrics import WatchMetrics
 from controller_client.deepstore.policy import POLICY_KEY, StorePolicy, policy_of, set_policy
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.safe_to_stop import judge_servers
-from controller_client.deepstore.table_plan import PeerSettings, TablePlan, apply
+from controller_client.deepstore.table_plan import PeerDownloadPlan, PeerSettings, apply
 from controller_client.errors import ConfigError, ConflictError, RejectedError
 from controller_client.models import TableConfig
 from controller_client.monitoring import Monitoring
@@ -36,7 +36,7 @@ def config(replicas: int = 2, kind: str = "REALTIME", **more: Any) -> TableConfi
 
 
 def wrong(checks: list[Check]) -> str:
-    return "; ".join(check.text for check in checks if check.verdict is Verdict.WRONG)
+    return "; ".join(check.text for check in checks if check.verdict is CheckResult.WRONG)
 
 
 def test_the_policy_is_in_the_config_and_other_entries_are_kept() -> None:
@@ -121,7 +121,7 @@ def test_peers_are_needed_while_the_store_lacks_a_copy(stored: Stored | None, is
         # What the store may have must be read; a repair would find nothing to do.
         advice = "--read-tars" if judged[1].may_be_stored else "--policy store"
         assert advice in wrong(check_copies(TABLE, judged, SERVERS))
-    (note,) = (check.text for check in found if check.verdict is Verdict.NOTE)
+    (note,) = (check.text for check in found if check.verdict is CheckResult.NOTE)
     assert note.startswith("1 consuming segment")
 
 
@@ -164,7 +164,7 @@ OFF, ON = PeerSettings(None, STORE), PeerSettings("http", SERVERS)
 def test_enable_and_disable_are_each_others_opposite(tables: Any) -> None:
     client, kept, _ = tables
     first = kept[-1].to_json()
-    there = TablePlan(TableName("t_REALTIME"), OFF, ON, ())
+    there = PeerDownloadPlan(TableName("t_REALTIME"), OFF, ON, ())
     assert there.changes() == [
         "t_REALTIME: segmentsConfig.peerSegmentDownloadScheme: (none) -> http",
         f"t_REALTIME: metadata.customConfigs.{POLICY_KEY}: store -> servers",
@@ -172,21 +172,21 @@ def test_enable_and_disable_are_each_others_opposite(tables: Any) -> None:
     apply(client, there)
     assert PeerSettings.of(kept[-1]) == ON
     assert kept[-1].to_json()["metadata"]["customConfigs"]["owner"] == "me"
-    apply(client, TablePlan(TableName("t_REALTIME"), ON, OFF, ()))
+    apply(client, PeerDownloadPlan(TableName("t_REALTIME"), ON, OFF, ()))
     assert kept[-1].to_json() == first
 
 
 def test_nothing_is_changed_against_a_check_or_what_somebody_else_has_changed(tables: Any) -> None:
     client, kept, meanwhile = tables
-    speaks = Check("a", Verdict.WRONG, "it is down")
+    speaks = Check("a", CheckResult.WRONG, "it is down")
     with pytest.raises(RejectedError, match="a: it is down"):
-        apply(client, TablePlan(TableName("t_REALTIME"), OFF, ON, (speaks,)))
+        apply(client, PeerDownloadPlan(TableName("t_REALTIME"), OFF, ON, (speaks,)))
     with pytest.raises(ConflictError, match="meanwhile"):
-        apply(client, TablePlan(TableName("t_REALTIME"), ON, OFF, ()))
+        apply(client, PeerDownloadPlan(TableName("t_REALTIME"), ON, OFF, ()))
     assert PeerSettings.of(kept[-1]) == OFF
     meanwhile.append(config(3))
     with pytest.raises(ConflictError, match="at the same time"):
-        apply(client, TablePlan(TableName("t_REALTIME"), OFF, ON, ()))
+        apply(client, PeerDownloadPlan(TableName("t_REALTIME"), OFF, ON, ()))
 
 
 def test_a_watch_misses_no_copy_in_the_store_of_a_table_without_one() -> None:

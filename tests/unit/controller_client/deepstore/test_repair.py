@@ -9,7 +9,7 @@ import pytest
 
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Replica
-from controller_client.deepstore.repair import Outcome, Repairer
+from controller_client.deepstore.repair import Repairer, RepairOutcome
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.errors import ConfigError, ConflictError, OutcomeUnknownError, SourceError
 from controller_client.filestore import kinds
@@ -61,7 +61,7 @@ def test_a_killed_repair_is_finished_by_the_next(world: World, step: str) -> Non
         world.repairer.repair(world.judged(A))
     assert world.record().url == ""
     uploads = world.files.uploads
-    assert world.new_repairer().repair(world.judged(A)).outcome is Outcome.REPAIRED
+    assert world.new_repairer().repair(world.judged(A)).outcome is RepairOutcome.REPAIRED
     assert_right(world)
     assert world.files.uploads == (1 if step == "before upload" else uploads), "uploaded again"
 
@@ -69,10 +69,10 @@ def test_a_killed_repair_is_finished_by_the_next(world: World, step: str) -> Non
 def test_a_repair_that_is_overtaken_finds_it_good(world: World) -> None:
 
     def overtake() -> None:
-        assert world.new_repairer().repair(world.judged(A)).outcome is Outcome.REPAIRED
+        assert world.new_repairer().repair(world.judged(A)).outcome is RepairOutcome.REPAIRED
 
     world.at("before the url", overtake)
-    assert world.repairer.repair(world.judged(A)).outcome is Outcome.GOOD
+    assert world.repairer.repair(world.judged(A)).outcome is RepairOutcome.GOOD
     assert world.record().version == 1
     assert_right(world)
 
@@ -81,13 +81,13 @@ def test_a_repair_that_is_overtaken_finds_it_good(world: World) -> None:
     ("moment", "outcome"),
     [
         # It overwrites what was pushed, notices that, and uploads the new segment.
-        ("before upload", Outcome.REPAIRED),
-        ("after upload", Outcome.GOOD),
-        ("before the url", Outcome.GOOD),
+        ("before upload", RepairOutcome.REPAIRED),
+        ("after upload", RepairOutcome.GOOD),
+        ("before the url", RepairOutcome.GOOD),
     ],
 )
 def test_a_segment_that_is_pushed_again_meanwhile_ends_with_its_new_copy(
-    world: World, moment: str, outcome: Outcome
+    world: World, moment: str, outcome: RepairOutcome
 ) -> None:
 
     def push() -> None:
@@ -112,21 +112,21 @@ def test_a_segment_that_is_deleted_meanwhile_leaves_nothing(world: World, moment
         delete()
     else:
         world.at(moment, delete)
-    assert world.repairer.repair(judged).outcome is Outcome.GONE
+    assert world.repairer.repair(judged).outcome is RepairOutcome.GONE
     assert not world.stored().exists()
 
 
 def test_a_wrong_object_is_replaced_and_its_size_recorded(world: World) -> None:
     world.change("s", content=7, url=world.layout.url(TABLE, "s"), size=12345)
     write_tar(world.stored(), content=99)
-    assert world.repairer.repair(world.judged(A)).outcome is Outcome.REPAIRED
+    assert world.repairer.repair(world.judged(A)).outcome is RepairOutcome.REPAIRED
     assert_right(world)
 
 
 def test_a_good_object_with_another_size_is_kept(world: World) -> None:
     world.change("s", content=7, url=world.layout.url(TABLE, "s"), size=12345)
     write_tar(world.stored(), content=7)
-    assert world.repairer.repair(world.judged()).outcome is Outcome.REPAIRED
+    assert world.repairer.repair(world.judged()).outcome is RepairOutcome.REPAIRED
     assert_right(world)
     assert world.files.uploads == 0
 
@@ -138,7 +138,7 @@ def test_a_failing_store_is_reported(world: World) -> None:
 
     world.at("before upload", refuse)
     done = world.repairer.repair(world.judged(A))
-    assert (done.outcome, done.message) == (Outcome.FAILED, "the store refuses")
+    assert (done.outcome, done.message) == (RepairOutcome.FAILED, "the store refuses")
     assert world.record().version == 0
 
 
@@ -149,12 +149,12 @@ def test_many_in_parallel_and_none_after_a_stop(world: World) -> None:
         world.give("a", content=7, name=name)
     judged = [world.judged(A, name=name) for name in names]
     dry = list(repair_all(world.repairer, judged, parallel=5, dry_run=True))
-    assert {each.outcome for each in dry} == {Outcome.WOULD_REPAIR}
+    assert {each.outcome for each in dry} == {RepairOutcome.WOULD_REPAIR}
     assert world.files.uploads == 0
     assert list(repair_all(world.repairer, judged, parallel=5, stopped=lambda: True)) == []
     done = list(repair_all(world.repairer, judged, parallel=5))
     assert sorted(each.segment for each in done) == sorted(names)
-    assert {each.outcome for each in done} == {Outcome.REPAIRED}
+    assert {each.outcome for each in done} == {RepairOutcome.REPAIRED}
     with pytest.raises(ConfigError):
         list(repair_all(world.repairer, judged, parallel=0))
 
@@ -167,7 +167,7 @@ def test_a_lost_reply_stays_unknown_if_the_record_keeps_changing(world: World) -
 
     world.zookeeper.before_set = fail
     done = world.repairer.repair(world.judged(A))
-    assert (done.outcome, done.message) == (Outcome.FAILED, "the reply was lost")
+    assert (done.outcome, done.message) == (RepairOutcome.FAILED, "the reply was lost")
 
 
 def test_a_repair_opens_the_store_once_and_reads_each_size_once(
@@ -194,6 +194,6 @@ def test_a_repair_opens_the_store_once_and_reads_each_size_once(
         target = world.layout.object_uri(TABLE, name)
         write_tar(world.stored(name), content=8, name=name)
         sizes.clear()
-        assert repairer.repair(world.judged(A, name=name)).outcome is Outcome.REPAIRED
+        assert repairer.repair(world.judged(A, name=name)).outcome is RepairOutcome.REPAIRED
         assert sizes == [target, target], "of what was there, and of what was uploaded"
     assert len(opened) == 1

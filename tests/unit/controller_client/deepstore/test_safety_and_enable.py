@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_client.deepstore.checks import Check, Verdict, check_controller, check_server, check_table
+from controller_client.deepstore.checks import Check, CheckResult, check_controller, check_server, check_table
 from controller_client.deepstore.judge import Replica, Stored, StoredState, judge
 from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.safe_to_stop import Safety, SegmentState, judge_servers
@@ -79,7 +79,7 @@ def test_a_segment_that_is_being_built(other: str | None, at_risk: bool) -> None
         assert not Safety(("a",), 0, (found,)).safe
 
 
-def texts(checks: list[Check], verdict: Verdict) -> str:
+def texts(checks: list[Check], verdict: CheckResult) -> str:
     return "; ".join(check.text for check in checks if check.verdict is verdict)
 
 
@@ -104,7 +104,7 @@ FETCHERS = {"pinot.server.segment.fetcher.protocols": "file,https"}
     ],
 )
 def test_a_server(policy: StorePolicy, config: dict[str, str], scheme: str, word: str) -> None:
-    wrong = texts(check_server("a", config, ROOT, scheme, policy), Verdict.WRONG)
+    wrong = texts(check_server("a", config, ROOT, scheme, policy), CheckResult.WRONG)
     assert bool(wrong) == bool(word)
     assert word in wrong
 
@@ -112,46 +112,48 @@ def test_a_server(policy: StorePolicy, config: dict[str, str], scheme: str, word
 def test_a_note_about_a_server_that_uploads_elsewhere() -> None:
     server = {URI: "s3://b/commits", FILE_SYSTEM: "S3PinotFS"}
     found = check_server("a", server, ROOT, "http", STORE)
-    assert [check.verdict for check in found] == [Verdict.OK, Verdict.NOTE]
+    assert [check.verdict for check in found] == [CheckResult.OK, CheckResult.NOTE]
     server["pinotPlugins.commitUpload.dataDir"] = ROOT + "/"
-    assert [check.verdict for check in check_server("a", server, ROOT, "http", STORE)] == [Verdict.OK]
+    assert [check.verdict for check in check_server("a", server, ROOT, "http", STORE)] == [CheckResult.OK]
     (check,) = check_server("a", {URI: "s3://b"}, "/data", "http", SERVERS)
-    assert check.verdict is Verdict.NOTE
+    assert check.verdict is CheckResult.NOTE
 
 
 def test_a_controller() -> None:
     old, new = PinotVersion(0, 11), PinotVersion(1, 3)
     checks = check_controller({"controller.data.dir": ROOT}, old, STORE)
-    assert not texts(checks, Verdict.WRONG)
-    assert "up to 10 s" in texts(checks, Verdict.NOTE)
-    assert "up to 300 s" in texts(check_controller({"controller.data.dir": ROOT}, new, STORE), Verdict.NOTE)
+    assert not texts(checks, CheckResult.WRONG)
+    assert "up to 10 s" in texts(checks, CheckResult.NOTE)
+    assert "up to 300 s" in texts(
+        check_controller({"controller.data.dir": ROOT}, new, STORE), CheckResult.NOTE
+    )
     folder = {"controller.data.dir": "/d"}
-    wrong = texts(check_controller(folder, old, STORE), Verdict.WRONG)
+    wrong = texts(check_controller(folder, old, STORE), CheckResult.WRONG)
     assert "folder on the controller" in wrong
     assert "--policy servers" in wrong
-    assert not texts(check_controller(folder, new, SERVERS), Verdict.WRONG)
+    assert not texts(check_controller(folder, new, SERVERS), CheckResult.WRONG)
     for policy in StorePolicy:
         config = {"controller.data.dir": ROOT, "controller.enable.split.commit": "false"}
-        assert "split.commit" in texts(check_controller(config, old, policy), Verdict.WRONG)
+        assert "split.commit" in texts(check_controller(config, old, policy), CheckResult.WRONG)
 
 
 @pytest.mark.parametrize(
     ("policy", "kind", "replicas", "servers", "verdict", "text"),
     [
-        (STORE, "OFFLINE", 2, 2, Verdict.WRONG, "REALTIME"),
-        (STORE, "REALTIME", 1, 2, Verdict.NOTE, "only copy"),
-        (STORE, "REALTIME", 2, 2, Verdict.OK, "2 replicas"),
-        (SERVERS, "REALTIME", 2, 2, Verdict.OK, "2 replicas"),
-        (SERVERS, "REALTIME", 3, 4, Verdict.OK, "3 replicas"),
-        (SERVERS, "REALTIME", 1, 4, Verdict.WRONG, "the only copy"),
-        (SERVERS, "REALTIME", 3, 2, Verdict.WRONG, "3 replicas, but only 2 servers"),
+        (STORE, "OFFLINE", 2, 2, CheckResult.WRONG, "REALTIME"),
+        (STORE, "REALTIME", 1, 2, CheckResult.NOTE, "only copy"),
+        (STORE, "REALTIME", 2, 2, CheckResult.OK, "2 replicas"),
+        (SERVERS, "REALTIME", 2, 2, CheckResult.OK, "2 replicas"),
+        (SERVERS, "REALTIME", 3, 4, CheckResult.OK, "3 replicas"),
+        (SERVERS, "REALTIME", 1, 4, CheckResult.WRONG, "the only copy"),
+        (SERVERS, "REALTIME", 3, 2, CheckResult.WRONG, "3 replicas, but only 2 servers"),
     ],
 )
 def test_a_table(
-    policy: StorePolicy, kind: str, replicas: int, servers: int, verdict: Verdict, text: str
+    policy: StorePolicy, kind: str, replicas: int, servers: int, verdict: CheckResult, text: str
 ) -> None:
     segments = {"replicasPerPartition": str(replicas)}
     config = TableConfig.from_json({"tableName": "t", "tableType": kind, "segmentsConfig": segments})
     checks = check_table(config, policy, servers)
     assert text in texts(checks, verdict)
-    assert bool(texts(checks, Verdict.WRONG)) == (verdict is Verdict.WRONG)
+    assert bool(texts(checks, CheckResult.WRONG)) == (verdict is CheckResult.WRONG)

@@ -11,7 +11,7 @@ from controller_client.deepstore.audit import Auditor, TableAudit
 from controller_client.deepstore.audit_tables import TableFailure, audit_tables
 from controller_client.deepstore.judge import Judgement, Replica
 from controller_client.deepstore.metrics import WatchMetrics
-from controller_client.deepstore.repair import Outcome, Repaired, Repairer
+from controller_client.deepstore.repair import Repaired, Repairer, RepairOutcome
 from controller_client.deepstore.repair_many import repair_all
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.watch import Watch
@@ -275,6 +275,6 @@ def test_an_unexpected_error_makes_a_repair_failed(world: World, monkeypatch: py
 
     monkeypatch.setattr(world.repairer, "repair", breaking)
     found = {each.segment: each for each in repair_all(world.repairer, judged, parallel=1)}
-    assert found["s"].outcome is Outcome.FAILED
+    assert found["s"].outcome is RepairOutcome.FAILED
     assert found["s"].message == "ValueError: no url"
-    assert found["other"].outcome is Outcome.REPAIRED
+    assert found["other"].outcome is RepairOutcome.REPAIRED

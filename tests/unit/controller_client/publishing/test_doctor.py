@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.publishing.doctor import Diagnosis, Finding, Repair, diagnose
+from controller_client.publishing.doctor import Diagnosis, LineageFinding, Repair, diagnose
 from controller_client.rest.lineage_entry import LineageEntry, LineageState, parse_lineage
 from controller_client.rest.segment_states import Unloaded
 from tests.unit.counted_name import CountedName, cost
@@ -41,49 +41,49 @@ def test_a_healthy_lineage() -> None:
 
 def test_an_entry_in_progress_is_stuck_from_the_given_age_on() -> None:
     entries = [entry("1", "IN_PROGRESS", "a", "b c", age_s=3600)]
-    assert find(entries, "a b") == [(Finding.STUCK, "1", Repair(revert=True, delete=("b",)))]
+    assert find(entries, "a b") == [(LineageFinding.STUCK, "1", Repair(revert=True, delete=("b",)))]
     assert find(entries, "a b", older_than_s=3601) == []
 
 
 def test_a_stuck_entry_whose_new_segments_another_one_replaces_needs_a_decision() -> None:
     entries = [entry("1", "IN_PROGRESS", "a", "b"), entry("2", "COMPLETED", "b", "c")]
-    assert find(entries, "a b c") == [(Finding.STUCK, "1", None)]
+    assert find(entries, "a b c") == [(LineageFinding.STUCK, "1", None)]
 
 
 def test_an_entry_in_progress_whose_old_segments_were_deleted() -> None:
     entries = [entry("1", "IN_PROGRESS", "a b", "c", age_s=10)]
-    assert find(entries, "b c") == [(Finding.LOST_SOURCES, "1", None)]
-    assert find(entries, "b") == [(Finding.LOST_SOURCES, "1", None)]
+    assert find(entries, "b c") == [(LineageFinding.LOST_SOURCES, "1", None)]
+    assert find(entries, "b") == [(LineageFinding.LOST_SOURCES, "1", None)]
     # Of a completed entry, they are deleted as a matter of course.
     assert find([entry("1", "COMPLETED", "a b", "c")], "b c") == []
 
 
 def test_leftovers_of_a_reverted_entry() -> None:
     assert find([entry("1", "REVERTED", "a", "b c")], "a c") == [
-        (Finding.LEFTOVERS, "1", Repair(revert=False, delete=("c",)))
+        (LineageFinding.LEFTOVERS, "1", Repair(revert=False, delete=("c",)))
     ]
 
 
 def test_leftovers_reused_by_a_later_run_are_not_deleted() -> None:
     entries = [entry("1", "REVERTED", "a", "b c"), entry("2", "IN_PROGRESS", "a", "b", age_s=5)]
-    assert find(entries, "a b c") == [(Finding.LEFTOVERS, "1", Repair(revert=False, delete=("c",)))]
+    assert find(entries, "a b c") == [(LineageFinding.LEFTOVERS, "1", Repair(revert=False, delete=("c",)))]
     assert find(entries, "a b") == []
 
 
 def test_two_live_entries_for_the_same_old_segment() -> None:
     entries = [entry("1", "COMPLETED", "a", "b", 90), entry("2", "IN_PROGRESS", "a", "c", 60)]
-    assert find(entries, "a b c") == [(Finding.OVERLAP, "2", Repair(revert=True, delete=("c",)))]
+    assert find(entries, "a b c") == [(LineageFinding.OVERLAP, "2", Repair(revert=True, delete=("c",)))]
     both = [entry("1", "COMPLETED", "a", "b", 90), entry("2", "COMPLETED", "a", "c", 60)]
-    assert find(both, "a b c") == [(Finding.OVERLAP, "2", None)]
+    assert find(both, "a b c") == [(LineageFinding.OVERLAP, "2", None)]
 
 
 def test_two_live_entries_with_the_same_new_segment_need_a_decision() -> None:
     entries = [entry("1", "COMPLETED", "a", "b", 90), entry("2", "IN_PROGRESS", "x", "b", 60)]
-    assert find(entries, "a b x") == [(Finding.OVERLAP, "2", None)]
+    assert find(entries, "a b x") == [(LineageFinding.OVERLAP, "2", None)]
 
 
 def test_a_hole_in_a_completed_entry() -> None:
-    assert find([entry("1", "COMPLETED", "a", "b c")], "b") == [(Finding.LOST_SEGMENTS, "1", None)]
+    assert find([entry("1", "COMPLETED", "a", "b c")], "b") == [(LineageFinding.LOST_SEGMENTS, "1", None)]
     # All of them: retention or a user deleted the data.
     assert find([entry("1", "COMPLETED", "a", "b c")], "") == []
     # Replaced and purged.
@@ -106,7 +106,7 @@ def test_segments_of_an_open_entry_that_do_not_load() -> None:
         )
 
     (found,) = find_with(unloaded)
-    assert (found.finding, found.entry.entry_id) == (Finding.NOT_LOADED, "1")
+    assert (found.finding, found.entry.entry_id) == (LineageFinding.NOT_LOADED, "1")
     assert found.explanation == (
         "3 of 3 new segments do not load: b ERROR on S1 (should be ONLINE): java.io.EOFException;"
         " c OFFLINE on S1 (should be ONLINE); c absent on S2 (should be ONLINE); d is not in the ideal state"
@@ -117,7 +117,7 @@ def test_segments_of_an_open_entry_that_do_not_load() -> None:
     assert found.repair is None
     assert "run its writer again" in found.advice
     # A stuck entry must be reverted, whatever it contains.
-    assert [found.finding for found in find_with(unloaded, 0)] == [Finding.STUCK]
+    assert [found.finding for found in find_with(unloaded, 0)] == [LineageFinding.STUCK]
     assert find_with([Unloaded("a", "S1", "ONLINE", "ERROR")]) == []
 
 
@@ -204,7 +204,7 @@ def test_the_holders_of_a_segment_are_those_found_by_comparing_all_entries(
         for number, (state, old, new, age) in enumerate(rows)
     ]
     found = diagnose(entries, segments, now_ms=NOW_MS, older_than_s=1)
-    overlapping = {each.entry.entry_id for each in found if each.finding is Finding.OVERLAP}
+    overlapping = {each.entry.entry_id for each in found if each.finding is LineageFinding.OVERLAP}
     deleted = {name for each in found if each.repair for name in each.repair.delete}
     for entry in entries:
         older = [
@@ -232,8 +232,8 @@ def test_a_server_that_lacks_segments_of_a_completed_entry_is_behind_until_it_ha
     found = find_with(lacking)
     # Segments replaced by a later entry no longer matter.
     assert [(each.finding, each.entry.entry_id, each.repair) for each in found] == [
-        (Finding.BEHIND, "1", None),
-        (Finding.BEHIND, "2", None),
+        (LineageFinding.BEHIND, "1", None),
+        (LineageFinding.BEHIND, "2", None),
     ]
     assert found[0].explanation == (
         "completed, but Server_1 lacks 1 of 2 new segments: c absent on Server_1 (should be ONLINE)"

@@ -17,7 +17,7 @@ from controller_client.errors import (
     RejectedError,
 )
 from controller_client.rest.error_map import OVERRIDES, classify
-from controller_client.rest.error_row import Verdict
+from controller_client.rest.error_row import MappedError
 
 # A request with the status of its response and the error for it, the texts of such responses and, after "=",
 # the message in plain words where it is not Pinot's text. Continued lines are indented further.
@@ -166,7 +166,7 @@ class Captured:
     text: str
     message: str | None = None
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> MappedError:
         return classify(self.method, self.path, self.status, self.text, read_only=self.method == "GET")
 
 

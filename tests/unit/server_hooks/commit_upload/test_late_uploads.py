@@ -12,7 +12,7 @@ from controller_client.zookeeper import ZNRecord, segment_path
 from server_hooks.commit_upload.backlog import Backlog, BacklogLimits
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.late_uploads import LateUploads
-from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
+from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.upload_state import UploadState
 from tests.unit.controller_client.deepstore.samples import crc_of, write_tar
 from tests.unit.fake_clock import FakeClock
@@ -71,7 +71,7 @@ class Server:
         return [path for path in self.kept._folder.rglob("*") if path.is_file()]
 
     def discarded(self) -> int:
-        return self.counts.get(Outcome.DISCARDED)
+        return self.counts.get(UploadOutcome.DISCARDED)
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_after_an_outage_of_half_an_hour_the_tar_is_at_pinots_uri_and_registered
     assert server.url() == HOME
     assert server.store.taken == {HOME: server.source.read_bytes()}
     assert (server.files(), server.backlog.segments) == ([], 0)
-    assert server.counts.get(Outcome.LATE) == 1
+    assert server.counts.get(UploadOutcome.LATE) == 1
 
 
 def test_a_restart_continues_with_the_backlog(server: Server) -> None:
@@ -258,6 +258,10 @@ def test_without_zookeeper_nothing_is_uploaded_or_discarded(
 
         away.setattr(server.records, "get", unreachable)
         server.steps(300)
-        assert (server.store.calls, server.backlog.segments, server.counts.get(Outcome.FAILED)) == ([], 1, 0)
+        assert (server.store.calls, server.backlog.segments, server.counts.get(UploadOutcome.FAILED)) == (
+            [],
+            1,
+            0,
+        )
     server.steps(62)
     assert server.url() == HOME

@@ -12,7 +12,7 @@ import pytest
 from controller_client.clock import SystemClock
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry, BacklogLimits
 from server_hooks.commit_upload.kept_tars import KeptTars
-from server_hooks.commit_upload.outcomes import Outcome, OutcomeCounts
+from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.commit_upload.uploads import CommitUploads
 from tests.support.wait import wait_for
@@ -78,7 +78,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def test_an_upload_within_the_wait(server: Server) -> None:
     assert server.commit()
     assert server.store.taken == {FIRST: server.tar.read_bytes()}
-    assert server.counts.get(Outcome.OK) == 1
+    assert server.counts.get(UploadOutcome.OK) == 1
     assert (server.kept_files(), server.backlog.segments) == ([], 0)
 
 
@@ -105,7 +105,7 @@ def test_after_a_failed_upload_the_commit_continues_and_the_tar_is_in_the_backlo
     content = server.tar.read_bytes()
     server.store.error = OSError("access denied")
     assert not server.commit()
-    assert server.counts.get(Outcome.FAILED) == 1
+    assert server.counts.get(UploadOutcome.FAILED) == 1
     entry = server.entry(UploadState.WAITING)
     assert (entry.tar.raw_table, entry.tar.segment, entry.uri) == ("t", NAME, FIRST)
     # The commit is retried with the same file: it waits only once.
@@ -131,7 +131,7 @@ def test_a_late_upload_outlives_the_file(server: Server) -> None:
     entry = server.entry(UploadState.UPLOADED)
     assert (entry.uri, entry.tar.file.read_bytes()) == (FIRST, content)
     assert server.store.taken == {FIRST: content}
-    outcomes = (Outcome.TIMED_OUT, Outcome.LATE, Outcome.FAILED)
+    outcomes = (UploadOutcome.TIMED_OUT, UploadOutcome.LATE, UploadOutcome.FAILED)
     assert [server.counts.get(each) for each in outcomes] == [2, 1, 0]
     assert len(server.kept_files()) == 1
 
@@ -142,7 +142,7 @@ def test_an_upload_that_fails_after_the_commit_waits_for_the_next(server: Server
     server.store.error = OSError("broken off")
     server.store.open.set()
     assert server.entry(UploadState.WAITING).attempts == 1
-    assert server.counts.get(Outcome.FAILED) == 1
+    assert server.counts.get(UploadOutcome.FAILED) == 1
 
 
 def test_queued_uploads_are_in_the_backlog_where_they_can_be_discarded(
@@ -197,6 +197,6 @@ def test_a_commit_during_a_stop_leaves_its_tar_for_the_next_start(server: Server
     server.uploads.close()
     assert not server.commit()
     assert server.entry(UploadState.WAITING).uri == FIRST
-    assert server.counts.get(Outcome.FAILED) == 0
+    assert server.counts.get(UploadOutcome.FAILED) == 0
     (left,) = KeptTars(tmp_path / "kept", "s3://b/c").leftovers()
     assert left.segment == NAME

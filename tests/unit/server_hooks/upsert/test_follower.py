@@ -17,9 +17,9 @@ from controller_client.upsert.generation import Generation
 from controller_client.upsert.update_message import VersionEnd, decode, encode_end
 from server_hooks.upsert.follower import Follower
 from server_hooks.upsert.lost_messages import Hole
-from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.table_state import UpsertTableState
 from server_hooks.upsert.updates_log import Message
-from server_hooks.upsert.updates_topic import UpdatesTopic
+from server_hooks.upsert.updates_topic import UpdatesReader
 from tests.support.wait import wait_for
 
 _LONG_S = 60.0
@@ -59,7 +59,7 @@ class ListTopic:
         """Do nothing: nothing is open."""
 
 
-class CountedState(TableState):
+class CountedState(UpsertTableState):
     """Counts the attempts to add messages."""
 
     tries = 0
@@ -82,14 +82,14 @@ def _end(version: int) -> Message:
 class Following:
     """A follower of a topic with four versions, and the marks that it has reported."""
 
-    def __init__(self, state: TableState, generation: Callable[[], Generation | None]) -> None:
+    def __init__(self, state: UpsertTableState, generation: Callable[[], Generation | None]) -> None:
         self.topic = ListTopic([_end(version) for version in range(4)])
         self.reported: list[int] = []
         self.floors: dict[int, int] = {}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("server_hooks.upsert.follower._RETRY_S", 0.01)
             self.follower = Follower(
-                *("t_REALTIME", state, lambda: cast("UpdatesTopic", self.topic), generation),
+                *("t_REALTIME", state, lambda: cast("UpdatesReader", self.topic), generation),
                 lambda: self.reported.append(state.mark().version),
                 lambda: self.floors,
                 guard=_no_guard,
@@ -121,7 +121,7 @@ def test_a_failed_write_is_retried_and_logged_once(tmp_path: Path, caplog: pytes
     assert len(complaints) == 2, complaints
     assert "Kafka is away" in complaints[0]
     assert "No space left" in complaints[1] or "Invalid argument" in complaints[1]
-    assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}
+    assert UpsertTableState(tmp_path, SystemClock()).next_offsets() == {0: 4}
 
 
 def test_versions_of_a_dropped_table_with_the_same_name_are_ignored(
@@ -138,13 +138,13 @@ def test_versions_of_a_dropped_table_with_the_same_name_are_ignored(
             raise answer
         return answer
 
-    following = Following(TableState(tmp_path, SystemClock()), generation)
+    following = Following(UpsertTableState(tmp_path, SystemClock()), generation)
     with caplog.at_level(logging.ERROR):
         following.follower.start()
         following.wait_and_stop()
     assert "has not begun with this table" in caplog.records[0].getMessage()
     assert set(following.reported) <= {-1, 2, 3}
-    assert TableState(tmp_path, SystemClock()).next_offsets() == {0: 4}
+    assert UpsertTableState(tmp_path, SystemClock()).next_offsets() == {0: 4}
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_version_is_complete_while_rows_lack_events_that_were_deleted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    state = TableState(tmp_path, SystemClock())
+    state = UpsertTableState(tmp_path, SystemClock())
     looks = 0
 
     def generation() -> Generation:
@@ -184,7 +184,7 @@ def test_no_version_is_complete_while_rows_lack_events_that_were_deleted(
 @pytest.mark.usefixtures("frequent_looks")
 def test_after_a_rebuild_earlier_versions_are_not_complete_even_after_a_restart(tmp_path: Path) -> None:
     answers = [_GENERATION]
-    state = TableState(tmp_path, SystemClock())
+    state = UpsertTableState(tmp_path, SystemClock())
     following = Following(state, lambda: answers[-1])
     following.topic.requests = 1
     following.topic.holes = {0: Hole(0, 1, version=0, row=20)}
@@ -195,9 +195,9 @@ def test_after_a_rebuild_earlier_versions_are_not_complete_even_after_a_restart(
     assert set(following.reported) == {-1, 3}
 
     # One that was killed after it has decided to continue.
-    other = TableState(tmp_path / "other", SystemClock())
+    other = UpsertTableState(tmp_path / "other", SystemClock())
     other.count_ends_from(0, 3)
-    restarted = TableState(tmp_path / "other", SystemClock())
+    restarted = UpsertTableState(tmp_path / "other", SystemClock())
     restarted.follow([0])
     restarted.take(0, [_end(version) for version in (1, 2)])
     assert restarted.mark().version == -1

@@ -20,7 +20,7 @@ from server_hooks.upsert.first_versions import Changes
 from server_hooks.upsert.offset_runs import OffsetRuns
 from server_hooks.upsert.partition import Complete, Rows
 from server_hooks.upsert.sealed_rows import SealedRows, map_column
-from server_hooks.upsert.table_state import TableState
+from server_hooks.upsert.table_state import UpsertTableState
 from server_hooks.upsert.updates_log import Message
 from tests.unit.fake_clock import FakeClock
 from tests.unit.server_hooks.upsert.segment_files import write_segment
@@ -116,7 +116,7 @@ class TableMachine(RuleBasedStateMachine):
 
     def _start(self) -> None:
         self.notified: dict[str, NotifiedVersions] = {}
-        self.state = TableState(self.disk / "state", FakeClock())
+        self.state = UpsertTableState(self.disk / "state", FakeClock())
         self.state.follow([_PARTITION])
         self.rows = {}
         self.former: list[tuple[SealedRows, NotifiedVersions, int]] = []
@@ -302,7 +302,7 @@ TestTable.settings = settings(max_examples=settings().max_examples // 4, statefu
 
 def test_the_mark_goes_back_only_where_allowed(tmp_path: Path) -> None:
     """A partition that is added later has no complete version yet."""
-    state = TableState(tmp_path, FakeClock())
+    state = UpsertTableState(tmp_path, FakeClock())
     state.follow([0])
     ends = [(number, encode_end(VersionEnd(number, 0, 0, 10 * number))) for number in range(3)]
     state.take(0, [(number, value, decode(value, where="the topic")) for number, value in ends])
@@ -316,7 +316,7 @@ def test_the_mark_goes_back_only_where_allowed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "lagging"])
 def test_a_segment_that_is_never_replaced(tmp_path: Path, is_whole: bool) -> None:
     """Its build failed, so Pinot serves it from memory, and seals the segments after it."""
-    state = TableState(tmp_path / "state", FakeClock())
+    state = UpsertTableState(tmp_path / "state", FakeClock())
     state.follow([0])
     state.count_now(0)
     parts = [MemoryPart(f"s{number}", number, 10 * number) for number in range(3)]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jvm_bridge.builder.planning import Field, TablePlan, Unsuitable
+from jvm_bridge.builder.planning import Field, TableRequirements, Unsuitable
 from jvm_bridge.builder.sources.json_source import NullRowGuard, open_json
 
-_TABLE = TablePlan((Field("s", "STRING", True, 512),), None, True)
+_TABLE = TableRequirements((Field("s", "STRING", True, 512),), None, True)
 
 
 def _read(text: str, block: int) -> bytes:

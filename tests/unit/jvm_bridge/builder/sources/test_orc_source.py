@@ -19,7 +19,7 @@ from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.planning import Field, TablePlan
+from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.orc_source import orc_columns, orc_times
@@ -162,7 +162,9 @@ def test_a_timestamp_outside_arrows_range_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_prepared_file_is_read_like_the_others(tmp_path: Path) -> None:
-    plan = TablePlan((Field("id", "STRING", True, 512), Field("none", "STRING", True, 512)), None, True)
+    plan = TableRequirements(
+        (Field("id", "STRING", True, 512), Field("none", "STRING", True, 512)), None, True
+    )
     columns = SourceColumns(frozenset(["id", "none"]), frozenset(["id", "none"]))
     file = written(tmp_path / "a.orc", {"id": ["x", "y"], "extra": [1, 2]})
     (tmp_path / "ready").mkdir()

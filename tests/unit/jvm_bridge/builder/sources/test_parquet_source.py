@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jvm_bridge.builder.model import FileFormat
-from jvm_bridge.builder.planning import Field, TablePlan
+from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.file_columns import planned
 from jvm_bridge.builder.sources.parquet_source import parquet_columns
@@ -25,7 +25,9 @@ def test_a_large_row_group_is_not_read_as_a_whole(tmp_path: Path) -> None:
     pq.write_table(table, path, row_group_size=_ROWS, use_dictionary=False)
     del table
     fields = tuple(Field(name, "LONG", single_value=True, max_length=512) for name in names)
-    source = planned(parquet_columns(SourceFile(path, FileFormat.PARQUET)), TablePlan(fields, None, True))
+    source = planned(
+        parquet_columns(SourceFile(path, FileFormat.PARQUET)), TableRequirements(fields, None, True)
+    )
     before = pa.total_allocated_bytes()
     rows, peak = 0, 0
     for batch in source.batches:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.planning import Field, TablePlan
+from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.prepare import Prepared, prepare
@@ -31,11 +31,14 @@ from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, der
 from jvm_bridge.time_conversion import TimeConversion
 
 FIELDS = ("id", "word", "amount", "day")
-PLAN = TablePlan(tuple(Field(name, "STRING", True, 512) for name in FIELDS), None, True)
+PLAN = TableRequirements(tuple(Field(name, "STRING", True, 512) for name in FIELDS), None, True)
 
 
 def table(
-    *expected: str, read: Sequence[str] = (), steps: dict[str, int] | None = None, plan: TablePlan = PLAN
+    *expected: str,
+    read: Sequence[str] = (),
+    steps: dict[str, int] | None = None,
+    plan: TableRequirements = PLAN,
 ) -> PinotTable:
     names = expected or FIELDS
     columns = SourceColumns(frozenset([*names, *read]), frozenset(names))
@@ -350,7 +353,7 @@ def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
 
 STEPS = {"ms": 10**6, "s": 10**9, "day": 86_400 * 10**9, "us": 10**3, "quarter": 900 * 10**9}
 COLUMNS = (*STEPS, "stored")
-TIMES = TablePlan(tuple(Field(name, "LONG", True, 512) for name in COLUMNS), None, True)
+TIMES = TableRequirements(tuple(Field(name, "LONG", True, 512) for name in COLUMNS), None, True)
 TIME_TABLE = table(*COLUMNS, steps=STEPS, plan=TIMES)
 # 2024-02-29 12:30:45.678901 and the last microsecond before 1970.
 MICROS = pa.array([1_709_209_845_678_901, -1, None], pa.timestamp("us"))

@@ -12,7 +12,7 @@ import pytest
 
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.model import FileFormat, check_custom_metadata, check_segment_name
-from jvm_bridge.builder.planning import CsvPlan, Field, TablePlan, Unsuitable
+from jvm_bridge.builder.planning import CsvPlan, Field, TableRequirements, Unsuitable
 from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources import csv_source
 from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches
@@ -23,7 +23,7 @@ from jvm_bridge.builder.sources.json_source import open_json
 from jvm_bridge.builder.sources.parquet_source import parquet_columns
 from jvm_bridge.time_conversion import TimeConversion
 
-TABLE = TablePlan((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)
+TABLE = TableRequirements((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)
 
 
 def guarded(text: str, block: int) -> bytes:
