@@ -42,9 +42,9 @@ class Retries:
 
         Raises:
             SourceError: It failed ten times without making a version.
-            UnreachableError: Likewise, because ZooKeeper did not answer.
-            AuthError: Likewise, because ZooKeeper rejected this process: its ticket may have to be renewed.
-            OutcomeUnknownError: Likewise, because ZooKeeper's replies were lost.
+            UnreachableError: The same, because ZooKeeper did not answer.
+            AuthError: The same, because ZooKeeper rejected this process: its ticket may have to be renewed.
+            OutcomeUnknownError: The same, because ZooKeeper's replies were lost.
         """
         while not stop.is_set():
             try:

@@ -141,7 +141,7 @@ class CliContext:
 
         Raises:
             NotFoundError: As for :meth:`property_store`.
-            UnreachableError: Likewise.
+            UnreachableError: ZooKeeper does not answer.
         """
         return self._open.enter_context(self._store_of(timeout_s))
 

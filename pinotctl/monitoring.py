@@ -23,7 +23,7 @@ def monitoring_options(command: _Command) -> _Command:
 
 
 def role_monitoring_options(command: _Command) -> _Command:
-    """Likewise, for a role of Pinot, with environment variables.
+    """Add the same options to the command of a role of Pinot, with environment variables.
 
     Whoever starts a role may be able to pass Pinot's own arguments only.
     """

@@ -119,11 +119,11 @@ class BrokerClient(Closing):
 
         Args:
             sql: See :meth:`query`.
-            params: Likewise.
-            options: Likewise.
+            params: Values of parameters in the statement, as for :meth:`query`.
+            options: Pinot's query options.
             rows_per_page: Number of rows per page.
-            timeout_s: Likewise, for the query; pages have the configuration's read timeout.
-            allow_partial: Likewise.
+            timeout_s: Time for the query; pages have the configuration's read timeout.
+            allow_partial: Whether to return what is left when servers do not answer.
 
         Returns:
             The cursor: a context manager; at its end the broker deletes the result.

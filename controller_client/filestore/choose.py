@@ -79,11 +79,11 @@ def open_store(uri: str, properties: Mapping[str, str], *, key: str = "URI") -> 
 
     Args:
         uri: See :func:`check_store`.
-        properties: Likewise, with their values.
-        key: Likewise.
+        properties: The store's properties, by name.
+        key: The parameter with the URI, for errors.
 
     Raises:
-        ConfigError: Likewise, or the properties do not go together.
+        ConfigError: As for :func:`check_store`, or the properties do not go together.
     """
     check_store(uri, properties, key=key)
     kind = kind_of(scheme_of(uri))
@@ -102,7 +102,7 @@ class OpenStores:
 
     Args:
         properties: See :func:`open_store`.
-        key: Likewise.
+        key: See :func:`open_store`.
     """
 
     def __init__(self, properties: Mapping[str, str], *, key: str = "URI") -> None:

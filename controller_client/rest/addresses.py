@@ -41,7 +41,7 @@ class Addresses:
 
         Raises:
             TransientFailureError: No address answered; the error is the last one's and also names the others.
-            UnreachableError: Likewise.
+            UnreachableError: No connection to any address; the error names them all.
             OutcomeUnknownError: The call may or may not have been applied. The next call goes to the next
                 address, because this one may hang.
         """

@@ -129,8 +129,8 @@ class RebuildRequest:
 
     Attributes:
         number: Its number.
-        partitions: See :class:`Generation`; None: unchanged.
-        buckets: Likewise.
+        partitions: Parts of the state, as in :class:`Generation`; None: unchanged.
+        buckets: Number of buckets of keys; None: unchanged.
     """
 
     number: int
@@ -171,7 +171,7 @@ def following(
         incarnation: The table's.
         folder: The folder of its state.
         partitions: For the engine's first generation, unless the request says otherwise.
-        buckets: Likewise.
+        buckets: Also for the first generation.
     """
     number = now.number + 1 if now else 1
     if request is not None and request.number < number:

@@ -112,7 +112,7 @@ class UpsertQueries(Closing):
             as_of_timestamp_ms: Query the table as of this time, milliseconds since 1970.
             options: Pinot's query options.
             timeout_s: See :meth:`~controller_client.broker.client.BrokerClient.query`.
-            allow_partial: Likewise.
+            allow_partial: Whether to return what is left when servers do not answer.
 
         Raises:
             RefusedQueryError: The query cannot be answered at one version, or not at the requested one.

@@ -95,7 +95,7 @@ class LocalCoordinator:
         progress: Records each version.
         note: Called with log lines.
         on_check: See :class:`CoordinatorRun`.
-        on_failure: Likewise.
+        on_failure: See :class:`CoordinatorRun`.
     """
 
     def __init__(
@@ -131,8 +131,8 @@ class LocalCoordinator:
                 replaced.
             FormatVersionError: A later release has led the table; this one cannot read its state.
             SourceError: It failed ten times without making a version.
-            UnreachableError: Likewise, because ZooKeeper did not answer.
-            OutcomeUnknownError: Likewise, because ZooKeeper's replies were lost.
+            UnreachableError: The same, because ZooKeeper did not answer.
+            OutcomeUnknownError: The same, because ZooKeeper's replies were lost.
             OSError: The disk is full, or broken.
         """
         try:

@@ -60,10 +60,10 @@ def replay(
     """Bring a state to the newest version, and yield the effects of each part of the input.
 
     Args:
-        store: See :func:`follow`.
-        source: Likewise.
-        reader: Likewise.
-        sent: Likewise.
+        store: State of the keys.
+        source: The input topic.
+        reader: Turns messages into records.
+        sent: The versions in the updates topic.
         since: Follow the versions of all generations from this version on; None: only those of the state's
             own.
         expire: Whether keys expire as when the versions were made.

@@ -59,7 +59,7 @@ def load_params_to_run(client: ControllerClient, table: TableName) -> FileIngest
 
     Raises:
         ConfigError: Also if the task cannot fill the table, see :func:`check_table`.
-        UnsupportedError: Likewise.
+        UnsupportedError: This Pinot cannot fill the table.
     """
     config = client.tables.get(table)
     params = _params_in(config)
