@@ -230,5 +230,6 @@ def _report_failed_hooks(view: HostedRoleView, reasons: Mapping[str, str]) -> No
     except PinotPluginError:
         logger.exception(
             "cannot record in ZooKeeper that %s runs without the hooks %s: restart it",
-            *(view.instance_id, ", ".join(reasons)),
+            view.instance_id,
+            ", ".join(reasons),
         )

@@ -201,7 +201,11 @@ class LocalCoordinator:
             self._progress.begin(generation, state.up_to)
             leader = Leader(
                 LeaderParts(
-                    *(generation, state, source, reader, topic),
+                    generation,
+                    state,
+                    source,
+                    reader,
+                    topic,
                     floors=Floors(self._zookeeper, self._plan.table, self._clock),
                     clock=self._clock,
                 ),
@@ -382,7 +386,11 @@ def run_locally(run: CoordinatorRun) -> None:
     )
     progress = CoordinatorProgress(run.store, run.plan.table, run.clock, on_version=run.on_version)
     coordinator = LocalCoordinator(
-        *(run.store, run.plan, options, run.clock, run.lock),
+        run.store,
+        run.plan,
+        options,
+        run.clock,
+        run.lock,
         progress=progress,
         note=run.note,
         on_check=run.on_check,

@@ -125,7 +125,10 @@ def _read_up_to(
                 remedy="if the topic was truncated, run 'pinotctl upsert rebuild' to read it from its start",
             )
         done = step(
-            *(store, reader, now, _before(messages, behind)),
+            store,
+            reader,
+            now,
+            _before(messages, behind),
             {each: min(end, behind[each]) for each, end in source.ends.items() if each in behind},
         )
         now = done.up_to

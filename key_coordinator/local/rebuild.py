@@ -73,7 +73,10 @@ class Rebuild:
         part = next(self._parts, None)
         if part is None:  # versions may have been sent meanwhile
             self._parts = replay(
-                *(self._store, self._source, self._reader, self._sent),
+                self._store,
+                self._source,
+                self._reader,
+                self._sent,
                 since=self.generation.since,
                 expire=self._keys_expire(),
                 most_rows=_ROWS,

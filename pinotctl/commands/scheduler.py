@@ -72,7 +72,7 @@ def scheduler(
     )
 
     lease = Lease(
-        *(cli.own_session(session_timeout_s), "scheduler", tools.owner), what="scheduler", note=cli.out.note
+        cli.own_session(session_timeout_s), "scheduler", tools.owner, what="scheduler", note=cli.out.note
     )
 
     publish_lease(monitoring, lease)

@@ -173,7 +173,10 @@ def coordinate(
         try:
             run_on_engine(
                 CoordinatorRun(
-                    *(store, plan, lock, clock),
+                    store,
+                    plan,
+                    lock,
+                    clock,
                     checkpoint=checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute()),
                     interval_s=interval_s,
                     most_rows=most_rows,

@@ -97,7 +97,8 @@ class CommitUploads:
             self._counts.add(UploadOutcome.TIMED_OUT)
             logger.warning(
                 "%s: not uploaded within %.1f s, the commit continues and the upload finishes later",
-                *(segment, self._wait_s),
+                segment,
+                self._wait_s,
             )
             self._leave(upload)
             return False

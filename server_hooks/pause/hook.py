@@ -204,7 +204,8 @@ class PauseHook(TickingHook[HostedServerView]):
     def _on_read_error(self, table: str, error: Exception) -> None:
         logger.warning(
             "%s: cannot read the ideal state; the partitions that were paused before stay paused: %s",
-            *(table, error),
+            table,
+            error,
         )
 
     def _connected(self) -> PropertyStore:

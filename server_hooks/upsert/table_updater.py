@@ -251,7 +251,11 @@ class TableUpdater:
         logger.error(
             "%s: %s waited %g s for version %d and continues without it; this server is complete up to "
             "version %d and holds back the table's mark",
-            *(self.table, what, self._wait_s, target, self.state.mark().version),
+            self.table,
+            what,
+            self._wait_s,
+            target,
+            self.state.mark().version,
         )
 
     def _generation(self) -> Generation | None:
@@ -282,7 +286,12 @@ class TableUpdater:
         if session is None or reported == self._reported:
             return
         record = ServerRecord(
-            *(self._instance, session, mark.version, mark.at_ms, progress, self._extension.cuts_by_option),
+            self._instance,
+            session,
+            mark.version,
+            mark.at_ms,
+            progress,
+            self._extension.cuts_by_option,
             created=self._created,
         )
         write_server(self._store, self.table, record)

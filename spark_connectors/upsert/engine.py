@@ -49,7 +49,12 @@ def run_on_spark(run: CoordinatorRun) -> None:
         fail_on_data_loss=not run.allow_data_loss,
     )
     coordinator = Coordinator(
-        *(spark, run.store, run.plan, options, run.clock, run.lock),
+        spark,
+        run.store,
+        run.plan,
+        options,
+        run.clock,
+        run.lock,
         on_version=run.on_version,
         note=run.note,
         on_check=run.on_check,

@@ -159,7 +159,10 @@ def _audit_pages() -> Mapping[str, Callable[[], str]]:
     silent = (("Server_pinot-server-17.pinot.svc.cluster.local_8098", "connection refused"),)
     hostile = TableName(f"t{HOSTILE}_REALTIME")
     faulty = AuditReport(
-        *("s3://a-bucket-with-a-rather-long-name/pinot/controller/data", 2, _NOW, 61.3),
+        "s3://a-bucket-with-a-rather-long-name/pinot/controller/data",
+        2,
+        _NOW,
+        61.3,
         (audit(LONG_TABLE, 120, silent), audit(TableName("ok_OFFLINE"), 0), audit(hostile, 2)),
         (TableFailure(TableName("gone_OFFLINE"), "there is no such table"),),
     )
@@ -183,7 +186,9 @@ def _status(table: TableName, reading: int, *, partitions: int = 12, is_paused: 
         offset = 9_007_199_254_000 + 1000 * reading
         server = f"Server_pinot-server-{number % 4}.pinot.svc.cluster.local_8098"
         status = PartitionStatus(
-            *(number, state, f"{table.raw}__{number}__{41 + number}__20261126T1540Z"),
+            number,
+            state,
+            f"{table.raw}__{number}__{41 + number}__20261126T1540Z",
             () if is_paused else (server,),
             offset=str(offset),
             latest_offset=offset + lag,
@@ -197,8 +202,10 @@ def _status(table: TableName, reading: int, *, partitions: int = 12, is_paused: 
             status = replace(status, state=paused, paused_by=holder)
         found.append(status)
     holder = Holder(
-        *("deploy@a-machine-with-a-long-name.eu-west-1.compute.internal:21908", _NOW - 300_000),
-        *("migration", "the new topic is there at noon; ask the team of the data platform before a resume"),
+        "deploy@a-machine-with-a-long-name.eu-west-1.compute.internal:21908",
+        _NOW - 300_000,
+        "migration",
+        "the new topic is there at noon; ask the team of the data platform before a resume",
     )
     holders = (holder, Holder(HOSTILE, _NOW - 200_000, HOSTILE)) if is_paused else ()
     table_state = TableState.PAUSED if is_paused else TableState.CONSUMING

@@ -48,7 +48,12 @@ class Kafka:
         """
         self._tool(
             "kafka.tools.ConsoleProducer",
-            *("--bootstrap-server", self.bootstrap, "--topic", topic, "--producer-property", "acks=all"),
+            "--bootstrap-server",
+            self.bootstrap,
+            "--topic",
+            topic,
+            "--producer-property",
+            "acks=all",
             text="".join(f"{message}\n" for message in messages),
         )
 

@@ -131,8 +131,17 @@ def _wheels(folder: Path) -> Path:
         old.unlink()
     _pip("wheel", str(_ROOT), "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels))
     _pip(
-        *("download", "--require-hashes", "--requirement", str(_LOCKED)),
-        *("--only-binary", ":all:", "--no-deps", "--dest", str(wheels), "--find-links", str(wheels)),
+        "download",
+        "--require-hashes",
+        "--requirement",
+        str(_LOCKED),
+        "--only-binary",
+        ":all:",
+        "--no-deps",
+        "--dest",
+        str(wheels),
+        "--find-links",
+        str(wheels),
     )
     return wheels
 

@@ -92,11 +92,9 @@ def watch(
         cli, store_uri, min_copies=min_copies, read_tars=read_tars, rate=rate, limits=limits
     )
     lease = Lease(
-        *(
-            cli.own_session(session_timeout_s),
-            _lease_name(table_names, audit_only=audit_only),
-            process_name(),
-        ),
+        cli.own_session(session_timeout_s),
+        _lease_name(table_names, audit_only=audit_only),
+        process_name(),
         what="deep store watch",
         note=cli.out.note,
     )

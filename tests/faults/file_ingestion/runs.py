@@ -59,7 +59,9 @@ class Runner(Program):
     def __init__(self, pinot: PinotCluster, controller_url: str, log: Path) -> None:
         super().__init__(
             "tests.faults.file_ingestion.run_program",
-            *(controller_url, pinot.zookeeper_address, pinot.cluster_name),
+            controller_url,
+            pinot.zookeeper_address,
+            pinot.cluster_name,
             log=log,
         )
         self._is_ready = False

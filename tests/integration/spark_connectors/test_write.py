@@ -105,9 +105,16 @@ def test_a_table_is_created_from_the_dataframe_once(
 ) -> None:
     name = f"sp_{uuid.uuid4().hex[:12]}"
     frame = spark.range(0, 6, 1, 2).selectExpr(
-        *("id", "cast(id as int) small", "id * 0.5D x", "cast(id as decimal(9,2)) price"),
-        *("concat('n', id) name", "nullif(id, 3) maybe", "array(id, id + 1) many"),
-        *("timestamp_seconds(1577836800 + id) ts", "map('k', id) doc", "id > 2 big"),
+        "id",
+        "cast(id as int) small",
+        "id * 0.5D x",
+        "cast(id as decimal(9,2)) price",
+        "concat('n', id) name",
+        "nullif(id, 3) maybe",
+        "array(id, id + 1) many",
+        "timestamp_seconds(1577836800 + id) ts",
+        "map('k', id) doc",
+        "id > 2 big",
     )
     with BrokerClient([pinot.broker_url]) as broker:
         table = SparkTable(name, pinot, client, broker)

@@ -49,7 +49,8 @@ class CoordinatedTable(RealtimeTable):
             self.name,
             self.folder,
             self.pinot.controller_url,
-            *("--buckets=3", *options),
+            "--buckets=3",
+            *options,
             spark=spark,
             checkpoint=folder or "checkpoint",
         )

@@ -209,7 +209,11 @@ def test_a_full_backlog(
     counts, store = OutcomeCounts(), FakeStore()
     kept = KeptTars(tmp_path / "kept", "s3://b/c")
     late = LateUploads(
-        *(backlog, kept, store, memory_store()[0], counts),
+        backlog,
+        kept,
+        store,
+        memory_store()[0],
+        counts,
         final_base_uri="s3://b/data",
         pool=InlineExecutor(),
     )

@@ -224,7 +224,10 @@ def test_the_updates_of_a_table_wait_for_a_generation_that_can_be_read(
     polled = itertools.chain([message], itertools.repeat({}))
     topic = mock.Mock(**{"partitions.return_value": {0}, "poll.side_effect": polled, "holes": {}})
     follower = Follower(
-        *(REALTIME, state, lambda: topic, generation),
+        REALTIME,
+        state,
+        lambda: topic,
+        generation,
         lambda: told.append(state.mark().version),
         dict,
         guard=lambda _what: nullcontext(),

@@ -66,8 +66,14 @@ def test_secrets_are_masked(run: Run, tmp_path: Path, output: str) -> None:
     token = tmp_path / "token"
     token.write_text("hush-token\n")
     result = run(
-        *("--token-file", str(token), "--controller", "http://me:hush-url@host:9000"),
-        *("config", "show", "--output", output),
+        "--token-file",
+        str(token),
+        "--controller",
+        "http://me:hush-url@host:9000",
+        "config",
+        "show",
+        "--output",
+        output,
         env={"PINOT_PASSWORD": "hush-password"},
     )
     assert result.exit_code == 0

@@ -90,7 +90,8 @@ def in_all_modes(*engines: str, by_default: tuple[str, ...] = ()) -> pytest.Mark
     """Run a scene with these engines and each mode, by default only with minions and these modes."""
     rows = [
         pytest.param(
-            *(engine, mode),
+            engine,
+            mode,
             id=f"{engine}: {mode}",
             marks=() if engine == "minion" and mode in by_default else FULL,
         )

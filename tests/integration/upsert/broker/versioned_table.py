@@ -90,7 +90,7 @@ class VersionedTable(RealtimeTable):
                 self.store,
                 self.full_name,
                 ServerRecord(
-                    *(instance, session, mark, FIRST_TS + max(mark, NIL), progress), created=self.created()
+                    instance, session, mark, FIRST_TS + max(mark, NIL), progress, created=self.created()
                 ),
             )
 

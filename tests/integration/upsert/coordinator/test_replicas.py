@@ -85,7 +85,8 @@ class Place:
 
     def settings(self, name: str, replication: int | None = None) -> TopicSettings:
         return TopicSettings(
-            *(self.stream, name),
+            self.stream,
+            name,
             needed_ms=lambda: 1000,
             replication=replication,
             clock=SystemClock(),

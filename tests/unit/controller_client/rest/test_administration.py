@@ -276,8 +276,11 @@ def test_the_wait_for_a_segment_counts_its_own_replicas(make: Make) -> None:
     counts = {"totalSegmentCount": 2, "totalServerCallsFailed": 0, "metadata": job}
     views = answer(200, {"REALTIME": ideal})
     client, _ = make(
-        *(views, V15, answer(200, {**counts, "successCount": 1})),
-        *(views, answer(200, {**counts, "successCount": 2})),
+        views,
+        V15,
+        answer(200, {**counts, "successCount": 1}),
+        views,
+        answer(200, {**counts, "successCount": 2}),
     )
     seen: list[tuple[int, int]] = []
     done = client.segments.wait_reloaded(

@@ -109,8 +109,13 @@ def test_a_task_config_is_set_by_rewriting_the_table_config(make: Make, version:
     task = {"taskTypeConfigsMap": {"T": {"schedule": "x"}}}
     after = {"OFFLINE": {**TABLE["OFFLINE"], "task": task}}
     client, server = make(
-        *(answer(200, TABLE), CLUSTER, RECORD, version, answer(200, {"status": "ok"})),
-        *(answer(200, after), RECORD),
+        answer(200, TABLE),
+        CLUSTER,
+        RECORD,
+        version,
+        answer(200, {"status": "ok"}),
+        answer(200, after),
+        RECORD,
     )
     client.tables.set_task_config("t_OFFLINE", "T", {"schedule": "x"})
     put = next(seen for seen in server.requests if seen.method == "PUT")

@@ -116,7 +116,7 @@ def test_a_new_table_of_the_same_name_begins_after_the_versions_of_the_old_one()
     new = following(now, None, 20, offsets, engine="local", incarnation=_TABLE_2, folder="b")
     # Queries see no rows of the new table yet, so its first version becomes visible at once.
     assert new == Generation(
-        *(4, 21, "local", 0, 0, "b", _TABLE_2), since=21, until={}, resent_from=21, begins={0: 0}
+        4, 21, "local", 0, 0, "b", _TABLE_2, since=21, until={}, resent_from=21, begins={0: 0}
     )
 
 
@@ -124,7 +124,7 @@ def test_one_that_is_built_beside_sends_its_events_before_it_takes_over() -> Non
     now = Generation(3, 17, "local", 0, 0, "a", _TABLE_1, since=9, until={0: 4}, resent_from=17)
     new = beside(now, 4, 30, {0: OffsetRange(2, 7)}, "b")
     assert new == Generation(
-        *(4, 17, "local", 0, 0, "b", _TABLE_1), since=9, until={}, resent_from=31, begins={0: 2}
+        4, 17, "local", 0, 0, "b", _TABLE_1, since=9, until={}, resent_from=31, begins={0: 2}
     )
 
 

@@ -40,7 +40,11 @@ class Server:
         self.backlog = Backlog(self.clock, limits, lambda: 1 << 40)
         self.counts = OutcomeCounts()
         self.late = LateUploads(
-            *(self.backlog, self.kept, self.store, self.records, self.counts),
+            self.backlog,
+            self.kept,
+            self.store,
+            self.records,
+            self.counts,
             final_base_uri="s3://b/data/",
             pool=InlineExecutor(),
         )

@@ -89,7 +89,10 @@ class Following:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("server_hooks.upsert.follower._RETRY_S", 0.01)
             self.follower = Follower(
-                *("t_REALTIME", state, lambda: cast("UpdatesReader", self.topic), generation),
+                "t_REALTIME",
+                state,
+                lambda: cast("UpdatesReader", self.topic),
+                generation,
                 lambda: self.reported.append(state.mark().version),
                 lambda: self.floors,
                 guard=_no_guard,

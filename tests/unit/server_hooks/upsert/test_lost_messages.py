@@ -130,7 +130,7 @@ class Coordinator:
     def _take_over(self, base: int, resent_from: int, begin: int) -> None:
         number = self.generation.number + 1
         self.generation = Generation(
-            *(number, base, "local", 0, 0, "a"), since=_SINCE, resent_from=resent_from, begins={0: begin}
+            number, base, "local", 0, 0, "a", since=_SINCE, resent_from=resent_from, begins={0: begin}
         )
 
 
