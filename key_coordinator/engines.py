@@ -30,7 +30,7 @@ class CoordinatorRun:
         checkpoint: Where the states of generations are stored: a folder, or another place the engine can
             reach.
         interval_s: Shortest time between the starts of two versions; None: the engine's default.
-        most_rows: Maximum number of rows per version; None: the engine's default.
+        max_rows: Maximum number of rows per version; None: the engine's default.
         replication: Replication factor of a new updates topic; None: that of the input topic.
         once: Stop once all present input is processed.
         allow_data_loss: Whether to continue if Kafka has deleted rows before they were read.
@@ -50,7 +50,7 @@ class CoordinatorRun:
     clock: Clock
     checkpoint: str
     interval_s: float | None
-    most_rows: int | None
+    max_rows: int | None
     replication: int | None
     on_version: Callable[[VersionReport], None]
     note: Callable[[str], None]

@@ -9,7 +9,7 @@ from controller_client.errors import AuthError, OutcomeUnknownError, SourceError
 
 __all__ = ["Retries"]
 
-_MOST_FAILURES = 10
+_MAX_FAILURES = 10
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 60.0
 
@@ -55,7 +55,7 @@ class Retries:
                     return  # the signal may also have stopped the service that was called
                 self._failures += 1
                 self._on_failure(error.message)
-                if self._failures == _MOST_FAILURES:
+                if self._failures == _MAX_FAILURES:
                     raise
                 pause_s = min(_FIRST_PAUSE_S * 2.0 ** (self._failures - 1), _LONGEST_PAUSE_S)
                 self._note(f"{error.message}; trying again in {pause_s:g} s")

@@ -1,4 +1,4 @@
-"""Replaces a server's table managers with ours, through Pinot's own plug-in point; Java: ``v1_5.tables``.
+"""Replaces a server's table managers with ours, through Pinot's own extension point; Java: ``v1_5.tables``.
 
 Pinot 1.4 and 1.5 pass different arguments when they create a table's manager, so there are two providers,
 ``v1_4.provider`` and ``v1_5.provider``; both create the same tables.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from controller_client.errors import ConfigError
 from jvm_bridge.role_host import HostedServerView
-from server_hooks.plug_in_points import has_class, load_classes
+from server_hooks.extension_points import has_class, load_classes
 
-__all__ = ["PACKAGE", "have_plug_in_point", "install", "load", "name_class"]
+__all__ = ["PACKAGE", "has_extension_point", "install", "load", "name_class"]
 
 PACKAGE = "io.pinotplugins.v1_5.tables"
 
@@ -21,7 +21,7 @@ _THROTTLERS = "org.apache.pinot.segment.local.utils.SegmentOperationsThrottlerSe
 """A class that Pinot 1.5 creates table managers with, and that earlier versions do not have."""
 
 
-def have_plug_in_point() -> bool:
+def has_extension_point() -> bool:
     """Return whether this Pinot can be configured to use other table managers; loads no class."""
     return has_class(_STOCK)
 

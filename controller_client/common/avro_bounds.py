@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MOST_LEVELS", "VALUES_PER_BYTE", "AvroSize", "avro_size"]
+__all__ = ["MAX_LEVELS", "VALUES_PER_BYTE", "AvroSize", "avro_size"]
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """Maximum depth of a value: Avro's own limit since 1.12.2."""
 VALUES_PER_BYTE = 16
-_MOST_VALUES_WITHOUT_BYTES = 10_000
+_MAX_VALUES_WITHOUT_BYTES = 10_000
 _BYTES = {"null": 0, "boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8, "bytes": 1, "string": 1}
 _ONE_BYTE = 1
 
@@ -53,8 +53,8 @@ def avro_size(schema: Any, *, strict: bool = True) -> AvroSize:
         ValueError: It is refused, or invalid, or nested deeper than 100 levels.
     """
     size = _Sizes(strict).of(schema, "", 0)
-    if strict and size.excess > _MOST_VALUES_WITHOUT_BYTES:
-        raise ValueError(f"a value has more than {_MOST_VALUES_WITHOUT_BYTES:,} fields that take no bytes")
+    if strict and size.excess > _MAX_VALUES_WITHOUT_BYTES:
+        raise ValueError(f"a value has more than {_MAX_VALUES_WITHOUT_BYTES:,} fields that take no bytes")
     return size
 
 
@@ -65,8 +65,8 @@ class _Sizes:
         """By full name; None while the type is being measured."""
 
     def of(self, schema: Any, namespace: str, level: int) -> AvroSize:
-        if level > MOST_LEVELS:
-            raise ValueError(f"it is nested deeper than {MOST_LEVELS} levels")
+        if level > MAX_LEVELS:
+            raise ValueError(f"it is nested deeper than {MAX_LEVELS} levels")
         if isinstance(schema, list):
             branches = [self.of(branch, namespace, level + 1) for branch in schema]
             return AvroSize(
@@ -139,8 +139,8 @@ def _leaf(least_bytes: int) -> AvroSize:
 
 
 def _deeper(levels: int) -> int:
-    if levels >= MOST_LEVELS:
-        raise ValueError(f"its values may be nested deeper than {MOST_LEVELS} levels")
+    if levels >= MAX_LEVELS:
+        raise ValueError(f"its values may be nested deeper than {MAX_LEVELS} levels")
     return levels + 1
 
 

@@ -23,7 +23,7 @@ from controller_client.errors import DataError, FormatVersionError
 __all__ = ["Format", "log_skipped", "only_known", "with_unknown"]
 
 _FIELD = "format"
-_MOST_LOGGED = 10_000
+_MAX_LOGGED = 10_000
 _ENDLESS = re.compile("[1-9][0-9]{18,}")
 _ENDLESS_VERSION = 10**18
 """For numbers that are too long for a version, but still greater than any that can be read."""
@@ -131,7 +131,7 @@ def log_skipped(logger: logging.Logger, error: FormatVersionError) -> None:
     key = (error.record, error.place, error.found)
     with _mutex:
         is_new = key not in _logged
-        if len(_logged) >= _MOST_LOGGED:
+        if len(_logged) >= _MAX_LOGGED:
             _logged.clear()
         _logged.add(key)
     logger.log(logging.ERROR if is_new else logging.DEBUG, "%s", error.message)

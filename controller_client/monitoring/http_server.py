@@ -18,7 +18,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 __all__ = ["ProbeServer"]
 
-_MOST_CONNECTIONS = 16
+_MAX_CONNECTIONS = 16
 _IDLE_S = 5.0
 
 _App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -55,7 +55,7 @@ class ProbeServer(ThreadingMixIn, WSGIServer):
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, address = found[0]
         self.address_family = family
-        self._free = threading.Semaphore(_MOST_CONNECTIONS)
+        self._free = threading.Semaphore(_MAX_CONNECTIONS)
         self._lock = threading.Lock()
         self._open: dict[socket.socket, None] = {}
         """Connections, oldest first."""

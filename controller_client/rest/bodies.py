@@ -13,7 +13,7 @@ import urllib3
 
 from controller_client.common.parsing import whole_number
 from controller_client.errors import DataError, RejectedError
-from controller_client.rest.reply_limits import MOST_ERROR_BYTES
+from controller_client.rest.reply_limits import MAX_ERROR_BYTES
 
 __all__ = ["Download", "beginning_of", "path_within", "redirect_of", "text_of", "words_of", "write_body"]
 
@@ -120,7 +120,7 @@ def beginning_of(response: requests.Response) -> str:
     if response.ok:
         return ""
     try:
-        raw: bytes = response.raw.read(MOST_ERROR_BYTES, decode_content=False)
+        raw: bytes = response.raw.read(MAX_ERROR_BYTES, decode_content=False)
     except urllib3.exceptions.HTTPError:
         return ""
     return raw.decode(errors="replace")

@@ -11,9 +11,9 @@ from typing import Any
 
 import requests
 
-__all__ = ["MOST_ERROR_BYTES", "ReplyTooLongError", "reply_limits"]
+__all__ = ["MAX_ERROR_BYTES", "ReplyTooLongError", "reply_limits"]
 
-MOST_ERROR_BYTES = 1 << 16
+MAX_ERROR_BYTES = 1 << 16
 """What is read of a response that is not a success; the rest is dropped."""
 
 
@@ -56,7 +56,7 @@ class _LimitedBody:
 
     def stream(self, amount: int, decode_content: bool = True) -> Iterator[bytes]:
         """Yield the body's pieces; called by requests."""
-        left = MOST_ERROR_BYTES if self._max_bytes is None else self._max_bytes
+        left = MAX_ERROR_BYTES if self._max_bytes is None else self._max_bytes
         for piece in self._raw.stream(amount, decode_content=decode_content):
             if len(piece) > left:
                 # What has not arrived yet is not worth waiting for.

@@ -47,7 +47,7 @@ _NAME = b"PPU"
 UPDATES_FORMAT = Format("the update message", version=1)
 _MAGIC = _NAME + str(UPDATES_FORMAT.version).encode()
 _EVENTS, _VERSION_END, _RECORD = 0, 1, 2
-_MOST_EVENTS = 50_000
+_MAX_EVENTS = 50_000
 """A message with this many events has 450 KB; Kafka's default limit is 1 MB."""
 
 
@@ -104,8 +104,8 @@ class VersionRecord:
 
 def encode_events(events: Events) -> Iterator[bytes]:
     """Yield the messages for some events: none for no events, several for many."""
-    for first in range(0, len(events.offsets), _MOST_EVENTS):
-        part = slice(first, first + _MOST_EVENTS)
+    for first in range(0, len(events.offsets), _MAX_EVENTS):
+        part = slice(first, first + _MAX_EVENTS)
         offsets = np.ascontiguousarray(events.offsets[part], dtype="<i8")
         deleted = np.ascontiguousarray(events.deleted[part], dtype="u1")
         yield (

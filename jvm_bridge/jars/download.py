@@ -21,7 +21,7 @@ MIRROR_VARIABLE = "PINOT_PLUGINS_MAVEN_REPOSITORY"
 
 _ATTEMPTS = 3
 _TIMEOUT_S = 30
-_MOST_BYTES = 1024**3
+_MAX_BYTES = 1024**3
 _HEADERS = {"Accept-Encoding": "identity"}  # the bytes that the pin is of
 
 
@@ -77,7 +77,7 @@ class Repository:
                 target.open("wb") as file,
             ):
                 response.raise_for_status()
-                write_body(response, file, pin.coordinate, _MOST_BYTES)
+                write_body(response, file, pin.coordinate, _MAX_BYTES)
 
         try:
             retrying(attempt)

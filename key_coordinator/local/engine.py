@@ -57,7 +57,7 @@ ENGINE = "local"
 _CHECK_EVERY_S = 1.0
 _STANDBY_POLL_S, _STANDBY_RETRY_S = 0.5, 2.0
 _INTERVAL_S = 0.25
-_MOST_ROWS = 60_000
+_MAX_ROWS = 60_000
 _LATER = (SourceError, DataError, ConflictError, UnreachableError, AuthError, FormatVersionError)
 """Why a standby cannot follow for now."""
 
@@ -69,7 +69,7 @@ class LocalOptions:
     Attributes:
         folder: Where the states of its generations are stored.
         interval_s: Shortest time between the starts of two versions.
-        most_rows: Maximum number of rows per version.
+        max_rows: Maximum number of rows per version.
         replication: Replication factor of a new updates topic; None: that of the input topic.
         once: Stop once all present input is processed.
         allow_data_loss: Whether to continue if Kafka has deleted rows before they were read.
@@ -77,7 +77,7 @@ class LocalOptions:
 
     folder: Path
     interval_s: float
-    most_rows: int
+    max_rows: int
     replication: int | None
     once: bool = False
     allow_data_loss: bool = False
@@ -209,7 +209,7 @@ class LocalCoordinator:
                     floors=Floors(self._zookeeper, self._plan.table, self._clock),
                     clock=self._clock,
                 ),
-                most_rows=self._options.most_rows,
+                max_rows=self._options.max_rows,
                 interval_s=self._options.interval_s,
                 on_version=self._on_version,
             )
@@ -379,7 +379,7 @@ def run_locally(run: CoordinatorRun) -> None:
     options = LocalOptions(
         folder=Path(run.checkpoint.removeprefix("file://")),
         interval_s=_INTERVAL_S if run.interval_s is None else run.interval_s,
-        most_rows=_MOST_ROWS if run.most_rows is None else run.most_rows,
+        max_rows=_MAX_ROWS if run.max_rows is None else run.max_rows,
         replication=run.replication,
         once=run.once,
         allow_data_loss=run.allow_data_loss,

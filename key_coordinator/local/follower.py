@@ -55,7 +55,7 @@ def replay(
     *,
     since: int | None = None,
     expire: bool = True,
-    most_rows: int = _ROWS,
+    max_rows: int = _ROWS,
 ) -> Iterator[PendingStep]:
     """Bring a state to the newest version, and yield the effects of each part of the input.
 
@@ -67,7 +67,7 @@ def replay(
         since: Follow the versions of all generations from this version on; None: only those of the state's
             own.
         expire: Whether keys expire as when the versions were made.
-        most_rows: Maximum number of rows per part.
+        max_rows: Maximum number of rows per part.
 
     Raises:
         SourceError: See :func:`follow`.
@@ -85,11 +85,11 @@ def replay(
             continue
         if expire and floors_of(record) != now.floors:
             if newest is not None:  # the previous floors apply up to here
-                yield from _read_up_to(newest, offset, now, store, source, reader, most_rows)
+                yield from _read_up_to(newest, offset, now, store, source, reader, max_rows)
             now = replace(store.up_to or now, floors=floors_of(record))
         newest, offset = record, found.offset
     if newest is not None:
-        yield from _read_up_to(newest, offset, now, store, source, reader, most_rows)
+        yield from _read_up_to(newest, offset, now, store, source, reader, max_rows)
 
 
 def floors_of(record: VersionRecord) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ def _read_up_to(
     store: KeyStore,
     source: InputTopic,
     reader: RecordReader,
-    most_rows: int,
+    max_rows: int,
 ) -> Iterator[PendingStep]:
     """Read the input up to a version; the state is then of that version."""
     behind = {each: end for each, end in record.ends.items() if now.ends.get(each, 0) < end}
@@ -115,7 +115,7 @@ def _read_up_to(
         source.begin(now.ends, only=behind)
     silent = 0
     while any(source.ends.get(each, 0) < end for each, end in behind.items()):
-        messages = source.take(most_rows, _WAIT_S)
+        messages = source.take(max_rows, _WAIT_S)
         silent = 0 if len(messages) else silent + 1
         if silent == _PATIENCE:
             raise SourceError(

@@ -20,7 +20,7 @@ __all__ = ["InputTopic"]
 _TIMEOUT_S = 30.0
 _CHECK_PARTITIONS_S = 5.0
 _ISOLATION = "stream.kafka.isolation.level"
-_MOST_BUFFERED_KB = 32 << 10
+_MAX_BUFFERED_KB = 32 << 10
 
 
 class InputTopic:
@@ -65,7 +65,7 @@ class InputTopic:
             "fetch.wait.max.ms": 50,
             "fetch.min.bytes": 1 << 16,
             "fetch.queue.backoff.ms": 10,
-            "queued.max.messages.kbytes": _MOST_BUFFERED_KB,
+            "queued.max.messages.kbytes": _MAX_BUFFERED_KB,
             "log_level": 0,
         }
         self._consumer = Consumer(settings)

@@ -55,7 +55,7 @@ class Leader:
 
     Args:
         parts: The parts it works with.
-        most_rows: Maximum number of rows per version.
+        max_rows: Maximum number of rows per version.
         interval_s: Shortest time between the starts of two versions.
         on_version: Called after each version, in the same thread.
     """
@@ -64,12 +64,12 @@ class Leader:
         self,
         parts: LeaderParts,
         *,
-        most_rows: int,
+        max_rows: int,
         interval_s: float,
         on_version: Callable[[VersionReport], None],
     ) -> None:
         self._parts = parts
-        self._most_rows = most_rows
+        self._max_rows = max_rows
         self._interval_s = interval_s
         self._on_version = on_version
         self._rebuild: Rebuild | None = None
@@ -100,7 +100,7 @@ class Leader:
         while not stop.is_set():
             self._rebuild = duties()
             began_s = clock.monotonic()
-            messages = source.take(self._most_rows, 0.0 if self._rebuild else _IDLE_S)
+            messages = source.take(self._max_rows, 0.0 if self._rebuild else _IDLE_S)
             if self._advance(messages):
                 empty = 0
             else:

@@ -79,7 +79,7 @@ class Rebuild:
                 self._sent,
                 since=self.generation.since,
                 expire=self._keys_expire(),
-                most_rows=_ROWS,
+                max_rows=_ROWS,
             )
             part = next(self._parts, None)
         return part

@@ -26,8 +26,8 @@ _HEADER_BYTES = 5
 _TIMEOUT_S = 10.0
 _NO_SUCH_SCHEMA = 40403
 _GREATEST_ID = 2**31 - 1
-_MOST_SCHEMA_BYTES = 8 << 20
-_MOST_SCHEMAS = 1_000
+_MAX_SCHEMA_BYTES = 8 << 20
+_MAX_SCHEMAS = 1_000
 """Of the registry, remembered at a time: messages may name any number of them."""
 _TRIES = 4
 
@@ -82,7 +82,7 @@ class AvroMessages:
         if number > _GREATEST_ID:  # ids are signed, and a registry has no negative ones
             return None
         if number not in self._of_registry:
-            if len(self._of_registry) >= _MOST_SCHEMAS:
+            if len(self._of_registry) >= _MAX_SCHEMAS:
                 self._of_registry.clear()
             schema = self._fetched(number)
             if isinstance(schema, str):
@@ -103,7 +103,7 @@ class AvroMessages:
         try:
             status, answer = self._asked(path)
         except ReplyTooLongError:
-            return f"it has more than {_MOST_SCHEMA_BYTES:,} bytes"
+            return f"it has more than {_MAX_SCHEMA_BYTES:,} bytes"
         if status == requests.codes.not_found and _error_code(answer) == _NO_SUCH_SCHEMA:
             return None
         if status != requests.codes.ok:
@@ -164,7 +164,7 @@ class AvroMessages:
                 self._url(path),
                 timeout=_TIMEOUT_S,
                 allow_redirects=False,
-                hooks=reply_limits(_MOST_SCHEMA_BYTES),
+                hooks=reply_limits(_MAX_SCHEMA_BYTES),
             )
         except ReplyTooLongError:
             raise

@@ -32,7 +32,7 @@ ALWAYS_STORED: Mapping[str, Collection[type]] = {
 }
 """By data type of a column, the types whose values are always stored."""
 
-_MOST_LEVELS = 100
+_MAX_LEVELS = 100
 """Of lists and objects within each other. JSON may have 1,024, which is more than Python's stack."""
 _INT, _LONG = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
 # Java's trim() removes all characters up to and including the space.
@@ -72,7 +72,7 @@ def is_stored(value: object, kind: str, *, single: bool = True) -> bool:
 def _unwrapped(value: object) -> Sequence[object] | None:
     """Return the values in a list or object: Pinot unwraps single values and drops nulls.
 
-    None: a part has more than one value, or is nested deeper than :data:`_MOST_LEVELS`.
+    None: a part has more than one value, or is nested deeper than :data:`_MAX_LEVELS`.
     """
     if not isinstance(value, list | dict):
         return [value]
@@ -80,7 +80,7 @@ def _unwrapped(value: object) -> Sequence[object] | None:
     for part in _parts(value):
         within: list[object] = []
         level = [part]
-        for _ in range(_MOST_LEVELS):
+        for _ in range(_MAX_LEVELS):
             within += [one for one in level if one is not None and not isinstance(one, list | dict)]
             level = [inner for one in level if isinstance(one, list | dict) for inner in _parts(one)]
             if not level or len(within) > 1:

@@ -20,7 +20,7 @@ __all__ = ["REBALANCES"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _TABLE = table_argument()
-_MOST_MOVES = 20
+_MAX_MOVES = 20
 _SERVER_COLUMNS = ("server", "segments_before", "segments_after", "added", "removed", "added_bytes")
 
 
@@ -189,12 +189,12 @@ def _show_plan(cli: CliContext, plan: RebalancePlan) -> None:
     ]
     if not cli.out.is_json:
         cli.out.table(_SERVER_COLUMNS, rows)
-    for move in plan.moves[:_MOST_MOVES]:
+    for move in plan.moves[:_MAX_MOVES]:
         cli.out.note(
             f"{move.segment}: {', '.join(move.removed) or '(none)'} -> {', '.join(move.added) or '(none)'}"
         )
-    if len(plan.moves) > _MOST_MOVES:
-        cli.out.note(f"... and {len(plan.moves) - _MOST_MOVES:,} more; --output json lists all.")
+    if len(plan.moves) > _MAX_MOVES:
+        cli.out.note(f"... and {len(plan.moves) - _MAX_MOVES:,} more; --output json lists all.")
     cli.out.note(
         f"{len(plan.moves):,} of {counted_text(len(plan.target), 'segment')} to move: "
         f"{counted_text(plan.added, 'replica')} to fetch ({plan.added_bytes:,} bytes), {plan.removed:,} to "

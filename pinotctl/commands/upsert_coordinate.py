@@ -56,7 +56,7 @@ _DEFAULT_ENGINE = "local"
 )
 @click.option(
     "--max-rows-per-version",
-    "most_rows",
+    "max_rows",
     type=click.IntRange(min=1),
     show_default="local: 60000, spark: 200000",
     help="Maximum number of input rows in one version.",
@@ -108,7 +108,7 @@ def coordinate(
     engine: str | None,
     standby: bool,
     interval_s: float | None,
-    most_rows: int | None,
+    max_rows: int | None,
     replication: int | None,
     avro_schema: TextIO | None,
     once: bool,
@@ -179,7 +179,7 @@ def coordinate(
                     clock,
                     checkpoint=checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute()),
                     interval_s=interval_s,
-                    most_rows=most_rows,
+                    max_rows=max_rows,
                     replication=replication,
                     on_version=on_version,
                     note=cli.out.note,

@@ -24,7 +24,7 @@ def install_extension(configuration: Any, store_uri: str, upload: Upload) -> Non
         ConfigError: The server has no file system for the store.
         SetupError: This Java has no compiler.
     """
-    if file_system_1_5.have_plug_in_point():
+    if file_system_1_5.has_extension_point():
         file_system_1_5.install(configuration, store_uri, upload)
         return
     from server_hooks.commit_upload import uploader_0_11

@@ -1,4 +1,4 @@
-"""Intercepts uploads through Pinot 1.5's own plug-in point for file systems; Java: ``v1_5.upload``.
+"""Intercepts uploads through Pinot 1.5's own extension point for file systems; Java: ``v1_5.upload``.
 
 A commit copies its tar to ``<store>/<table>/<segment>.tmp.<uuid>``, also for pauseless tables. Our file
 system wraps the one that is configured for the store's scheme, and passes such a copy to Python. It throws an
@@ -18,9 +18,9 @@ from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
 from jvm_bridge.java_interface import overrides
 from server_hooks.commit_upload.uploads import Upload
-from server_hooks.plug_in_points import has_class, load_classes
+from server_hooks.extension_points import has_class, load_classes
 
-__all__ = ["have_plug_in_point", "install"]
+__all__ = ["has_extension_point", "install"]
 
 _PACKAGE = "io.pinotplugins.v1_5.upload"
 _OURS = f"{_PACKAGE}.StoreFileSystem"
@@ -31,7 +31,7 @@ _BUILT_IN = {"file": "org.apache.pinot.spi.filesystem.LocalPinotFS"}
 """File systems that need no configuration, by scheme."""
 
 
-def have_plug_in_point() -> bool:
+def has_extension_point() -> bool:
     """Return whether this Pinot has the class that our file system extends, without loading it."""
     return has_class(_BASE)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jvm_bridge.role_host import HostedServerView
-from server_hooks.table_managers import have_plug_in_point
+from server_hooks.table_managers import has_extension_point
 
 __all__ = ["ConsumerExtensionPoint", "SegmentConsumer", "install_extension"]
 
@@ -72,7 +72,7 @@ def install_extension(role: HostedServerView, on_start: Callable[[Any], None]) -
         ConfigError: The server's configuration conflicts with the hook.
         SetupError: This Java has no compiler.
     """
-    if have_plug_in_point():
+    if has_extension_point():
         from server_hooks.pause.segments_1_5 import PausableSegments
 
         return PausableSegments(role, on_start)

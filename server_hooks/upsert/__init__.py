@@ -10,7 +10,7 @@ module                    content
 ``server_events``         the events that Pinot's classes report to the hook
 ``served_versions``       the complete versions, and the versions of rows, for queries
 ``counters``              counters of what was done for queries
-``extension_point_1_5``   Pinot 1.5: its own plug-in points; a query names its version in an option
+``extension_point_1_5``   Pinot 1.5: its own extension points; a query names its version in an option
 ``extension_point_0_11``  Pinot 0.11: classes that are patched before they are loaded
 ``java_0_11``             the Java classes that run inside Pinot 0.11: ``v0_11.upsert``
 ``classes_0_11``          the patches of Pinot's classes: they call these Java classes

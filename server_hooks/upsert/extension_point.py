@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from jvm_bridge.role_host import HostedServerView
-from server_hooks.table_managers import have_plug_in_point
+from server_hooks.table_managers import has_extension_point
 from server_hooks.upsert.server_events import Listener
 
 __all__ = ["TableExtensionPoint", "install_extension"]
@@ -40,7 +40,7 @@ def install_extension(listener: Listener) -> TableExtensionPoint:
         UnsupportedError: This Pinot is built differently, or has already loaded a class.
         SetupError: This Java has no compiler.
     """
-    if have_plug_in_point():
+    if has_extension_point():
         from server_hooks.upsert.extension_point_1_5 import PluggedServer
 
         return PluggedServer(listener)

@@ -1,4 +1,4 @@
-"""The extension point for upsert tables in Pinot 1.5: its own plug-in points; Java: ``v1_5.tables``.
+"""The extension point for upsert tables in Pinot 1.5: its own extension points; Java: ``v1_5.tables``.
 
 ==========================================================  ==================================================
 property of the server                                      what our class does

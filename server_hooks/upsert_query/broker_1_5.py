@@ -13,7 +13,7 @@ from typing import Any
 import jpype
 
 from jvm_bridge.java_interface import overrides
-from server_hooks.plug_in_points import load_classes
+from server_hooks.extension_points import load_classes
 from server_hooks.upsert_query.refusal_text import refusal_text
 from server_hooks.upsert_query.routed import PACKAGE as SHARED
 

@@ -11,7 +11,7 @@ from controller_client.monitoring import catalogue, replace_values
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import Dependents, HostedBrokerView, HostedRoleView, TickingHook
 from server_hooks.dependents import upsert_tables
-from server_hooks.table_managers import have_plug_in_point
+from server_hooks.table_managers import has_extension_point
 from server_hooks.upsert_query import broker_0_11, broker_1_5
 from server_hooks.upsert_query.queries import check_multistage, version_of_query, versions_of_query
 from server_hooks.upsert_query.routed import BrokerRouting
@@ -34,9 +34,9 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
     def __init__(self) -> None:
         super().__init__(NAME, pause_s=_TICK_S, thread_name="upsert-marks")
         self._routing_state: RoutingState | None = None
-        self._has_plug_in_point = have_plug_in_point()
+        self._has_extension_point = has_extension_point()
         self._refusal: PinotPluginError | None = None
-        if not self._has_plug_in_point:
+        if not self._has_extension_point:
             try:
                 broker_0_11.change_routing()
             except PinotPluginError as error:
@@ -44,7 +44,7 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
 
     def starter(self) -> str | None:
         """Return the starter that it needs; see :class:`~jvm_bridge.role_host.NeedsStarter`."""
-        if not self._has_plug_in_point:
+        if not self._has_extension_point:
             return None
         broker_1_5.install(self._versions_option)
         return broker_1_5.STARTER
@@ -54,12 +54,12 @@ class UpsertQueryHook(TickingHook[HostedBrokerView]):
         if self._refusal:
             raise self._refusal
         store = PropertyStore(role.zookeeper_address, role.cluster_name, timeout_s=_ZOOKEEPER_TIMEOUT_S)
-        extension = broker_1_5 if self._has_plug_in_point else broker_0_11
+        extension = broker_1_5 if self._has_extension_point else broker_0_11
         routing = BrokerRouting(self._routing_manager, extension.unrouted)
         self._routing_state = state = RoutingState(
-            store, routing, self.wake, by_option=self._has_plug_in_point
+            store, routing, self.wake, by_option=self._has_extension_point
         )
-        if not self._has_plug_in_point:
+        if not self._has_extension_point:
             broker_0_11.install(partial(version_of_query, state), partial(check_multistage, state))
 
     def dependents(self, role: HostedRoleView) -> Dependents:

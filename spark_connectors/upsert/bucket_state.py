@@ -75,11 +75,11 @@ class EntriesCache:
     """The most recently used bases and newer entries of a worker, by fingerprint.
 
     Args:
-        most_entries: Maximum total number of entries; 37 bytes each.
+        max_entries: Maximum total number of entries; 37 bytes each.
     """
 
-    def __init__(self, most_entries: int) -> None:
-        self._most_entries = most_entries
+    def __init__(self, max_entries: int) -> None:
+        self._max_entries = max_entries
         self._known: OrderedDict[bytes, Entries] = OrderedDict()
         self._entries = 0
 
@@ -95,7 +95,7 @@ class EntriesCache:
         self.drop(fingerprint)
         self._known[fingerprint] = entries
         self._entries += len(entries)
-        while self._entries > self._most_entries and len(self._known) > 1:
+        while self._entries > self._max_entries and len(self._known) > 1:
             self.drop(next(iter(self._known)))
 
     def drop(self, fingerprint: bytes) -> None:

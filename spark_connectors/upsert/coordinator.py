@@ -73,7 +73,7 @@ class CoordinatorOptions:
         partitions: Number of state partitions in a new generation.
         buckets: Number of key buckets in a new generation.
         trigger_interval_s: Minimum time from the start of one version to the start of the next.
-        most_rows: Maximum number of rows in a version.
+        max_rows: Maximum number of rows in a version.
         replication: Replication factor of a new updates topic; None: that of the input topic.
         once: End once all available rows are processed.
         fail_on_data_loss: Whether it is an error if Kafka has deleted rows that were not read yet.
@@ -83,7 +83,7 @@ class CoordinatorOptions:
     partitions: int
     buckets: int
     trigger_interval_s: float
-    most_rows: int
+    max_rows: int
     replication: int | None
     once: bool = False
     fail_on_data_loss: bool = True
@@ -201,7 +201,7 @@ class Coordinator:
         self._spark.conf.set("spark.sql.shuffle.partitions", str(generation.partitions))
         options = self._options
         source = source_options(
-            self._plan.stream, options.most_rows, fail_on_data_loss=options.fail_on_data_loss
+            self._plan.stream, options.max_rows, fail_on_data_loss=options.fail_on_data_loss
         )
         messages = self._spark.readStream.format("kafka").options(**source).load()
         records = records_of(messages, self._plan.recipe, generation.buckets)

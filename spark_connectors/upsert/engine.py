@@ -13,7 +13,7 @@ from spark_connectors.upsert.session import start_spark_with_kafka
 __all__ = ["run_on_spark"]
 
 _INTERVAL_S = 1.0
-_MOST_ROWS = 200_000
+_MAX_ROWS = 200_000
 """A batch takes about a second, however few rows it has."""
 
 
@@ -43,7 +43,7 @@ def run_on_spark(run: CoordinatorRun) -> None:
         partitions=int(settings.get("partitions", spark.sparkContext.defaultParallelism)),
         buckets=int(settings["buckets"]),
         trigger_interval_s=_INTERVAL_S if run.interval_s is None else run.interval_s,
-        most_rows=_MOST_ROWS if run.most_rows is None else run.most_rows,
+        max_rows=_MAX_ROWS if run.max_rows is None else run.max_rows,
         replication=run.replication,
         once=run.once,
         fail_on_data_loss=not run.allow_data_loss,

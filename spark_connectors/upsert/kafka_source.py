@@ -10,12 +10,12 @@ _ISOLATION = "stream.kafka.isolation.level"
 _ACCESS = ("security.", "sasl.", "ssl.")
 
 
-def source_options(stream: StreamConfig, most_rows: int, *, fail_on_data_loss: bool) -> dict[str, str]:
+def source_options(stream: StreamConfig, max_rows: int, *, fail_on_data_loss: bool) -> dict[str, str]:
     """Return the options of Spark's Kafka source, which may contain credentials.
 
     Args:
         stream: The table's stream config.
-        most_rows: Maximum number of rows in a batch.
+        max_rows: Maximum number of rows in a batch.
         fail_on_data_loss: Whether it is an error if Kafka has deleted rows that were not read yet.
     """
     access = {f"kafka.{key}": value for key, value in stream.values.items() if key.startswith(_ACCESS)}
@@ -25,6 +25,6 @@ def source_options(stream: StreamConfig, most_rows: int, *, fail_on_data_loss: b
         "kafka.isolation.level": stream.values.get(_ISOLATION, "read_uncommitted"),
         "subscribe": stream.topic,
         "startingOffsets": "earliest",
-        "maxOffsetsPerTrigger": str(most_rows),
+        "maxOffsetsPerTrigger": str(max_rows),
         "failOnDataLoss": str(fail_on_data_loss).lower(),
     }

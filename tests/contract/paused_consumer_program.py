@@ -19,7 +19,7 @@ from jvm_bridge.jvm import logging_options, start_jvm_with
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.pause.extension_point import SegmentConsumer, install_extension
 from server_hooks.pause.gate import Gate, TableFlags
-from server_hooks.table_managers import PACKAGE, have_plug_in_point
+from server_hooks.table_managers import PACKAGE, has_extension_point
 from tests.support.java_options import QUICK_START
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Segments:
         starter = SimpleNamespace(getConfig=lambda: SimpleNamespace(setProperty=lambda *_: None))
         role = cast("HostedServerView", SimpleNamespace(configuration={}, starter=starter))
         self._extension = install_extension(role, self._on_start)
-        self._is_patched = not have_plug_in_point()
+        self._is_patched = not has_extension_point()
         base = f"{_REALTIME}.{'LL' if self._is_patched else ''}RealtimeSegmentDataManager"
         self._base = jpype.JClass(base)
         self._class = self._base if self._is_patched else jpype.JClass(f"{PACKAGE}.ConsumingSegment")

@@ -21,8 +21,8 @@ from tests.contract.tables import MULTI_VALUE_TYPES, TYPES, examples, schema_of,
 pytestmark = pytest.mark.jvm
 
 _FILES = examples(100, 1000)
-_MOST_ROWS = 5
-_MOST_COLUMNS = 5
+_MAX_ROWS = 5
+_MAX_COLUMNS = 5
 _FITTING = 0.85
 """The share of columns without values that do not fit: most files have none of the others."""
 _CONFIG = table_config()
@@ -45,10 +45,10 @@ def _values(random: Random, kind: Kind, column: Column, count: int) -> list[Any]
 
 
 def _table(random: Random, kinds: Sequence[Kind]) -> tuple[list[RandomColumn], list[Column]]:
-    count = random.randint(1, _MOST_ROWS)
+    count = random.randint(1, _MAX_ROWS)
     source: list[RandomColumn] = []
     columns: list[Column] = []
-    for number in range(random.randint(1, _MOST_COLUMNS)):
+    for number in range(random.randint(1, _MAX_COLUMNS)):
         kind = random.choice(kinds)
         column = _column(random)
         columns.append(column)

@@ -177,7 +177,7 @@ def _is_waiting() -> bool:
 
 def asker() -> _Options | _Conditions:
     """Install the filters that this Pinot needs."""
-    return _Options() if table_managers.have_plug_in_point() else _Conditions()
+    return _Options() if table_managers.has_extension_point() else _Conditions()
 
 
 class _Nobody:

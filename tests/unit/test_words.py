@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -83,5 +84,6 @@ def _ends(node: ast.AST) -> tuple[str, str]:
     return "", ""
 
 
+@functools.cache
 def _parsed(module: Path) -> ast.Module:
     return ast.parse(module.read_text(encoding="utf-8"))

@@ -25,9 +25,9 @@ _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _CHUNK_BYTES = 1 << 20
 _MAX_VARINT_BYTES = 10
-_MOST_HEADER_BYTES = 16 << 20
-_MOST_ENTRIES = 10_000
-_MOST_EMPTY_ROWS = 1_000_000
+_MAX_HEADER_BYTES = 16 << 20
+_MAX_ENTRIES = 10_000
+_MAX_EMPTY_ROWS = 1_000_000
 
 
 class _TruncatedError(Exception):
@@ -68,7 +68,7 @@ def check_avro(file: SourceFile) -> Mapping[str, int | None]:
                     raise _error(file, f"the block after row {rows} is empty, but more blocks follow")
                 has_empty_block |= not rows_here
                 rows += rows_here
-                if rows > _MOST_EMPTY_ROWS and not fields.least_bytes:
+                if rows > _MAX_EMPTY_ROWS and not fields.least_bytes:
                     raise _error(file, f"it has {rows:,} rows, which take no bytes")
         except _TRUNCATED as error:
             raise _error(file, "it is truncated") from error
@@ -134,22 +134,22 @@ def _fields(file: SourceFile, schema: bytes | None) -> _Fields:
 
 def _metadata(file: SourceFile, stream: IO[bytes]) -> bytes | None:
     """Read the header's entries; return its schema."""
-    schema, left = None, _MOST_HEADER_BYTES
+    schema, left = None, _MAX_HEADER_BYTES
     entries = 0
     while count := _varint(stream):
         if count < 0:  # then the block's size in bytes follows
             count = -count
             _varint(stream)
         entries += count
-        if entries > _MOST_ENTRIES:
-            raise _error(file, f"its header has more than {_MOST_ENTRIES:,} entries")
+        if entries > _MAX_ENTRIES:
+            raise _error(file, f"its header has more than {_MAX_ENTRIES:,} entries")
         for _ in range(count):
             entry = []
             for _ in range(2):
                 size = _varint(stream)
                 left -= max(size, 0)
                 if left < 0:
-                    raise _error(file, f"its header has more than {_MOST_HEADER_BYTES:,} bytes")
+                    raise _error(file, f"its header has more than {_MAX_HEADER_BYTES:,} bytes")
                 entry.append(_exactly(stream, size))
             if entry[0] == b"avro.schema":
                 schema = entry[1]

@@ -14,7 +14,7 @@ RUN = "run"
 ROLES = (RUN, "controller", "minion", "server_1", "server_2", "broker", "zookeeper")
 
 _SUBTASKS = Halt("after", "task name")
-_MOST_POLLS = 150
+_MAX_POLLS = 150
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _draw(chance: random.Random, number: int, store: str) -> Kill:
         mode=mode,
         retries=chance.choice([0, 2]),
         halt=halt,
-        later_polls=chance.randint(1, _MOST_POLLS) if later else 0,
+        later_polls=chance.randint(1, _MAX_POLLS) if later else 0,
         roles=tuple(sorted(roles, key=ROLES.index)),
-        back_polls=chance.choice([0, chance.randint(1, _MOST_POLLS)]),
+        back_polls=chance.choice([0, chance.randint(1, _MAX_POLLS)]),
     )

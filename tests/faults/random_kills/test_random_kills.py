@@ -14,7 +14,7 @@ from tests.support.tiers import FULL
 
 pytestmark = [FULL, pytest.mark.cluster, pytest.mark.s3]
 
-_MOST_TRIGGERS = 6
+_MAX_TRIGGERS = 6
 
 
 def test_the_next_triggers_recover_from_a_kill(kill: Kill, arena_of: ArenaOf) -> None:
@@ -61,9 +61,9 @@ def _disturbed(kill: Kill, arena: Arena, table: WatchedTable, reader: Reader) ->
 
 def _trigger_until_well(runners: Runners, table: WatchedTable) -> None:
     errors = []
-    for _ in range(_MOST_TRIGGERS):
+    for _ in range(_MAX_TRIGGERS):
         ran = runners.lasting().run(table.name)
         if ran.report is not None:
             return
         errors.append(ran.error)
-    raise AssertionError(f"{_MOST_TRIGGERS} triggers in a row failed: {errors}")
+    raise AssertionError(f"{_MAX_TRIGGERS} triggers in a row failed: {errors}")

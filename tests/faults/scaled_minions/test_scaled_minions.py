@@ -27,7 +27,7 @@ pytestmark = [FULL, pytest.mark.cluster]
 
 _ROWS = 7
 _TIMEOUT_S = 1800.0
-_MOST_TRIGGERS = 6
+_MAX_TRIGGERS = 6
 
 
 @pytest.mark.parametrize(("minions", "files", "per_subtask"), [(2, 120, 10), (10, 10_000, 50)])
@@ -51,7 +51,7 @@ def test_no_row_is_lost_or_duplicated(
         minionWait="30m",
         numConcurrentTasksPerInstance="1",
         taskMaxNumFilesPerTask=str(per_subtask),
-        consistentPushMaxRetries=str(_MOST_TRIGGERS),
+        consistentPushMaxRetries=str(_MAX_TRIGGERS),
     )
     rows = files * _ROWS
     whole = (rows, float(sum(range(rows))))
@@ -108,7 +108,7 @@ def _is_further(running: subprocess.Popen[str], staged: Callable[[], int], goal:
 
 def _until_switched(table: IngestionTable, ran: Ran) -> Ran:
     """Trigger again while runs fail: a subtask whose minion died three times is left to the next trigger."""
-    for _ in range(_MOST_TRIGGERS):
+    for _ in range(_MAX_TRIGGERS):
         if ran.code == 0:
             return ran
         assert "is unchanged" in ran.err, ran

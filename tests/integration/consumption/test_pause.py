@@ -30,7 +30,7 @@ from tests.support.wait import wait_for, watch_unchanged
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
-_MOST_TABLES = 12
+_MAX_TABLES = 12
 
 
 def test_rows_that_arrive_during_a_pause_are_read_after_it(make_stream_table: MakeTable, full: bool) -> None:
@@ -87,7 +87,7 @@ def test_another_controller_leads_the_table_and_dies_while_it_is_paused(
 
 
 def _tables(make_stream_table: MakeTable) -> Iterator[StreamTable]:
-    for _ in range(_MOST_TABLES):
+    for _ in range(_MAX_TABLES):
         yield make_stream_table(partitions=2, replicas=2)
 
 

@@ -37,7 +37,7 @@ from tests.support.wait import wait_for
 __all__ = ["audit", "make_committing", "run"]
 
 _TIMEOUT_S = 300.0
-_MOST_REPAIRS = 10
+_MAX_REPAIRS = 10
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3, FULL]
 
@@ -81,7 +81,7 @@ def test_the_store_fails_every_fifth_call_then_is_full(
 
     # Each repair makes progress; none undoes the work of another or of a server's late upload.
     fifth = store.answer(403, "*", objects_of(table), every=5)
-    for _ in range(_MOST_REPAIRS):
+    for _ in range(_MAX_REPAIRS):
         if not (left := without_url(table)):
             break
         document = run("deepstore", "repair", table.full_name, "--yes", "--output", "json", code=None).stdout

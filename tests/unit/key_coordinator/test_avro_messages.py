@@ -118,7 +118,7 @@ def test_a_message_may_only_use_schemas_of_its_topic(registry: SchemaRegistry) -
 def test_only_so_many_schemas_are_remembered(
     registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{AvroMessages.__module__}._MOST_SCHEMAS", 3)
+    monkeypatch.setattr(f"{AvroMessages.__module__}._MAX_SCHEMAS", 3)
     reader = reader_of(registry)
     assert reader.read([of(number) for number in range(100, 150)]) == [None] * 50
     assert len(reader._of_registry) <= 3
@@ -127,7 +127,7 @@ def test_only_so_many_schemas_are_remembered(
 def test_a_schema_of_any_length_is_not_read(
     registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{AvroMessages.__module__}._MOST_SCHEMA_BYTES", 100)
+    monkeypatch.setattr(f"{AvroMessages.__module__}._MAX_SCHEMA_BYTES", 100)
     number = registry.register("rows-value", json.dumps(_OLD))
     assert reader_of(registry).read([of(number)]) == [None]
 

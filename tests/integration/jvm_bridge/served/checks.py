@@ -18,7 +18,7 @@ from tests.integration.jvm_bridge.served.stored_rows import StoredColumn, as_tex
 
 __all__ = ["Checks", "ServedTable"]
 
-_MOST_ROWS = 100_000
+_MAX_ROWS = 100_000
 _SUM_ERROR = 1e-9  # of the sum of all magnitudes: a star-tree adds in another order
 _MANY = 4
 _NUMBERS = ("INT", "LONG", "FLOAT", "DOUBLE")
@@ -86,7 +86,7 @@ class Checks:
         self._rows = range(table.random_table.rows.num_rows)
 
     def _ask(self, select: str, rest: str = "") -> QueryResult:
-        return self._broker.query(f"SELECT {select} FROM {self._table.name} {rest} LIMIT {_MOST_ROWS}")
+        return self._broker.query(f"SELECT {select} FROM {self._table.name} {rest} LIMIT {_MAX_ROWS}")
 
     def rows(self, condition: Filter | None = None) -> None:
         """Compare all rows, or those that meet a condition, in all columns that can be selected."""

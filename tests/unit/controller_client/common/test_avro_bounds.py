@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from controller_client.common.avro_bounds import VALUES_PER_BYTE, avro_size
 
-_MOST_VALUES = 10_000
+_MAX_VALUES = 10_000
 
 
 def record(*types: Any, name: str = "R") -> dict[str, Any]:
@@ -146,4 +146,4 @@ def test_data_make_no_more_values_than_their_schema_allows(schema: Any, data: by
     read = stream.tell()
     assert read >= size.least_bytes
     assert values_in(row) <= max(size.excess, 0) + VALUES_PER_BYTE * read
-    assert size.excess <= _MOST_VALUES
+    assert size.excess <= _MAX_VALUES

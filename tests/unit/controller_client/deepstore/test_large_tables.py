@@ -20,7 +20,7 @@ from tests.unit.fake_clock import FakeClock
 
 _SEGMENTS = 3_000
 _FAULTY = frozenset({0, 1_500, 2_999})
-_MOST_BYTES = 1_000
+_MAX_BYTES = 1_000
 """Per segment, of the audit alone; a record of Pinot has about twice as many."""
 
 
@@ -75,7 +75,7 @@ def test_an_audit_keeps_only_the_faulty_segments(auditor: Auditor) -> None:
         tracemalloc.stop()
     assert (found.segments, sum(judged)) == (_SEGMENTS, _SEGMENTS)
     assert {each.record.segment for each in found.faulty} == {name_of(number) for number in _FAULTY}
-    assert peak_bytes < _MOST_BYTES * _SEGMENTS
+    assert peak_bytes < _MAX_BYTES * _SEGMENTS
 
 
 def test_what_is_kept_of_all_segments_is_small(auditor: Auditor) -> None:
@@ -86,4 +86,4 @@ def test_what_is_kept_of_all_segments_is_small(auditor: Auditor) -> None:
     finally:
         tracemalloc.stop()
     assert [each.record.segment for each in judged] == sorted(map(name_of, range(_SEGMENTS)))
-    assert kept_bytes < _MOST_BYTES * _SEGMENTS
+    assert kept_bytes < _MAX_BYTES * _SEGMENTS

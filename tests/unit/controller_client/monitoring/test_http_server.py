@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from controller_client.monitoring import Monitoring, MonitoringServer, catalogue
-from controller_client.monitoring.http_server import _MOST_CONNECTIONS, _is_local
+from controller_client.monitoring.http_server import _MAX_CONNECTIONS, _is_local
 from tests.unit.fake_clock import FakeClock
 
 _WAIT_S = 30
@@ -35,12 +35,12 @@ def test_clients_that_send_half_a_request_take_neither_threads_nor_the_port(
     before = threading.active_count()
     with ExitStack() as stack:
         clients = []
-        for _ in range(4 * _MOST_CONNECTIONS):
+        for _ in range(4 * _MAX_CONNECTIONS):
             client = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), _WAIT_S))
             client.sendall(b"GET /health HTTP/1.1\r\nHost: ")
             clients.append(client)
         assert status(server) == 200
-        assert threading.active_count() - before <= _MOST_CONNECTIONS
+        assert threading.active_count() - before <= _MAX_CONNECTIONS
         # The oldest made room, as a close.
         assert clients[0].recv(1) == b""
 

@@ -291,7 +291,7 @@ def test_a_500_of_a_read_is_not_repeated(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "value", "least_s", "most_s"),
+    ("status", "value", "least_s", "max_s"),
     [
         (503, "7", 7.0, 7.0),
         (429, formatdate(FakeClock().now() + 11, usegmt=True), 11 - 1e-5, 11 + 1e-5),
@@ -299,12 +299,12 @@ def test_a_500_of_a_read_is_not_repeated(make: Make) -> None:
     ],
 )
 def test_a_valid_retry_after_overrides_the_policys_wait(
-    make: Make, status: int, value: str, least_s: float, most_s: float
+    make: Make, status: int, value: str, least_s: float, max_s: float
 ) -> None:
     transport, _, clock = make(answer(status, "busy", {"Retry-After": value}), answer(200, {}))
     transport.get_json("/x", dict)
     (waited_s,) = clock.sleeps
-    assert least_s <= waited_s <= most_s
+    assert least_s <= waited_s <= max_s
 
 
 def test_each_call_sends_accept_and_credentials(make: Make) -> None:

@@ -103,7 +103,7 @@ class TableMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.disk = Path(tempfile.mkdtemp())
         self.topic: list[Message] = []
-        self.read = self.most_read = 0
+        self.read = self.max_read = 0
         self.version = 0
         self.produced = 0
         self.copies = 0
@@ -257,8 +257,8 @@ class TableMachine(RuleBasedStateMachine):
         if not hasattr(self, "state"):
             return
         # Versions written into a sealed segment remain even if the log loses them.
-        self.most_read = max(self.most_read, self.read)
-        now, once = self._expected(self.read), self._expected(self.most_read)
+        self.max_read = max(self.max_read, self.read)
+        now, once = self._expected(self.read), self._expected(self.max_read)
         consuming = [each for each in (self.part, self.former_part) if each is not None]
         parts: list[Rows] = [*consuming, *self.rows.values(), *(rows for rows, *_ in self.former)]
         for rows in parts:

@@ -1,4 +1,4 @@
-"""Pinot's own plug-in points: finds which of them exist, and loads our Java classes for them."""
+"""Pinot's own extension points: finds which of them exist, and loads our Java classes for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def has_class(name: str) -> bool:
 
 
 def load_classes(package: str, *used: str, otherwise: str, expected: str, remedy: str) -> None:
-    """Load our Java classes for a plug-in point.
+    """Load our Java classes for a extension point.
 
     Args:
         package: Their package.
