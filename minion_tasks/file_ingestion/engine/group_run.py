@@ -219,7 +219,7 @@ def _described(entry: FileEntry, error: Exception) -> str:
     name = entry.file.shown
     if not isinstance(error, PinotPluginError):
         return f"{name}: unexpected {type(error).__name__}: {error}"
-    return str(error) if name in str(error) else f"{name}: {error}"
+    return str(error) if name in error.message else f"{name}: {error}"
 
 
 def _is_over(group: FileGroup) -> bool:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from controller_client.clock import Clock
 from controller_client.common.disk import naming_full_disks
-from controller_client.errors import PinotPluginError
+from controller_client.common.visible_text import visible
+from controller_client.errors import DataError, PinotPluginError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment, stage_segment
 from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder
@@ -145,7 +146,10 @@ class StagingBuilder:
             reader_config=params.record_reader or None,
             custom_metadata=custom,
         )
-        failures: dict[int, Exception] = {entries[i].number: error for i, error in built.failures.items()}
+        failures: dict[int, Exception] = {
+            entries[i].number: _of_source(error, copies.paths[entries[i].number], entries[i].file)
+            for i, error in built.failures.items()
+        }
         return (
             built.segments,
             failures,
@@ -171,6 +175,13 @@ class StagingBuilder:
         finally:
             for segment in built:
                 _delete(segment)
+
+
+def _of_source(error: DataError, copy: Path, file: FileInfo) -> DataError:
+    """Return an error that names the file and not its local copy, which is gone when somebody reads it."""
+    if error.where is not None:
+        error.where = error.where.replace(visible(str(copy)), file.shown)
+    return error
 
 
 LocalCopy = Callable[[FileInfo, Path], AbstractContextManager[Path]]

@@ -242,6 +242,7 @@ def _check_ledger(entries: Sequence[Any], expected: Mapping[bytes, str | None]) 
             assert entry.status is FileStatus.FAILED
             assert entry.error.startswith(f"{visible(entry.file.uri)}: ")
             assert ", line 2: the byte 0xe9" in entry.error
+            assert f"\n  Where: {visible(entry.file.uri)}, line 2" in entry.error  # not its local copy
         else:
             assert (entry.status, entry.error) == (FileStatus.STAGED, None)
 
