@@ -35,7 +35,7 @@ from controller_client.publishing.reverting import (
     read_back,
     revert_entry,
 )
-from controller_client.rest.lineage import LineageEntry, LineageState, check_lists
+from controller_client.rest.lineage import LineageEntry, LineageState, TableView, check_lists
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class SegmentReplacement:
         min_replicas: Number of replicas of each new segment that must serve before the entry is ended; None:
             all. Requires ``store``.
         keep_on_error: As a context manager, leave the entry in progress after an error instead of reverting.
+        view: The table as the caller has just read it, under the table's lock; default: it is read here.
 
     Raises:
         ConfigError: Both lists are empty, or a name appears twice or in both; or ``min_replicas`` is given
@@ -104,6 +105,7 @@ class SegmentReplacement:
         push_again: Callable[[Collection[str]], object] | None = None,
         min_replicas: int | None = None,
         keep_on_error: bool = False,
+        view: TableView | None = None,
     ) -> None:
         check_lists(segments_from, segments_to)
         if min_replicas is not None and store is None:
@@ -117,6 +119,7 @@ class SegmentReplacement:
         self._push_again = push_again
         self._min_replicas = min_replicas
         self._keep_on_error = keep_on_error
+        self._view = view
         self.entry_id: str | None = None
         self.state: LineageState | None = None
 
@@ -133,10 +136,11 @@ class SegmentReplacement:
                 this entry.
             OutcomeUnknownError: The reply was lost and the lineage shows no entry.
         """
-        entries = self._client.lineage.list(self._table)
-        entry = self._find_own(entries)
+        view = self._view or self._client.lineage.view(self._table)
+        self._view = None  # the next start reads it anew
+        entry = self._find_own(view.entries)
         if entry is None:
-            entry = self._start_new(first_of_table=not entries)
+            entry = self._start_new(view)
         else:
             logger.info("%s: continuing with entry %s (%s)", self._table, entry.entry_id, entry.state)
         self.entry_id, self.state = entry.entry_id, entry.state
@@ -238,12 +242,14 @@ class SegmentReplacement:
         with suppress(ConflictError):  # it exists without entries, or another writer is creating it
             store.create(lineage_path(self._table), ZNRecord(self._table))
 
-    def _start_new(self, *, first_of_table: bool) -> LineageEntry:
+    def _start_new(self, view: TableView) -> LineageEntry:
+        first_of_table = not view.entries
         if first_of_table and self._store is not None:
             self._make_record(self._store)
         for attempt in range(1, _ATTEMPTS + 1):
+            seen = view if attempt == 1 else None
             try:
-                entry_id = self._client.lineage.start(self._table, self._from, self._to)
+                entry_id = self._client.lineage.start(self._table, self._from, self._to, seen)
             except OutcomeUnknownError as error:
                 logger.warning("%s: start of a replacement: %s", self._table, error.message)
                 if read_back(self._client, error, self._own_exists, self._timeouts.settle_s):

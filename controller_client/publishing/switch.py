@@ -25,7 +25,7 @@ from controller_client.publishing.routing import wait_routed
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.rest.client import RestClient
 from controller_client.rest.delete_risks import OF_REPLACED
-from controller_client.rest.lineage import LineageEntry, LineageState
+from controller_client.rest.lineage import LineageEntry, LineageState, TableView
 from controller_client.segment_tar import file_name_of
 from controller_client.zookeeper import PropertyStore
 
@@ -93,14 +93,14 @@ def switch(
     """
     names = [segment.name for segment in segments]
     pushing = _Pushing(client, table, segments, staging, push_mode)
-    earlier = _entry_of(client, table, names)
+    view = client.lineage.view(table)
+    earlier = _entry_of(view, names)
     if earlier is not None:
         gone = earlier.segments_from
     else:
-        visible = set(client.segments.list(table, exclude_replaced=True))
         # A segment may have been deleted since the plan, e.g. by Pinot's own retention.
-        gone = tuple(name for name in replaced if name in visible)
-        if not gone and pushing.is_in(visible):
+        gone = tuple(name for name in replaced if name in view.visible)
+        if not gone and pushing.is_in(view.visible):
             # Retention removes a completed entry; for any other entry, it first deletes the new segments.
             logger.info("the segments of %s have already been switched; their lineage entry is gone", table)
             _wait_for_brokers(client, table, segments, replaced)
@@ -115,13 +115,14 @@ def switch(
         push_again=pushing.push,
         min_replicas=min_replicas,
         keep_on_error=keep_on_error,
+        view=view,
     ) as replacement:
         if replacement.entry_id is not None:
             on_entry(replacement.entry_id)
         if replacement.state is LineageState.COMPLETED:
             logger.info("the segments of %s have already been switched", table)
         else:
-            pushing.push_missing()
+            pushing.push_missing(view.existing)
     _wait_for_brokers(client, table, segments, gone)
     return Switched(len(gone), _behind(client, table, names, min_replicas))
 
@@ -158,17 +159,11 @@ def _wait_for_brokers(
         logger.warning("%s: the rows have been published, but brokers may not see them yet: %s", table, error)
 
 
-def _entry_of(client: RestClient, table: TableName, names: Sequence[str]) -> LineageEntry | None:
+def _entry_of(view: TableView, names: Sequence[str]) -> LineageEntry | None:
     """Return the live entry of an earlier run that adds segments with these names, if any."""
-    wanted = set(names)
-    return next(
-        (
-            entry
-            for entry in client.lineage.list(table)
-            if entry.live and wanted and set(entry.segments_to) == wanted
-        ),
-        None,
-    )
+    added = set(names)
+    own = (entry for entry in view.entries if entry.live and added and set(entry.segments_to) == added)
+    return next(own, None)
 
 
 def push_one_by_one(
@@ -195,7 +190,7 @@ def push_one_by_one(
     client.segments.check_delete(table, set(replaced).difference(names), accept=OF_REPLACED)
     if segments:
         pushing = _Pushing(client, table, segments, staging, push_mode)
-        pushing.push_missing()
+        pushing.push_missing(client.segments.list(table, exclude_replaced=False))
         loading = SegmentLoading(client, table, store, pushing.push, min_replicas=min_replicas)
         loading.wait(names, _ONLINE_S)
     existing = set(client.segments.list(table, exclude_replaced=False))
@@ -239,9 +234,13 @@ class _Pushing:
             return False
         return all(self._is_the_same(segment) for segment in self._segments)
 
-    def push_missing(self) -> None:
-        """Push the segments that the table does not have."""
-        existing = set(self._client.segments.list(self._table, exclude_replaced=False))
+    def push_missing(self, existing: Collection[str]) -> None:
+        """Push the segments that the table does not have.
+
+        Args:
+            existing: All segments of the table, as read under its lock.
+        """
+        existing = frozenset(existing)
         self.push(
             [
                 segment.name

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
@@ -19,11 +20,26 @@ from controller_client.rest.replies import parse_reply
 from controller_client.rest.segments import SegmentsApi
 from controller_client.rest.transport import Transport, path_of
 
-__all__ = ["LineageApi", "LineageEntry", "LineageState"]
+__all__ = ["LineageApi", "LineageEntry", "LineageState", "TableView"]
 
 # endReplaceSegments waits for the segments to be online before it returns.
 _END_TIMEOUT_S = 120.0
 _START_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table's segments and lineage, read together; a writer reads them once, under the table's lock.
+
+    Attributes:
+        entries: The entries of the lineage, oldest first.
+        visible: The segments that queries see.
+        existing: All segments, also those that the lineage hides.
+    """
+
+    entries: tuple[LineageEntry, ...]
+    visible: frozenset[str]
+    existing: frozenset[str]
 
 
 class LineageApi:
@@ -36,7 +52,25 @@ class LineageApi:
         self._segments = segments
         self._capabilities = capabilities
 
-    def start(self, table: str, segments_from: Sequence[str], segments_to: Sequence[str]) -> str:
+    def view(self, table: str) -> TableView:
+        """Return a table's segments and lineage.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        return TableView(
+            tuple(self.list(table)),
+            frozenset(self._segments.list(table, exclude_replaced=True)),
+            frozenset(self._segments.list(table, exclude_replaced=False)),
+        )
+
+    def start(
+        self,
+        table: str,
+        segments_from: Sequence[str],
+        segments_to: Sequence[str],
+        view: TableView | None = None,
+    ) -> str:
         """Open an entry.
 
         Pinot's conditions are checked here first, because Pinot reports several of them with the same text.
@@ -46,6 +80,7 @@ class LineageApi:
             table: Table.
             segments_from: The segments to replace; may be empty.
             segments_to: The new segments, with names that the table does not have yet.
+            view: The table as the caller has just read it; default: it is read here.
 
         Returns:
             The entry's id.
@@ -57,7 +92,7 @@ class LineageApi:
                 used by a reverted entry, or another entry contains one of them; nothing was applied.
             OutcomeUnknownError: The reply was lost, or Pinot's response is ambiguous: read the lineage.
         """
-        self.check_start(table, segments_from, segments_to)
+        self.check_start(table, segments_from, segments_to, view)
         response = self._transport.request(
             "POST",
             self._path(table, "startReplaceSegments"),
@@ -93,15 +128,21 @@ class LineageApi:
         """
         self._change(table, "revertReplaceSegments", entry_id, {"forceRevert": str(force).lower()})
 
-    def check_start(self, table: str, segments_from: Sequence[str], segments_to: Sequence[str]) -> None:
+    def check_start(
+        self,
+        table: str,
+        segments_from: Sequence[str],
+        segments_to: Sequence[str],
+        view: TableView | None = None,
+    ) -> None:
         """Check the conditions of :meth:`start` without changing anything; same errors."""
         check_lists(segments_from, segments_to)
         if not segments_to:
             self._capabilities().require(
                 Capability.EMPTY_SEGMENTS_TO, remedy="replace them with an empty segment"
             )
-        visible = set(self._segments.list(table, exclude_replaced=True))
-        missing = sorted(set(segments_from) - visible)
+        view = view or self.view(table)
+        missing = sorted(set(segments_from) - view.visible)
         if missing:
             raise ConflictError(
                 f"{len(missing)} segments to replace are not visible in {table}: {missing}",
@@ -109,7 +150,7 @@ class LineageApi:
                 where=table,
                 remedy="list the segments again: they were replaced or deleted meanwhile",
             )
-        taken = sorted(set(segments_to) & set(self._segments.list(table, exclude_replaced=False)))
+        taken = sorted(view.existing.intersection(segments_to))
         if taken:
             raise ConflictError(
                 f"{len(taken)} new segments have names that already exist in {table}: {taken}",
@@ -117,7 +158,7 @@ class LineageApi:
                 remedy="choose other names, or let the doctor clean up after an earlier run",
             )
         old, new = frozenset(segments_from), frozenset(segments_to)
-        for entry in self.list(table):
+        for entry in view.entries:
             check_against(entry, table, old, new)
 
     def list(self, table: str) -> list[LineageEntry]:
