@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from controller_client.common.names import TableName
-from controller_client.rest.client import RestClient
-from controller_client.rest.lineage import LineageEntry, LineageState
+from controller_client.rest.lineage import LineageEntry, LineageState, TableView
 
 __all__ = ["committed_names", "names_prefix", "was_committed", "write_digest"]
 
@@ -27,15 +25,14 @@ def names_prefix(raw_table: str, write_id: str) -> str:
     return f"{raw_table}_spark_{write_digest(write_id)}_"
 
 
-def was_committed(client: RestClient, table: TableName, names_prefix: str) -> bool:
+def was_committed(view: TableView, names_prefix: str) -> bool:
     """Return whether segments of the write, found by the prefix of their names, were committed.
 
     They are in the table until an overwrite replaces them. From the commit on they are also in the lineage,
     until Pinot's retention manager (every six hours) finds that the replaced segments are gone.
     """
-    remembered = committed_names(client.lineage.list(table))
-    seen = client.segments.list(table, exclude_replaced=True)
-    return any(name.startswith(names_prefix) for name in (*remembered, *seen))
+    names = (*committed_names(view.entries), *view.visible)
+    return any(name.startswith(names_prefix) for name in names)
 
 
 def committed_names(entries: Iterable[LineageEntry]) -> list[str]:

@@ -61,6 +61,7 @@ def switch(
     on_entry: Callable[[str], object] = lambda _entry_id: None,
     min_replicas: int | None = None,
     keep_on_error: bool = True,
+    view: TableView | None = None,
 ) -> Switched:
     """Publish the staged segments atomically, and remove the replaced ones.
 
@@ -85,6 +86,7 @@ def switch(
         min_replicas: Number of replicas of each new segment that must serve, so that a dead server does not
             block the switch; None: all. If all replicas of a segment are on dead servers, it waits in any
             case.
+        view: The table as the caller has just read it, under the table's lock; default: it is read here.
 
     Raises:
         LineageFullError: The table's lineage has no room for the replacement; nothing was pushed.
@@ -93,7 +95,7 @@ def switch(
     """
     names = [segment.name for segment in segments]
     pushing = _Pushing(client, table, segments, staging, push_mode)
-    view = client.lineage.view(table)
+    view = view or client.lineage.view(table)
     earlier = _entry_of(view, names)
     if earlier is not None:
         gone = earlier.segments_from

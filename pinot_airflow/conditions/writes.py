@@ -29,7 +29,7 @@ class WriteIsPublished(Condition):
         """Check the table's lineage and the segments that queries see."""
         name = TableName.parse(self.table) or TableName.of(self.table, TableType.OFFLINE)
         try:
-            published = was_committed(access.client, name, names_prefix(name.raw, self.write_id))
+            published = was_committed(access.client.lineage.view(name), names_prefix(name.raw, self.write_id))
         except NotFoundError:
             return Seen(False, f"table {name} does not exist yet")
         text = "is published" if published else "is not published yet"

@@ -17,7 +17,7 @@ from controller_client.publishing.quota import check_quota
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.publishing.switch import Switched, switch
-from controller_client.rest.lineage import LineageEntry, LineageState
+from controller_client.rest.lineage import LineageEntry, LineageState, TableView
 from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.report import WriteOutcome, Written, report_commit
@@ -75,10 +75,12 @@ def _commit(
     if plan.committed_before:
         return Written.BEFORE, Switched(0)
     with locked(plan.options, client, plan.table) as store:
-        if was_committed(client, plan.table, plan.names_prefix):
+        view = client.lineage.view(plan.table)
+        if was_committed(view, plan.names_prefix):
             return Written.BEFORE, Switched(0)
-        _revert_killed_writes(plan, client)
-        replaced = segments_to_replace(client, store, plan.table, plan.scope()) if plan.overwrite else ()
+        if _undo_killed_writes(plan, client, view):
+            view = client.lineage.view(plan.table)
+        replaced = segments_to_replace(view, store, plan.table, plan.scope()) if plan.overwrite else ()
         if not segments and not replaced:
             return Written.NOTHING, Switched(0)
         segments = segments or _empty_segment(plan, client)
@@ -93,6 +95,7 @@ def _commit(
             push_mode=plan.options.push_mode,
             min_replicas=plan.options.min_replicas,
             keep_on_error=False,
+            view=view,
         )
     return Written.NOW, switched
 
@@ -109,17 +112,21 @@ def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:
     return any(name.startswith(begin) for name in entry.segments_to)
 
 
-def _revert_killed_writes(plan: WritePlan, client: ControllerClient) -> None:
-    there = set(client.segments.list(plan.table, exclude_replaced=False))
-    for entry in client.lineage.list(plan.table):
+def _undo_killed_writes(plan: WritePlan, client: ControllerClient, view: TableView) -> bool:
+    """Revert what killed writes have left open, and delete their segments; return whether there was any."""
+    found = False
+    for entry in view.entries:
         if not any(map(plan.nonce_of, entry.segments_to)):
             continue
         if entry.state is LineageState.IN_PROGRESS:
             logger.warning("%s: reverting lineage entry %s of a killed write", plan.table, entry.entry_id)
             _revert(client, plan.table, entry)
-        elif entry.state is LineageState.REVERTED and not there.isdisjoint(entry.segments_to):
+            found = True
+        elif entry.state is LineageState.REVERTED and not view.existing.isdisjoint(entry.segments_to):
             # The process that reverted it was killed before the end. Queries do not see the segments.
-            client.segments.delete(plan.table, there.intersection(entry.segments_to))
+            client.segments.delete(plan.table, view.existing.intersection(entry.segments_to))
+            found = True
+    return found
 
 
 def _revert(client: ControllerClient, table: TableName, entry: LineageEntry) -> None:

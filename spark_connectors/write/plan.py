@@ -103,12 +103,15 @@ class WritePlan:
             if missing:
                 logger.warning("%s: the DataFrame lacks %s: null in its rows", plan.table, ", ".join(missing))
             plan.staging_store  # noqa: B018 - reports a store that cannot be opened now
-            if options.write_id is not None and was_committed(client, plan.table, plan.names_prefix):
-                return replace(plan, committed_before=True)
             scope = plan.scope()
+            if options.write_id is None and not overwrite:
+                return plan
+            view = client.lineage.view(plan.table)
+            if options.write_id is not None and was_committed(view, plan.names_prefix):
+                return replace(plan, committed_before=True)
             if overwrite:
                 with open_zookeeper(options, client) as store:
-                    replaced = segments_to_replace(client, store, plan.table, scope)
+                    replaced = segments_to_replace(view, store, plan.table, scope)
                     # Assumes one new segment; the check is repeated with all of them before the first push.
                     check_lineage_size(store, plan.table, replaced, [plan.segment_name(0, 0)])
         return plan

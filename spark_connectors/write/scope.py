@@ -21,11 +21,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError, DataError
 from controller_client.models import Schema, SegmentMetadata, TableConfig
 from controller_client.models.epoch_format import UNIT_NS
+from controller_client.rest.lineage import TableView
 from controller_client.zookeeper import PropertyStore
 from spark_connectors.options import WriteOptions
 from spark_connectors.types import epoch_format, stored_numbers
@@ -185,14 +185,14 @@ def scope_of(
 
 
 def segments_to_replace(
-    client: ControllerClient, store: PropertyStore, table: TableName, scope: Scope | None
+    view: TableView, store: PropertyStore, table: TableName, scope: Scope | None
 ) -> Sequence[str]:
     """Return the segments that queries see and that are inside the scope.
 
     Raises:
         ConflictError: A segment crosses the boundary of the scope; nothing was changed.
     """
-    names = client.segments.list(table, exclude_replaced=True)
+    names = sorted(view.visible)
     if scope is None:
         return names
     records = store.get_many([f"/SEGMENTS/{table}/{name}" for name in names])

@@ -7,7 +7,7 @@ without applying, ``REFUSED`` answers with 0.11.0's one text for everything, and
 from __future__ import annotations
 
 import uuid
-from collections import deque
+from collections import Counter, deque
 from enum import Enum
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -35,6 +35,7 @@ class LineageServer:
         segments: Segment -> state in the external view; the ideal state says ONLINE of each.
         faults: Call ("start", "end", "revert") -> faults of the next such calls.
         calls: The calls that change something, in order.
+        reads: Number of reads of the lineage, and of the segments.
         unreadable_after: A call after which the lineage can no longer be read.
     """
 
@@ -43,6 +44,7 @@ class LineageServer:
         self.segments: dict[str, str] = {}
         self.faults: dict[str, deque[Fault]] = {"start": deque(), "end": deque(), "revert": deque()}
         self.calls: list[str] = []
+        self.reads = Counter[str]()
         self.unreadable_after: str | None = None
         self.version = "0.11.0"
         server.answers = self.step
@@ -69,10 +71,12 @@ class LineageServer:
             case ("GET", "version"):
                 return answer(200, {"pinot-controller": self.version})
             case ("GET", "segments", _, "lineage"):
+                self.reads["lineage"] += 1
                 if self.unreadable_after in self.calls:
                     return reset
                 return answer(200, {"lineageEntries": self.entries}) if self.entries else NOTHING
             case ("GET", "segments", _):
+                self.reads["segments"] += 1
                 return answer(200, [{"OFFLINE": self._list(query["excludeReplacedSegments"] == "true")}])
             case ("GET", "tables", _, "idealstate"):
                 return answer(200, {"OFFLINE": {name: {"Server_1": "ONLINE"} for name in self.segments}})

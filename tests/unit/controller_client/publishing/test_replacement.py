@@ -68,6 +68,23 @@ def test_without_an_error_the_segments_are_swapped(world: World) -> None:
     assert world.lineage.calls == ["start", "end"]
 
 
+def test_what_the_caller_has_read_is_not_read_again(world: World) -> None:
+    view = world.client.lineage.view(TABLE)
+    assert world.lineage.reads == {"lineage": 1, "segments": 2}
+    with SegmentReplacement(world.client, TABLE, OLD, NEW, view=view):
+        world.push()
+    # The lineage once after the start and once before the end: others may have changed it.
+    assert world.lineage.reads == {"lineage": 3, "segments": 2}
+
+
+def test_a_view_is_used_for_one_start(world: World) -> None:
+    replacement = SegmentReplacement(world.client, TABLE, OLD, NEW, view=world.client.lineage.view(TABLE))
+    world.lineage.faults["start"].append(Fault.REFUSED)
+    del world.lineage.segments["old_1"]
+    with pytest.raises(ConflictError, match="1 segments to replace are not visible"):
+        replacement.start()
+
+
 def test_an_error_reverts_and_cleans_up(world: World) -> None:
     with pytest.raises(ZeroDivisionError), world.replacement():
         world.push_and_fail()
