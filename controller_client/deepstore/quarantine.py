@@ -4,8 +4,8 @@
 
     <root>/.pinot-plugins-quarantine/<UTC date>/<table>/<object>
 
-What is below a date has the layout of the store itself, so copying it back into the root restores it. No table
-has a folder of this name: a table's name does not begin with a dot.
+What is below a date has the layout of the store itself, so copying it back into the root restores it. No
+table has a folder of this name: a table's name does not begin with a dot.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ from controller_client.coordinator.generation import (
     request_rebuild,
     write_generation,
 )
-from controller_client.deepstore.store_mark import ID_FORMAT, create_cluster_id, read_cluster_id
 from controller_client.filestore import FileInfo
 from controller_client.helix.failed_hooks import FAILED_HOOKS_FORMAT, read_failed_hooks, write_failed_hooks
 from controller_client.models import TableConfig
@@ -58,6 +57,7 @@ from controller_client.upsert.record import (
     write_server,
 )
 from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper.cluster_id import ID_FORMAT, create_cluster_id, read_cluster_id
 from minion_tasks.file_ingestion.run.fired import FIRED_FORMAT, FiredTriggers, fired_path
 from minion_tasks.file_ingestion.session.model import (
     ColumnNote,

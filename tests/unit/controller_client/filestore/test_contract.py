@@ -133,7 +133,7 @@ def test_a_rename_that_fails_leaves_the_file(tmp_path: Path, monkeypatch: pytest
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(Path, "rename", fail)
-    with pytest.raises(SourceError, match="cannot be moved to .*q/x: Invalid"):
+    with pytest.raises(SourceError, match=r"cannot be moved to .*q/x: Invalid"):
         place.store.move(source, f"{place.uri}/q/x")
     assert place.get(source) == b"all of it"
 
