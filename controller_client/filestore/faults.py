@@ -22,9 +22,9 @@ def check_copied(source_uri: str, target_uri: str, size_bytes: int, copied_bytes
         SourceError: It is not complete at the target.
     """
     if copied_bytes != size_bytes:
-        present = "nothing" if copied_bytes is None else f"{copied_bytes} bytes"
+        present = "nothing is" if copied_bytes is None else f"{copied_bytes} bytes are"
         raise SourceError(
-            f"{visible(source_uri)} was not moved to {visible(target_uri)}: there is {present} there",
+            f"{visible(source_uri)} was not moved to {visible(target_uri)}: {present} there",
             expected=f"{size_bytes} bytes",
             remedy="run again: if the store copies in the background, the copy may be complete by then",
         )

@@ -160,7 +160,11 @@ def test_a_move_that_fails_deletes_no_file(
 
     for call in ("mv", "cp_file"):
         monkeypatch.setattr(file_system, call, fail)
-    shown = {"refused": "failed to move", "nothing done": "is nothing", "not complete": "is 3 bytes"}
+    shown = {
+        "refused": "failed to move",
+        "nothing done": "nothing is there",
+        "not complete": "3 bytes are there",
+    }
     with pytest.raises(SourceError, match=shown[fault]):
         store.move(source, f"{uri}/q/x")
     assert place.get(source) == b"all of it"

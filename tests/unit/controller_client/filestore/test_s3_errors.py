@@ -193,7 +193,7 @@ def test_an_object_whose_copy_is_not_complete_is_not_deleted() -> None:
     with ScriptedServer() as server:
         server.answers = bucket.respond
         store = open_store("s3://bucket/", {**_KEYS, "endpoint": server.url})
-        with pytest.raises(SourceError, match="there is 3 bytes there") as caught:
+        with pytest.raises(SourceError, match="3 bytes are there") as caught:
             store.move("s3://bucket/t/x", "s3://bucket/q/x")
     assert "7 bytes" in str(caught.value)
     assert bucket.objects["bucket/t/x"] == 7
