@@ -13,7 +13,7 @@ import fsspec
 import pytest
 
 from controller_client.errors import SourceError
-from controller_client.filestore import FileStore, SourceChangedError
+from controller_client.filestore import FileStore, FolderMissingError, SourceChangedError
 from controller_client.filestore.fsspec_store import FsspecStore
 from controller_client.filestore.local import LocalStore
 from controller_client.filestore.traits import StoreTraits
@@ -101,7 +101,7 @@ def test_missing_files(place: Place) -> None:
     assert place.store.delete_tree(missing) == 0
     with pytest.raises(SourceError, match="none"):
         place.get(missing)
-    with pytest.raises(SourceError, match="none"):
+    with pytest.raises(FolderMissingError, match="none"):
         list(place.store.list(missing))
 
 

@@ -208,3 +208,17 @@ def test_an_object_that_cannot_be_copied_is_not_deleted() -> None:
         with pytest.raises(SourceError, match="S3 refused to copy s3://bucket/t/x: AccessDenied"):
             store.move("s3://bucket/t/x", "s3://bucket/q/x")
     assert bucket.objects == {"bucket/t/x": 7}
+
+
+def test_a_move_that_ends_after_its_copy_leaves_both_and_is_completed_by_the_next() -> None:
+    bucket = Objects()
+    refusal = answer(403, "<Error><Code>AccessDenied</Code></Error>", _XML)
+    with ScriptedServer() as server:
+        server.answers = lambda seen: refusal if seen.method == "DELETE" else bucket.respond(seen)
+        store = open_store("s3://bucket/", {**_KEYS, "endpoint": server.url})
+        with pytest.raises(SourceError, match="S3 refused to delete s3://bucket/t/x"):
+            store.move("s3://bucket/t/x", "s3://bucket/q/x")
+        assert bucket.objects == {"bucket/t/x": 7, "bucket/q/x": 7}
+        server.answers = bucket.respond
+        assert store.move("s3://bucket/t/x", "s3://bucket/q/x")
+    assert bucket.objects == {"bucket/q/x": 7}
