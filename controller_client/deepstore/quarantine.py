@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from controller_client.clock import Clock
+from controller_client.common.visible_text import visible
 from controller_client.deepstore.listing import OpenStore
 from controller_client.errors import ConfigError
 from controller_client.filestore import FileInfo, FolderMissingError
@@ -47,11 +48,20 @@ class Quarantine:
         """Move an object of a table's folder here, and return its new URI; None if it is gone.
 
         Raises:
+            ConfigError: The store, which another package registers, cannot move objects.
             SourceError: The store refuses it. The object is where it was, or here, or both.
         """
+        store = self._open(uri)
+        if not hasattr(store, "move"):
+            raise ConfigError(
+                f"the file store {type(store).__name__} has no quarantine: it cannot move objects",
+                expected="a store with the method `move`",
+                where=visible(uri),
+                remedy="install a release of its package that has it, or pass --quarantine-days 0",
+            )
         _, table, name = uri.rsplit("/", 2)
         moved_to = f"{self._uri}/{self._today().isoformat()}/{table}/{name}"
-        return moved_to if self._open(uri).move(uri, moved_to) else None
+        return moved_to if store.move(uri, moved_to) else None
 
     def expired(self) -> dict[date, list[FileInfo]]:
         """Return the objects that have been here for long enough, by the day on which they came.

@@ -30,6 +30,7 @@ from controller_client.deepstore.store_mark import MARK_FILE, StoreOwner
 from controller_client.deepstore.sweep import DEFAULT_MAX_SHARE, Leftover, LeftoverKind, Sweeper, sweep_tables
 from controller_client.deepstore.watch import Watch
 from controller_client.errors import ConfigError, ConflictError, DataError
+from controller_client.filestore.local import LocalStore
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import WATCH
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
@@ -393,6 +394,19 @@ def test_without_a_quarantine_leftovers_are_deleted_at_once(world: World) -> Non
     assert quarantined(world) == []
     with pytest.raises(ConfigError, match="-1 days"):
         sweeper(world, quarantine_days=-1)
+
+
+def test_a_store_of_another_package_that_cannot_move_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(world, GONE[0])
+    monkeypatch.delattr(LocalStore, "move")
+    (found,) = sweeper(world).find([TABLE])
+    with pytest.raises(ConfigError, match="cannot move objects") as caught:
+        list(sweeper(world).remove(found))
+    assert "--quarantine-days 0" in str(caught.value)
+    assert path.exists()
+    assert len(list(sweeper(world, quarantine_days=0).remove(found))) == 1
 
 
 def test_what_another_sweep_has_taken_away_is_not_counted(world: World) -> None:
