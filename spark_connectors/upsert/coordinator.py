@@ -37,6 +37,7 @@ from controller_client.stream.offsets import open_offsets
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator, write_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
+from controller_client.zookeeper.cluster_id import cluster_id
 from spark_connectors.faults import in_short
 from spark_connectors.upsert.checkpoint import Checkpoint
 from spark_connectors.upsert.delivery import Delivery
@@ -274,7 +275,7 @@ class Coordinator:
             open_offsets(plan.stream).read(),
             engine=ENGINE,
             incarnation=present,
-            folder=new_folder(),
+            folder=new_folder(cluster_id(self._store)),
             partitions=self._options.partitions,
             buckets=self._options.buckets,
         )
