@@ -69,16 +69,19 @@ class Safety:
         return sum(each.state is state for each in self.at_risk)
 
 
-def safe_to_stop(client: RestClient, auditor: Auditor, servers: Sequence[str]) -> Safety:
+def safe_to_stop(
+    client: RestClient, auditor: Auditor, servers: Sequence[str], down: Collection[str] = ()
+) -> Safety:
     """Check all segments that servers have; nothing is changed.
 
     The result holds for the moment, and for stopping these servers and no others: whoever stops another one
-    has to name all of them.
+    has to name all of them, or all reserve theirs (see :mod:`.reservations`).
 
     Args:
         client: Client of the cluster.
         auditor: Audits copies.
         servers: Names of the instances that would be stopped at the same time.
+        down: Other instances whose copies do not count either.
 
     Raises:
         NotFoundError: There is no server of one of these names.
@@ -90,6 +93,7 @@ def safe_to_stop(client: RestClient, auditor: Auditor, servers: Sequence[str]) -
         raise NotFoundError(
             f"there is no server {', '.join(missing)}", expected=f"one of {known or '(none)'}"
         )
+    stopped = {*servers, *down}
     segments = 0
     at_risk: list[AtRisk] = []
     silent: dict[str, str] = {}
@@ -101,9 +105,9 @@ def safe_to_stop(client: RestClient, auditor: Auditor, servers: Sequence[str]) -
         except NotFoundError:
             continue  # the table was dropped after the tables were listed
         segments += sum(not each.record.consuming for each in judged)
-        at_risk += [risk for each in judged if (risk := judge_servers(each, servers)) is not None]
+        at_risk += [risk for each in judged if (risk := judge_servers(each, stopped)) is not None]
         silent |= not_reporting
-    others = {name: why for name, why in silent.items() if name not in servers}
+    others = {name: why for name, why in silent.items() if name not in stopped}
     return Safety(tuple(servers), segments, tuple(at_risk), tuple(sorted(others.items())))
 
 

@@ -3,17 +3,15 @@
 ::
 
     <root>/.pinot-plugins-cluster.json                  format, cluster, id
-    /<cluster>/PROPERTYSTORE/PINOT_PLUGINS/deep_store   simpleFields: format, id
 
-The id is random, and the same in both. Reading never writes: a store gets its mark, and the cluster its id,
-before the first deletion. A mark is changed by nothing but its owner's hand.
+The id is that of the cluster in ZooKeeper (see :mod:`controller_client.zookeeper.cluster_id`). Reading never
+writes: a store gets its mark, and the cluster its id, before the first deletion. A mark is changed by nothing
+but its owner's hand.
 """
 
 from __future__ import annotations
 
 import json
-import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,23 +21,14 @@ from controller_client.common.visible_text import visible
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore
 from controller_client.errors import ConflictError, DataError
-from controller_client.zookeeper import PropertyStore, ZNRecord
+from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper.cluster_id import cluster_id, read_cluster_id
 
-__all__ = [
-    "ID_FORMAT",
-    "MARK_FILE",
-    "MARK_FORMAT",
-    "StoreMark",
-    "StoreOwner",
-    "create_cluster_id",
-    "read_cluster_id",
-]
+__all__ = ["MARK_FILE", "MARK_FORMAT", "StoreMark", "StoreOwner"]
 
 MARK_FORMAT = Format("the mark of a deep store")
-ID_FORMAT = Format("the id of a cluster for its deep store")
 MARK_FILE = ".pinot-plugins-cluster.json"
 
-_ID_PATH = "/PINOT_PLUGINS/deep_store"
 _ID, _CLUSTER = "id", "cluster"
 _LARGEST_BYTES = 10_000
 _LONGEST_NAME = 200
@@ -104,7 +93,7 @@ class StoreOwner:
             SourceError: The store refuses it.
             UnreachableError: ZooKeeper does not answer.
         """
-        own = read_cluster_id(self._store) or create_cluster_id(self._store, uuid.uuid4().hex)
+        own = cluster_id(self._store)
         document = MARK_FORMAT.stamp_json({_CLUSTER: self._store.cluster_name, _ID: own})
         with scratch_folder("deep-store-mark-") as folder:
             file = folder / "mark.json"
@@ -148,36 +137,3 @@ class StoreOwner:
             where=visible(self._uri),
             remedy="find out which cluster uses the store; if it is this one alone, delete the file",
         )
-
-
-def read_cluster_id(store: PropertyStore) -> str | None:
-    """Return the id of a cluster; None if it has none yet.
-
-    Raises:
-        DataError: The record has no id.
-        FormatVersionError: A later release wrote it.
-        UnreachableError: ZooKeeper does not answer.
-    """
-    found = store.get(_ID_PATH)
-    if found is None:
-        return None
-    ID_FORMAT.check(found.record.simple_fields, _ID_PATH)
-    own = found.record.simple_fields.get(_ID)
-    if not own:
-        raise DataError("the record has no id", where=_ID_PATH, remedy="delete it and the store's mark")
-    return own
-
-
-def create_cluster_id(store: PropertyStore, new: str) -> str:
-    """Give a cluster its id; returns the one that it has, which another process may have created.
-
-    Raises:
-        ConflictError: It was deleted as soon as it was created.
-        UnreachableError: ZooKeeper does not answer.
-    """
-    with suppress(ConflictError):  # another process has created it at the same time
-        store.create(_ID_PATH, ZNRecord("deep_store", simple_fields=ID_FORMAT.stamp({_ID: new})))
-    own = read_cluster_id(store)
-    if own is None:
-        raise ConflictError("the cluster's id was deleted at once", where=_ID_PATH, remedy="try again")
-    return own

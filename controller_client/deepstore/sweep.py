@@ -1,4 +1,4 @@
-"""Finds and deletes what commits and late uploads have left in the store and nothing needs any more.
+"""Finds what commits and late uploads have left in the store and nothing needs any more, and takes it away.
 
 There are two kinds of leftovers. Both are in the folders of existing tables and are named after a segment
 that servers commit:
@@ -17,7 +17,8 @@ is skipped: a realtime table has records at least of its consuming segments.
 
 A missing record proves nothing in the store of another cluster, or after ZooKeeper was restored from an old
 backup. So a store must have this cluster's mark (see :mod:`.store_mark`), or gets it before the first
-deletion, and a table is left alone if too great a share of its objects has no record.
+deletion, and a table is left alone if too great a share of its objects has no record. What is taken away is
+moved to a quarantine, and deleted for good days later (see :mod:`.quarantine`).
 """
 
 from __future__ import annotations
@@ -33,20 +34,28 @@ from controller_client.common.visible_text import visible
 from controller_client.common.word_enum import WordEnum
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore
+from controller_client.deepstore.quarantine import DEFAULT_QUARANTINE_DAYS, Quarantine
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_record
 from controller_client.deepstore.store_mark import StoreOwner
 from controller_client.errors import ConfigError, ConflictError, PinotPluginError
-from controller_client.filestore import FileInfo, scheme_of
-from controller_client.filestore.local import local_path
+from controller_client.filestore import FileInfo, FolderMissingError
 from controller_client.zookeeper import PropertyStore
 
-__all__ = ["DEFAULT_MAX_SHARE", "Leftover", "LeftoverKind", "Sweeper", "TableLeftovers", "sweep_tables"]
+__all__ = [
+    "DEFAULT_MAX_SHARE",
+    "Leftover",
+    "LeftoverKind",
+    "Sweeper",
+    "Swept",
+    "TableLeftovers",
+    "sweep_tables",
+]
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_MAX_SHARE = 0.2
-"""The largest share of a table's objects that may be deleted because their segments have no records."""
+"""The largest share of a table's objects that may be taken away because their segments have no records."""
 
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _COMMITTED = re.compile(r".+__\d+__\d+__\d{8}T\d{4}Z")
@@ -103,8 +112,21 @@ class TableLeftovers:
         return self.unrecorded / max(1, self.recorded + self.unrecorded)
 
 
+@dataclass(frozen=True)
+class Swept:
+    """A leftover that was taken out of its table's folder.
+
+    Attributes:
+        leftover: The leftover.
+        moved_to: Its URI in the quarantine; None: it was deleted for good.
+    """
+
+    leftover: Leftover
+    moved_to: str | None
+
+
 class Sweeper:
-    """Finds and deletes leftovers in the folders of tables in the store.
+    """Finds leftovers in the folders of tables in the store, and takes them away.
 
     Args:
         store: Property store, connected.
@@ -114,6 +136,7 @@ class Sweeper:
         clock: The clock.
         min_age_s: Objects that are younger are kept.
         max_share: A table is left alone if a greater share of its objects, from 0 to 1, has no record.
+        quarantine_days: Full days that leftovers stay in the quarantine; 0: they are deleted at once.
     """
 
     def __init__(
@@ -126,6 +149,7 @@ class Sweeper:
         *,
         min_age_s: float,
         max_share: float = DEFAULT_MAX_SHARE,
+        quarantine_days: int = DEFAULT_QUARANTINE_DAYS,
     ) -> None:
         if min_age_s < 0:
             raise ConfigError(f"the minimum age is {min_age_s} s", expected="0 or more")
@@ -137,6 +161,7 @@ class Sweeper:
         self._min_age_s = min_age_s
         self._max_share = max_share
         self._owner = StoreOwner(store, layout, open_store)
+        self._quarantine = Quarantine(layout.root, open_store, clock, quarantine_days)
 
     def find(self, tables: Sequence[TableName]) -> Iterator[TableLeftovers]:
         """Yield the leftovers in the folders of the realtime tables among some tables, if there are any.
@@ -150,10 +175,11 @@ class Sweeper:
             if table.type is not TableType.REALTIME:
                 continue
             folder = f"{self._layout.root}/{table.raw}"
-            if scheme_of(folder) == "file" and not local_path(folder).is_dir():
+            try:
+                # The complete listing must be read before the first record.
+                files = list(self._open(folder).list(folder))
+            except FolderMissingError:
                 continue
-            # The complete listing must be read before the first record.
-            files = list(self._open(folder).list(folder))
             self._rate.wait()
             segments = set(self._store.children(f"/SEGMENTS/{table}"))
             if not segments:
@@ -164,7 +190,7 @@ class Sweeper:
                 yield found
 
     def why_kept(self, found: TableLeftovers) -> str | None:
-        """Return why the leftovers of a table are left alone; None if they may be deleted."""
+        """Return why the leftovers of a table are left alone; None if they may be taken away."""
         if found.unrecorded_share <= self._max_share or not self._has_unrecorded(found):
             return None
         return (
@@ -174,21 +200,20 @@ class Sweeper:
             "another cluster, or ZooKeeper may have been restored from a backup"
         )
 
-    def delete(
-        self, found: TableLeftovers, stopped: Callable[[], bool] = lambda: False
-    ) -> Iterator[Leftover]:
-        """Delete the leftovers that are still not needed, and yield each one that was deleted.
+    def remove(self, found: TableLeftovers, stopped: Callable[[], bool] = lambda: False) -> Iterator[Swept]:
+        """Take away the leftovers that are still not needed, and yield each one.
 
-        A store without a mark gets that of this cluster before the first deletion.
+        They are moved to the quarantine, or deleted if there is none. A store without a mark gets that of
+        this cluster before the first one.
 
         Args:
             found: What :meth:`find` returned.
-            stopped: Checked before each deletion.
+            stopped: Checked before each leftover.
 
         Raises:
             ConflictError: The store has the mark of another cluster, or too great a share of the objects has
-                no record; nothing was deleted.
-            SourceError: The store refuses the deletion.
+                no record; nothing was taken away.
+            SourceError: The store refuses it.
             UnreachableError: ZooKeeper does not answer.
         """
         if reason := self.why_kept(found):
@@ -205,9 +230,48 @@ class Sweeper:
                 return
             if self._kind(leftover.table, leftover.segment, leftover.uri) is not leftover.kind:
                 continue
-            self._open(leftover.uri).delete(leftover.uri)
-            logger.info("deleted %s: %s", visible(leftover.uri), leftover.kind.words)
-            yield leftover
+            moved_to = None
+            if self._quarantine.keep_days:
+                moved_to = self._quarantine.put(leftover.uri)
+                if moved_to is None:
+                    continue  # another process was first
+            else:
+                self._open(leftover.uri).delete(leftover.uri)
+            did = f"moved to {visible(moved_to)}" if moved_to else "deleted"
+            logger.info("%s: %s, %s", visible(leftover.uri), leftover.kind.words, did)
+            yield Swept(leftover, moved_to)
+
+    def expired(self) -> int:
+        """Return how many objects have been in the quarantine for long enough.
+
+        Raises:
+            SourceError: The store cannot be listed.
+        """
+        return sum(map(len, self._quarantine.expired().values()))
+
+    def delete_expired(self, stopped: Callable[[], bool] = lambda: False) -> int:
+        """Delete for good what has been in the quarantine for long enough; return how many objects that were.
+
+        Without this cluster's mark in the store, nothing is deleted.
+
+        Args:
+            stopped: Checked before the objects of each day.
+
+        Raises:
+            ConflictError: The store has the mark of another cluster.
+            SourceError: The store refuses it.
+            UnreachableError: ZooKeeper does not answer.
+        """
+        days = self._quarantine.expired()
+        if not days or not self._owner.check():
+            return 0
+        deleted = 0
+        for day in sorted(days):
+            if stopped():
+                break
+            deleted += self._quarantine.delete(day)
+            logger.info("deleted for good from the quarantine: what came on %s", day)
+        return deleted
 
     def _judge_folder(
         self, table: TableName, folder: str, files: Sequence[FileInfo], segments: Collection[str]
@@ -231,7 +295,7 @@ class Sweeper:
         return TableLeftovers(table, tuple(leftovers), recorded, unrecorded)
 
     def _has_unrecorded(self, found: TableLeftovers) -> bool:
-        """Whether something is to be deleted because its segment has no record."""
+        """Whether something is to be taken away because its segment has no record."""
         return any(
             leftover.kind is LeftoverKind.SEGMENT_GONE
             or read_record(self._store, found.table, leftover.segment) is None
@@ -256,22 +320,24 @@ class Sweeper:
 
 
 def sweep_tables(sweeper: Sweeper, tables: Iterable[TableName], stopped: Callable[[], bool]) -> int:
-    """Delete leftovers table by table; a failure of one does not stop the others.
+    """Take leftovers away table by table, then delete what has been in the quarantine for long enough.
+
+    A failure of one table does not stop the others.
 
     Args:
-        sweeper: Finds and deletes leftovers.
+        sweeper: Finds leftovers and takes them away.
         tables: Names with type.
-        stopped: Checked before each deletion.
+        stopped: Checked before each leftover.
 
     Returns:
-        How many objects were deleted.
+        How many objects were taken away.
     """
-    deleted = 0
+    swept = 0
     for table in tables:
         try:
             for found in sweeper.find([table]):
-                for _ in sweeper.delete(found, stopped):
-                    deleted += 1
+                for _ in sweeper.remove(found, stopped):
+                    swept += 1
         except Exception as error:  # a boundary: one table's folder must not affect other tables
             logger.error(
                 "the folder of %s in the store was not swept: %s",
@@ -279,7 +345,11 @@ def sweep_tables(sweeper: Sweeper, tables: Iterable[TableName], stopped: Callabl
                 error,
                 exc_info=not isinstance(error, PinotPluginError),
             )
-    return deleted
+    try:
+        sweeper.delete_expired(stopped)
+    except PinotPluginError as error:
+        logger.error("what is over in the quarantine was not deleted: %s", error)
+    return swept
 
 
 def _segment_of(table: TableName, name: str) -> str | None:

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Protocol
 
 from controller_client.common.visible_text import visible
-from controller_client.errors import DataError
+from controller_client.errors import DataError, SourceError
 
 
 class SourceChangedError(DataError):
     """A source file was replaced, changed or removed after it was listed."""
+
+
+class FolderMissingError(SourceError):
+    """The folder to list does not exist; object stores without folders list none instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,11 @@ class FileStore(Protocol):
     """
 
     def list(self, directory_uri: str) -> Iterator[FileInfo]:
-        """List all files below a folder, recursively, sorted by URI, page by page."""
+        """List all files below a folder, recursively, sorted by URI, page by page.
+
+        Raises:
+            FolderMissingError: There is no such folder, and the store has folders.
+        """
         ...
 
     def local_copy(self, file: FileInfo, work_dir: Path) -> AbstractContextManager[Path]:
@@ -70,6 +78,17 @@ class FileStore(Protocol):
 
     def size_bytes(self, uri: str) -> int | None:
         """Return the size of the file at a URI; None if it does not exist."""
+        ...
+
+    def move(self, source_uri: str, target_uri: str) -> bool:
+        """Move a file within the store; a file at the target is replaced, missing folders are created.
+
+        At every moment, the complete file is at one of the two URIs, or at both: it is renamed, or copied by
+        the store and deleted at the source only after the copy has the right size.
+
+        Returns:
+            False if there is no file at the source.
+        """
         ...
 
     def delete(self, uri: str) -> None:

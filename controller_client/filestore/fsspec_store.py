@@ -20,8 +20,13 @@ import fsspec
 from controller_client.common.disk import disk_full
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
-from controller_client.filestore.base import FileInfo, SourceChangedError
-from controller_client.filestore.faults import BROKEN_REPLY, OVERLOADED, OVERLOADED_STATUSES
+from controller_client.filestore.base import FileInfo, FolderMissingError, SourceChangedError
+from controller_client.filestore.faults import (
+    BROKEN_REPLY,
+    OVERLOADED,
+    OVERLOADED_STATUSES,
+    check_copied,
+)
 from controller_client.filestore.traits import StoreTraits
 
 __all__ = ["FsspecStore"]
@@ -81,7 +86,7 @@ class FsspecStore:
         try:
             yield from self._files(path, directory_uri)
         except FileNotFoundError:
-            raise SourceError(
+            raise FolderMissingError(
                 f"the folder {visible(directory_uri)} cannot be listed: it does not exist",
                 expected="a folder with files",
                 remedy="fix the URI, or create the folder",
@@ -165,9 +170,7 @@ class FsspecStore:
                 self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
             self._fs.put_file(str(path), written)
             if written != target:
-                if self._fs.exists(target):
-                    self._fs.rm_file(target)
-                self._fs.mv(written, target)
+                self._rename(written, target)
         except Exception as error:  # noqa: BLE001
             if written != target:
                 with suppress(Exception):
@@ -178,6 +181,11 @@ class FsspecStore:
             raise SourceError(
                 f"{visible(uri)} was written, but is missing or incomplete", remedy="run the task again"
             )
+
+    def _rename(self, path: str, target: str) -> None:
+        if self._fs.exists(target):
+            self._fs.rm_file(target)
+        self._fs.mv(path, target)
 
     def download(self, uri: str, path: Path) -> None:
         """Download a file to a local path."""
@@ -201,6 +209,26 @@ class FsspecStore:
         """Return a file's size; None if it does not exist."""
         found = self._info(uri)
         return None if found is None else found.size_bytes
+
+    def move(self, source_uri: str, target_uri: str) -> bool:
+        """Rename a file, or let an object store copy it and then delete it; return whether it exists."""
+        size_bytes = self.size_bytes(source_uri)
+        if size_bytes is None:
+            return False
+        source, target = self._path(source_uri), self._path(target_uri)
+        try:
+            if self._traits.is_file_system:
+                self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+                self._rename(source, target)
+            else:
+                self._fs.cp_file(source, target)
+        except Exception as error:  # noqa: BLE001
+            self._fail("move", source_uri, error)
+        # WebHDFS reports a rename that did nothing only in its response, and Azure copies in the background.
+        check_copied(source_uri, target_uri, size_bytes, self.size_bytes(target_uri))
+        if not self._traits.is_file_system:
+            self.delete(source_uri)
+        return True
 
     def delete(self, uri: str) -> None:
         """Delete a file."""

@@ -16,7 +16,7 @@ from controller_client.common.disk import disk_full
 from controller_client.common.new_file import new_file
 from controller_client.common.visible_text import visible
 from controller_client.errors import SourceError
-from controller_client.filestore.base import FileInfo, SourceChangedError
+from controller_client.filestore.base import FileInfo, FolderMissingError, SourceChangedError
 from controller_client.filestore.operator_folders import OperatorFolders
 
 __all__ = ["LocalStore", "local_path", "path_in"]
@@ -80,8 +80,9 @@ class LocalStore:
         """
         root = self._path(directory_uri)
         if not root.is_dir():
-            found = "a file" if root.exists() else "nothing"
-            raise SourceError(
+            is_file = root.exists()
+            found = "a file" if is_file else "nothing"
+            raise (SourceError if is_file else FolderMissingError)(
                 f"the input folder {visible(str(root))} cannot be listed: found {found} there",
                 expected="a folder with the same path for the scheduler and all minions",
                 remedy="fix inputDirURI, or use a store that every machine can reach, such as s3://",
@@ -166,6 +167,24 @@ class LocalStore:
         except OSError as error:
             name = visible(uri)
             raise SourceError(f"{name} cannot be read: {error.strerror}", where=name) from error
+
+    def move(self, source_uri: str, target_uri: str) -> bool:
+        """Rename a file; return whether it exists."""
+        source, target = self._path(source_uri), self._path(target_uri)
+        if not source.is_file():
+            return False
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source.rename(target)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and not source.exists():
+                return False  # another process was first
+            name = visible(source_uri)
+            failed = SourceError(
+                f"{name} cannot be moved to {visible(target_uri)}: {error.strerror}", where=name
+            )
+            raise disk_full(error, target.parent) or failed from error
+        return True
 
     def delete(self, uri: str) -> None:
         """Delete a file."""

@@ -24,7 +24,12 @@ from controller_client.common.redaction import Redactor, mask_text
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
-from controller_client.filestore.faults import BROKEN_REPLY, OVERLOADED, OVERLOADED_STATUSES
+from controller_client.filestore.faults import (
+    BROKEN_REPLY,
+    OVERLOADED,
+    OVERLOADED_STATUSES,
+    check_copied,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -183,6 +188,21 @@ class S3Store:
             if _code(error) in _MISSING:
                 return None
             self._fail("read", uri, error)
+
+    def move(self, source_uri: str, target_uri: str) -> bool:
+        """Copy an object within S3, in parts if it is large, then delete it; return whether it exists."""
+        size_bytes = self.size_bytes(source_uri)
+        if size_bytes is None:
+            return False
+        source_bucket, source_key = _split(source_uri)
+        bucket, key = _split(target_uri)
+        try:
+            self._s3.copy({"Bucket": source_bucket, "Key": source_key}, bucket, key)
+        except _FAULTS as error:
+            self._fail("copy", source_uri, error)
+        check_copied(source_uri, target_uri, size_bytes, self.size_bytes(target_uri))
+        self.delete(source_uri)
+        return True
 
     def delete(self, uri: str) -> None:
         """Delete an object."""

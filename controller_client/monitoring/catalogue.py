@@ -368,7 +368,7 @@ FAILED_TABLES = _gauge(
     "table",
 )
 REPAIRS = _counter("deepstore_repairs", "repairs", "Attempted repairs.", (WATCH,), "outcome")
-SWEPT_OBJECTS = _counter("deepstore_swept_objects", "objects", "Leftovers deleted from the store.", (WATCH,))
+SWEPT_OBJECTS = _counter("deepstore_swept_objects", "objects", "Leftovers quarantined or deleted.", (WATCH,))
 LAST_AUDIT_TIME = _gauge("deepstore_last_round_seconds", "seconds", "Duration of the last round.", (WATCH,))
 
 

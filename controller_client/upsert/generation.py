@@ -38,6 +38,7 @@ __all__ = [
     "RebuildRequest",
     "beside",
     "following",
+    "is_folder_of",
     "is_generation_folder",
     "new_folder",
     "next_request",
@@ -55,6 +56,7 @@ GENERATION_FORMAT = Format("the generation of a key coordinator's state")
 REBUILD_FORMAT = Format("the request for a rebuild")
 
 _FOLDER = re.compile(r"generation-[0-9a-f]{1,32}")
+_CLUSTER_DIGITS = 12
 _NUMBERS = ("number", "base", "engine", "partitions", "buckets", "folder", "since")
 _RESENT_FROM = "resent_from"
 
@@ -138,14 +140,24 @@ class RebuildRequest:
     buckets: int | None = None
 
 
-def new_folder() -> str:
-    """Return a name for the folder of a new generation's state."""
-    return f"generation-{uuid.uuid4().hex[:12]}"
+def new_folder(cluster: str) -> str:
+    """Return a name for the folder of a new generation's state.
+
+    Args:
+        cluster: The cluster's id. Two clusters may keep their states in one folder, for tables of one name.
+    """
+    return f"generation-{cluster[:_CLUSTER_DIGITS]}{uuid.uuid4().hex[:12]}"
 
 
 def is_generation_folder(name: str) -> bool:
     """Whether a name is that of a generation's folder: only such a folder is opened or deleted."""
     return _FOLDER.fullmatch(name) is not None
+
+
+def is_folder_of(name: str, cluster: str) -> bool:
+    """Whether a name is that of the folder of a generation of a cluster; False for those of release 0.1."""
+    begin = f"generation-{cluster[:_CLUSTER_DIGITS]}"
+    return is_generation_folder(name) and name.startswith(begin) and len(name) > len(begin)
 
 
 def following(

@@ -27,7 +27,7 @@ from controller_client.upsert.generation import (
     Generation,
     beside,
     following,
-    is_generation_folder,
+    is_folder_of,
     new_folder,
     read_generation,
     read_request,
@@ -35,6 +35,7 @@ from controller_client.upsert.generation import (
     write_generation,
 )
 from controller_client.zookeeper import PropertyStore, TableLock
+from controller_client.zookeeper.cluster_id import cluster_id
 from key_coordinator.engines import CoordinatorRun
 from key_coordinator.incarnation import check_incarnation, incarnation_of
 from key_coordinator.local.follower import follow
@@ -194,7 +195,7 @@ class LocalCoordinator:
             topic.fence()
             generation = self._generation(sent)
             state = self._open_state(generation)
-            delete_leftovers(self._folder, generation.folder)
+            delete_leftovers(self._folder, generation.folder, cluster_id(self._zookeeper))
             read = follow(state, source, reader, sent)
             if read:
                 self._note(f"{read:,} rows were reread to bring the state to version {_version(state)}")
@@ -238,7 +239,8 @@ class LocalCoordinator:
     def _rebuild_of(self, generation: Generation, number: int, opened: ExitStack) -> Rebuild:
         """Start building a new state beside the current one."""
         newest = _version(self._open_state(generation))
-        new = beside(generation, number, newest, open_offsets(self._plan.stream).read(), new_folder())
+        folder = new_folder(cluster_id(self._zookeeper))
+        new = beside(generation, number, newest, open_offsets(self._plan.stream).read(), folder)
         self._note(
             f"generation {number} is being built beside generation {generation.number}: "
             "a rebuild was requested"
@@ -295,7 +297,7 @@ class LocalCoordinator:
             open_offsets(plan.stream).read(),
             engine=ENGINE,
             incarnation=present,
-            folder=new_folder(),
+            folder=new_folder(cluster_id(self._zookeeper)),
         )
         self._close_state(forget=True)
         write_generation(self._zookeeper, plan.table, new)
@@ -356,10 +358,16 @@ class _Duties:
         return self.rebuild
 
 
-def delete_leftovers(folder: Path, current: str) -> None:
-    """Delete the states of other generations in a table's folder, e.g. of a rebuild that was killed."""
+def delete_leftovers(folder: Path, current: str, cluster: str) -> None:
+    """Delete the states of a cluster's other generations in a table's folder, e.g. of a killed rebuild.
+
+    Args:
+        folder: The folder, which another cluster may use for a table of the same name.
+        current: Name of the current generation's folder.
+        cluster: The cluster's id.
+    """
     for path in folder.iterdir():
-        is_other = path.name != current and is_generation_folder(path.name)
+        is_other = path.name != current and is_folder_of(path.name, cluster)
         if is_other and path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
 

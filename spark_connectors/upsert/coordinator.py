@@ -30,6 +30,7 @@ from controller_client.upsert.generation import (
 )
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator, write_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
+from controller_client.zookeeper.cluster_id import cluster_id
 from key_coordinator.incarnation import check_incarnation, incarnation_of
 from key_coordinator.plan import KeyedTable
 from key_coordinator.report import VersionReport
@@ -274,7 +275,7 @@ class Coordinator:
             open_offsets(plan.stream).read(),
             engine=ENGINE,
             incarnation=present,
-            folder=new_folder(),
+            folder=new_folder(cluster_id(self._store)),
             partitions=self._options.partitions,
             buckets=self._options.buckets,
         )

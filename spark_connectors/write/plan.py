@@ -251,5 +251,5 @@ def _staging_root(options: WriteOptions, client: ControllerClient) -> str:
             "report its data directory",
             remedy="set 'stagingUri' to a folder that executors, driver and controller can reach",
         )
-    # Next to the folders that FileIngestionTask cleans, which are named after tables with type.
+    # Next to the folders that FileIngestionTask cleans, which are named after the ids of clusters.
     return f"{place.rstrip('/')}/{STAGING_FOLDER}/spark-writes"

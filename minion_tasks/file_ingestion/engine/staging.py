@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.errors import ConfigError
@@ -11,11 +13,12 @@ from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 
 
 def staging_root(params: FileIngestionParams, client: ControllerClient) -> str:
-    """Return the folder in which sessions of this cluster stage their segments.
+    """Return the folder in which sessions stage their segments, those of other clusters included.
 
-    It is a dedicated subfolder of ``outputDirURI`` or of the controller's deep store, since everything in it
-    is deleted. From a staging folder on the same store, the controller copies segments to their final
-    location.
+    It is a dedicated subfolder of ``outputDirURI`` or of the controller's deep store, since what is left in
+    it is deleted. Each cluster stages in a folder of its own there: two clusters may have the same
+    ``outputDirURI``, and tables of the same name. From a staging folder on the same store, the controller
+    copies segments to their final location.
 
     Raises:
         ConfigError: ``outputDirURI`` is not set and the controller does not report its deep store, or the
@@ -43,11 +46,34 @@ def is_below(uri: str, folder_uri: str) -> bool:
     return f"{path_of(uri).rstrip('/')}/".startswith(f"{path_of(folder_uri).rstrip('/')}/")
 
 
-def session_uri(root: str, table: TableName, session_id: str) -> str:
-    """Return a session's own folder."""
-    return f"{root}/{table}/{session_id}"
+@dataclass(frozen=True)
+class TableStaging:
+    """Where a table of one cluster is staged: ``<root>/<cluster id>/<table>/<session>``.
 
+    Attributes:
+        root: See :func:`staging_root`.
+        cluster_id: The cluster's id.
+        table: The table.
+    """
 
-def is_session_folder(uri: str, table: TableName, session_id: str) -> bool:
-    """Return whether a URI is a session's own folder, wherever the staging folder was when it started."""
-    return uri.endswith(session_uri(f"/{STAGING_FOLDER}", table, session_id))
+    root: str
+    cluster_id: str
+    table: TableName
+
+    @property
+    def uri(self) -> str:
+        """The folder of the table's sessions; nobody else's are in it."""
+        return f"{self.root}/{self.cluster_id}/{self.table}"
+
+    def session_uri(self, session_id: str) -> str:
+        """Return a session's own folder."""
+        return f"{self.uri}/{session_id}"
+
+    def earlier_session_uri(self, session_id: str) -> str:
+        """Return a session's own folder if release 0.1 started it: without the cluster's id."""
+        return f"{self.root}/{self.table}/{session_id}"
+
+    def is_session_folder(self, uri: str, session_id: str) -> bool:
+        """Return whether a URI is a session's own folder, wherever the staging folder was when it started."""
+        anywhere = replace(self, root=f"/{STAGING_FOLDER}")
+        return uri.endswith((anywhere.session_uri(session_id), anywhere.earlier_session_uri(session_id)))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, SourceError
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.rest.lineage import LineageState
-from minion_tasks.file_ingestion.engine.staging import (
-    is_session_folder,
-    session_uri,
-    staging_root,
-)
+from controller_client.zookeeper.cluster_id import cluster_id
+from minion_tasks.file_ingestion.engine.staging import TableStaging, is_below, staging_root
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.purge import purge
 from minion_tasks.file_ingestion.run.resuming import is_entry_of, switch_abandon_reason
@@ -33,7 +31,7 @@ class Cleaning:
         self._table = table
         self._params = params
         self._sessions = sessions
-        self.staging_root = staging_root(params, tools.client)
+        self.staging = TableStaging(staging_root(params, tools.client), cluster_id(tools.store), table)
 
     def discard(self, session: Session, reason: str, *, entry_gone: bool = False) -> None:
         """Abandon a session and delete its staged segments."""
@@ -60,7 +58,7 @@ class Cleaning:
 
     def sweep(self) -> None:
         """Delete what ended sessions have left behind: staged and replaced segments, old sessions."""
-        uri = f"{self.staging_root}/{self._table}"
+        uri = self.staging.uri
         try:
             swept = self._params.stores.staging(uri).delete_tree(uri)
         except SourceError as error:
@@ -68,8 +66,20 @@ class Cleaning:
         else:
             if swept:
                 logger.info("%d leftover files deleted from %s", swept, uri)
+        self._sweep_earlier()
         self._sessions.prune()
         self.purge()
+
+    def _sweep_earlier(self) -> None:
+        """Delete what recorded sessions of earlier releases left in their own folders.
+
+        The rest of what these releases staged may be another cluster's, so it is left alone.
+        """
+        for session_id in self._sessions.ids():
+            with suppress(DamagedSessionError):
+                session = self._sessions.load(session_id)
+                if not session.is_open and not is_below(session.staging_uri, self.staging.uri):
+                    self.delete_staging(session_id, session.staging_uri)
 
     def purge(self) -> None:
         """Delete replaced segments whose retention period has passed."""
@@ -138,15 +148,16 @@ class Cleaning:
             session_id: The session.
             staging_uri: The folder as recorded in the session; None if that cannot be read.
         """
-        uri = staging_uri or session_uri(self.staging_root, self._table, session_id)
-        if not is_session_folder(uri, self._table, session_id):
-            logger.warning(
-                "the staging folder recorded in session %s is not its own and was not deleted: %s",
-                session_id,
-                uri,
-            )
-            return
-        try:
-            self._params.stores.staging(uri).delete_tree(uri)
-        except SourceError as error:
-            logger.warning("the staging folder of session %s could not be deleted: %s", session_id, error)
+        unread = (self.staging.session_uri(session_id), self.staging.earlier_session_uri(session_id))
+        for uri in unread if staging_uri is None else (staging_uri,):
+            if not self.staging.is_session_folder(uri, session_id):
+                logger.warning(
+                    "the staging folder recorded in session %s is not its own and was not deleted: %s",
+                    session_id,
+                    uri,
+                )
+                continue
+            try:
+                self._params.stores.staging(uri).delete_tree(uri)
+            except SourceError as error:
+                logger.warning("the staging folder of session %s could not be deleted: %s", session_id, error)

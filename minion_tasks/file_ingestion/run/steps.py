@@ -14,7 +14,6 @@ from controller_client.publishing.lineage_size import check_lineage_size
 from controller_client.publishing.quota import check_quota
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
-from minion_tasks.file_ingestion.engine.staging import session_uri
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.planner import LeftOut, share_out
 from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
@@ -137,7 +136,7 @@ class LockedRun:
                 mode=self._params.mode,
                 atomic=self._params.atomic,
                 source=self._params.input_dir_uri,
-                staging_uri=session_uri(self._cleaning.staging_root, self._table, session_id),
+                staging_uri=self._cleaning.staging.session_uri(session_id),
                 attempts_ms=(now,),
                 request=self._request,
             )
@@ -193,7 +192,7 @@ class LockedRun:
             self._tools.engine.cancel(session.task_name)
 
     def _view(self) -> SourceView:
-        view = view_source(self._tools, self._table, self._params, self._cleaning.staging_root)
+        view = view_source(self._tools, self._table, self._params, self._cleaning.staging.root)
         check_not_empty(view, self._params)
         return view
 

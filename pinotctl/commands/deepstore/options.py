@@ -15,6 +15,7 @@ from controller_client.deepstore.audit import AuditOptions, Auditor
 from controller_client.deepstore.audit_tables import audit_tables
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import deep_stores
+from controller_client.deepstore.quarantine import DEFAULT_QUARANTINE_DAYS
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.servers import ServerAdmins
@@ -33,6 +34,7 @@ __all__ = [
     "inspect_options",
     "limit_options",
     "named_tables",
+    "quarantine_option",
     "repair_options",
     "run_audit",
     "store_option",
@@ -142,6 +144,19 @@ def repair_options(command: _Command) -> _Command:
     )(command)
 
 
+def quarantine_option(command: _Command) -> _Command:
+    """Decorator that adds ``--quarantine-days``."""
+    return click.option(
+        "--quarantine-days",
+        metavar="DAYS",
+        type=click.IntRange(min=0),
+        default=DEFAULT_QUARANTINE_DAYS,
+        show_default=True,
+        help="Full days that swept objects stay in the store's quarantine before they are deleted for good; "
+        "0: delete them at once.",
+    )(command)
+
+
 @contextmanager
 def auditor(
     cli: CliContext,
@@ -167,8 +182,9 @@ def sweeper(
     min_age_h: float,
     rate: float = 50.0,
     max_share: float = DEFAULT_MAX_SHARE,
+    quarantine_days: int = DEFAULT_QUARANTINE_DAYS,
 ) -> Sweeper:
-    """Return a sweeper, which finds and deletes leftovers in the store."""
+    """Return a sweeper, which finds leftovers in the store and takes them away."""
     return Sweeper(
         cli.property_store(),
         layout,
@@ -177,6 +193,7 @@ def sweeper(
         cli.client().clock,
         min_age_s=min_age_h * 3600,
         max_share=max_share,
+        quarantine_days=quarantine_days,
     )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from controller_client.common.counted_text import counted_text
-from controller_client.deepstore.safe_to_stop import SegmentState
+from controller_client.common.utc_text import utc_text
+from controller_client.deepstore.reservations import LONGEST_MINUTES, Reservation, Reservations
+from controller_client.deepstore.safe_to_stop import Safety, SegmentState
 from controller_client.deepstore.safe_to_stop import safe_to_stop as check_stop
+from controller_client.errors import ConfigError
 from controller_client.segment_tar import TarLimits
+from controller_client.zookeeper import process_name
 from pinotctl.commands.deepstore.options import auditor, inspect_options
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.named_arguments import instance_argument
@@ -18,12 +24,23 @@ __all__ = ["safe_to_stop"]
 
 @click.command(name="safe-to-stop")
 @instance_argument("servers", metavar="SERVER...", nargs=-1, required=True)
+@click.option(
+    "--reserve",
+    "reserve_minutes",
+    metavar="MINUTES",
+    type=click.IntRange(min=1, max=LONGEST_MINUTES),
+    show_default="reserve nothing",
+    help="If it is safe, reserve SERVER for this long: other checks count it as down.",
+)
+@click.option("--release", is_flag=True, help="Only end the reservations of SERVER, whoever made them.")
 @inspect_options
 @output_option()
 @pass_cli
 def safe_to_stop(
     cli: CliContext,
     servers: tuple[str, ...],
+    reserve_minutes: int | None,
+    release: bool,
     store_uri: str | None,
     read_tars: bool,
     rate: float,
@@ -34,11 +51,29 @@ def safe_to_stop(
     Run it before you stop, restart, rebalance or retag a server. Name all servers that will be down at the
     same time: they are no copies for each other. The exit code is 1 if a committed segment would lose its
     last copy, or if a segment is being built that no other server could build. A copy that cannot be checked
-    counts as missing. Segments that only these servers consume are listed too; their rows are still in the
-    stream.
+    counts as missing, and so do those on servers that others have reserved. Segments that only these servers
+    consume are listed too; their rows are still in the stream.
     """
+    reservations = Reservations(cli.property_store(), cli.client().clock)
+    if release:
+        if reserve_minutes is not None:
+            raise ConfigError("--release and --reserve exclude each other", remedy="pass one of them")
+        ended = reservations.release(servers)
+        cli.out.table(
+            ("server", "owner", "until"), [(one.server, one.owner, utc_text(one.until_ms)) for one in ended]
+        )
+        return
+    down: list[Reservation] = []
     with auditor(cli, store_uri, read_tars=read_tars, rate=rate, limits=limits) as (segment_auditor, _):
-        found = check_stop(cli.client(), segment_auditor, servers)
+
+        def check(others: Sequence[Reservation]) -> Safety:
+            down.extend(others)
+            return check_stop(cli.client(), segment_auditor, servers, [each.server for each in others])
+
+        if reserve_minutes is None:
+            found = check([each for each in reservations.active() if each.server not in servers])
+        else:
+            found = reservations.check_reserved(servers, reserve_minutes, process_name(), check)
     rows = [(each.table, each.segment, str(each.state), each.reason) for each in found.at_risk]
     cli.out.table(("table", "segment", "state", "reason"), rows)
     lost, only_here = found.count(SegmentState.COMMITTED), found.count(SegmentState.CONSUMING)
@@ -49,6 +84,14 @@ def safe_to_stop(
     committed = f"{', '.join(servers)}: of {checked}, {lost or 'none'} would lose the last copy."
     for name, why in found.silent:
         cli.out.note(f"{name} did not report its checksums, so its copies do not count: {why}")
+    for other in down:
+        until = utc_text(other.until_ms)
+        cli.out.note(f"{other.server} counts as down: reserved by {other.owner} until {until}.")
     cli.out.note(committed + consumed + built)
+    if reserve_minutes is not None and found.safe:
+        cli.out.note(
+            f"Reserved for {counted_text(reserve_minutes, 'minute')}. When it serves again: "
+            f"`pinotctl deepstore safe-to-stop --release {' '.join(servers)}`."
+        )
     if not found.safe:
         raise click.exceptions.Exit(1)

@@ -11,6 +11,7 @@ from controller_client.deepstore.sweep import DEFAULT_MAX_SHARE
 from pinotctl.commands.deepstore.options import (
     check_owner,
     named_tables,
+    quarantine_option,
     store_option,
     sweeper,
 )
@@ -20,7 +21,7 @@ from pinotctl.options import confirm, dry_run_option, output_option, yes_option
 
 __all__ = ["sweep"]
 
-_COLUMNS = ("table", "segment", "kind", "uri", "size_bytes", "age_s", "deleted")
+_COLUMNS = ("table", "segment", "kind", "uri", "size_bytes", "age_s", "deleted", "moved_to")
 
 
 @click.command()
@@ -45,6 +46,7 @@ _COLUMNS = ("table", "segment", "kind", "uri", "size_bytes", "age_s", "deleted")
     help="Leave a table alone if more of the objects in its folder are named after segments that the cluster "
     "has no record of.",
 )
+@quarantine_option
 @dry_run_option
 @yes_option
 @output_option()
@@ -55,27 +57,42 @@ def sweep(
     store_uri: str | None,
     min_age_h: float,
     max_share_percent: float,
+    quarantine_days: int,
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Delete what commits and late uploads left in the store (for all tables, unless some are named).
+    """Take away what commits and late uploads left in the store (for all tables, unless some are named).
 
-    That is temporary objects of segments whose URL points elsewhere, and uploads of deleted segments. Before
-    the first deletion, the store gets the mark of this cluster; a store with the mark of another cluster is
-    refused. The exit code is 1 if a table was left alone because of --max-share.
+    That is temporary objects of segments whose URL points elsewhere, and uploads of deleted segments. They
+    are moved to the folder .pinot-plugins-quarantine of the store; what has been there for --quarantine-days
+    is deleted for good. Before the first change, the store gets the mark of this cluster; a store with the
+    mark of another cluster is refused. The exit code is 1 if a table was left alone because of --max-share.
     """
     layout = StoreLayout.of(cli.client(), store_uri)
     check_owner(cli, layout)
-    store_sweeper = sweeper(cli, layout, min_age_h, max_share=max_share_percent / 100)
+    store_sweeper = sweeper(
+        cli, layout, min_age_h, max_share=max_share_percent / 100, quarantine_days=quarantine_days
+    )
     folders = list(store_sweeper.find(named_tables(cli, table_names) or cli.client().tables.list_typed()))
     kept = {each.table: why for each in folders if (why := store_sweeper.why_kept(each)) is not None}
     swept = [each for each in folders if each.table not in kept]
     due = [leftover for each in swept for leftover in each.leftovers]
-    if due and not dry_run:
+    expired = store_sweeper.expired()
+    questions = []
+    if due:
         size_bytes = sum(each.size_bytes for each in due)
         what = f"{counted_text(len(due), 'object')} ({size_bytes:,} bytes) in {visible(layout.root)}"
-        confirm(f"Delete {what} that no segment of {cli.property_store().cluster_name} needs?", yes=yes)
-    deleted = set() if dry_run else {one.uri for each in swept for one in store_sweeper.delete(each)}
+        do = f"Quarantine for {counted_text(quarantine_days, 'day')}" if quarantine_days else "Delete"
+        questions.append(f"{do} {what} that no segment of {cli.property_store().cluster_name} needs?")
+    if expired:
+        over = f"{counted_text(expired, 'object')} in the quarantine of {visible(layout.root)}"
+        questions.append(f"Delete for good {over} whose time is over?")
+    if questions and not dry_run:
+        confirm(" ".join(questions), yes=yes)
+    moved_to: dict[str, str | None] = {}
+    if not dry_run:
+        moved_to = {done.leftover.uri: done.moved_to for each in swept for done in store_sweeper.remove(each)}
+        expired = store_sweeper.delete_expired()
     found = [leftover for each in folders for leftover in each.leftovers]
     rows = [
         (
@@ -85,12 +102,22 @@ def sweep(
             each.uri,
             each.size_bytes,
             int(each.age_s),
-            each.uri in deleted,
+            each.uri in moved_to and moved_to[each.uri] is None,
+            moved_to.get(each.uri) or "",
         )
         for each in found
     ]
     cli.out.table(_COLUMNS, rows)
-    cli.out.note(f"Found {counted_text(len(found), 'object')} that no segment needs; deleted {len(deleted)}.")
+    deleted = sum(each is None for each in moved_to.values())
+    cli.out.note(
+        f"Found {counted_text(len(found), 'object')} that no segment needs; "
+        f"quarantined {len(moved_to) - deleted}, deleted {deleted}."
+    )
+    if expired:
+        cli.out.note(
+            f"Quarantine: {counted_text(expired, 'object')} whose time is over"
+            f"{'.' if dry_run else ' deleted for good.'}"
+        )
     for why in kept.values():
         cli.out.note(f"Left alone: {why}. If the store is this cluster's, pass --max-share 100.")
     if kept:

@@ -24,6 +24,7 @@ from pinotctl.commands.deepstore.options import (
     auditor,
     check_owner,
     named_tables,
+    quarantine_option,
     repair_options,
     run_audit,
     sweeper,
@@ -56,8 +57,9 @@ __all__ = ["watch"]
     metavar="HOURS",
     type=click.FloatRange(min=0),
     show_default="sweep nothing",
-    help="Also delete what `deepstore sweep` would delete by default, once it is this old.",
+    help="Also do what `deepstore sweep` would do by default, with what is this old.",
 )
+@quarantine_option
 @session_timeout_option
 @monitoring_options
 @pass_cli
@@ -75,6 +77,7 @@ def watch(
     interval_s: float,
     audit_only: bool,
     sweep_after_h: float | None,
+    quarantine_days: int,
     metrics_port: int,
     metrics_host: str,
     session_timeout_s: float,
@@ -110,7 +113,9 @@ def watch(
         repairer = Repairer(
             cli.property_store(), segment_auditor.layout, fetcher, folder, folder_sizes=folder_sizes
         )
-        store_sweeper = sweeper(cli, segment_auditor.layout, sweep_after_h or 0.0, rate)
+        store_sweeper = sweeper(
+            cli, segment_auditor.layout, sweep_after_h or 0.0, rate, quarantine_days=quarantine_days
+        )
         if not audit_only:
             check_owner(cli, segment_auditor.layout)
 

@@ -11,6 +11,7 @@ from controller_client.zookeeper import PropertyStore
 from minion_tasks.file_ingestion.run.purge import purge
 from tests.integration.file_ingestion.ingestion import IngestionTable, forget_jobs
 from tests.support.cluster import PinotCluster
+from tests.support.staging import staging_folder
 from tests.support.wait import WaitError, wait_for
 
 __all__ = ["wait_nothing_left"]
@@ -44,7 +45,7 @@ def _leftovers(table: IngestionTable, pinot: PinotCluster, store: PropertyStore)
         "in the ideal state": set(client.tables.ideal_state(name)) ^ served,
         "in the external view": set(client.tables.external_view(name)) ^ served,
         "in the deep store": set(_stored(pinot, table.name)) ^ served,
-        "staged": _stored(pinot, f"pinot-plugins-staging/{name}"),
+        "staged": _stored(pinot, staging_folder(pinot, name)),
         "in the lineage": [e for e in client.lineage.list(name) if e.state is LineageState.IN_PROGRESS],
         "in Helix": [name for name, state in table.tasks().items() if state not in _OVER],
     }

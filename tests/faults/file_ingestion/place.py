@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tests.faults.file_ingestion.watched import WatchedTable
 from tests.support.faulty_http import FaultyHttp
 from tests.support.faulty_s3 import FaultyS3
+from tests.support.staging import staging_folder
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -56,4 +57,5 @@ class Place(WatchedTable):
     @property
     def staging(self) -> str:
         """The location of the table's staged segments, as the S3 proxy names it."""
-        return f"{self.pinot.deep_store_uri.removeprefix('s3://')}/pinot-plugins-staging/{self.name}"
+        folder = staging_folder(self.pinot, self.name)
+        return f"{self.pinot.deep_store_uri.removeprefix('s3://')}/{folder}"

@@ -1,4 +1,4 @@
-"""Find and delete leftovers of commits in the store; files of segments stay."""
+"""Find leftovers of commits in the store and take them away; files of segments stay."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import uuid
 
 import pytest
 
+from controller_client.deepstore.quarantine import QUARANTINE_FOLDER
 from tests.integration.deepstore.conftest import Audit, MakeTable, Run
 from tests.support.pinot_services import DEEP_STORE_BUCKET
 
 pytestmark = [pytest.mark.cluster, pytest.mark.kafka, pytest.mark.s3]
 
 
-def test_sweep_deletes_leftovers_and_keeps_segments(make_table: MakeTable, run: Run, audit: Audit) -> None:
+def test_sweep_quarantines_leftovers_and_keeps_segments(
+    make_table: MakeTable, run: Run, audit: Audit
+) -> None:
     table = make_table(partitions=1, closed=False)
     table.fill(1)
     run("deepstore", "repair", table.name, "--yes")
@@ -35,5 +38,8 @@ def test_sweep_deletes_leftovers_and_keeps_segments(make_table: MakeTable, run: 
     assert sweep("--yes", "--min-age", "0", "--max-share", "50") == left
     assert sweep("--dry-run", "--min-age", "0") == set()
     table.s3.head_object(Bucket=DEEP_STORE_BUCKET, Key=kept)
+    moved = table.s3.list_objects_v2(Bucket=DEEP_STORE_BUCKET).get("Contents", ())
+    quarantined = [each["Key"] for each in moved if QUARANTINE_FOLDER in each["Key"]]
+    assert {key.rpartition("/")[2] for key in left} <= {key.rpartition("/")[2] for key in quarantined}
     assert audit(table.table) == {}
     table.wait_rows()

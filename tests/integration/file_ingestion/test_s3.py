@@ -16,6 +16,7 @@ from tests.integration.file_ingestion.ingestion import IngestionTable, Ran, ende
 from tests.integration.file_ingestion.secrecy import SECRETS, assert_hidden
 from tests.support.cluster import PinotCluster
 from tests.support.s3 import S3Access
+from tests.support.staging import staging_folder
 from tests.support.tiers import FULL
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ class Source:
             assert uri.startswith(f"{pinot.deep_store_uri}/{self.table.name}/{name}"), uri
         stored = self.keys("deep-store", f"segments/{self.table.name}/")
         assert len(stored) == segments
-        assert self.keys("deep-store", f"segments/pinot-plugins-staging/{self.table.with_type}/") == []
+        staging = staging_folder(pinot, self.table.with_type)
+        assert self.keys("deep-store", f"segments/{staging}/") == []
 
 
 def download_urls(pinot: PinotCluster, table: IngestionTable) -> Mapping[str, str]:

@@ -72,6 +72,15 @@ def test_any_key_survives_a_round_trip(
         assert list(tmp_path.iterdir()) == []
 
 
+def test_any_object_is_moved(store: FileStore, client: S3Client, s3_bucket: str) -> None:
+    for name in NAMES:
+        client.put_object(Bucket=s3_bucket, Key=f"in/{name}", Body=name.encode())
+        assert store.move(f"s3://{s3_bucket}/in/{name}", f"s3://{s3_bucket}/out/{name}")
+        assert not store.move(f"s3://{s3_bucket}/in/{name}", f"s3://{s3_bucket}/out/{name}")
+        assert store.size_bytes(f"s3://{s3_bucket}/out/{name}") == len(name.encode())
+    assert list(store.list(f"s3://{s3_bucket}/in")) == []
+
+
 def test_a_name_too_long_for_a_file_system_is_read(
     store: FileStore, client: S3Client, s3_bucket: str, tmp_path: Path
 ) -> None:

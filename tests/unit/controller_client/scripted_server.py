@@ -50,7 +50,8 @@ def answer(status: int, body: object = None, headers: dict[str, str] | None = No
             handler.send_header(name, value)
         handler.send_header("Content-Length", str(len(raw)))
         handler.end_headers()
-        handler.wfile.write(raw)
+        if handler.command != "HEAD":
+            handler.wfile.write(raw)
 
     return step
 
@@ -105,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         step = self.owner.next_step(seen)
         step(self)
 
-    do_GET = do_POST = do_PUT = do_DELETE = do_CONNECT = _serve  # noqa: N815 - names of http.server
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_CONNECT = _serve  # noqa: N815 - names of http.server
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Log nothing."""

@@ -21,7 +21,6 @@ from controller_client.deepstore.store_mark import (
     MARK_FORMAT,
     StoreMark,
     StoreOwner,
-    create_cluster_id,
 )
 from controller_client.filestore import FileInfo
 from controller_client.models import TableConfig
@@ -38,6 +37,7 @@ from controller_client.upsert.update_message import (
     encode_record,
 )
 from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper.cluster_id import create_cluster_id
 from controller_client.zookeeper.holder import HOLDER_FORMAT, LockHolder
 from jvm_bridge.cluster_ports import ClusterPorts
 from jvm_bridge.local_cluster.processes import ProcessRecord

@@ -14,6 +14,7 @@ from controller_client.as_code.objects import ObjectRef
 from controller_client.consumption.recipes.plan import read_plan, save
 from controller_client.consumption.state.partition_record import note_partitions
 from controller_client.consumption.state.pause_record import Holder, change_record, plugin_path
+from controller_client.deepstore.reservations import Reservations
 from controller_client.upsert.generation import request_rebuild, write_generation
 from controller_client.zookeeper import PropertyStore, ZNRecord
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, fired_path
@@ -57,6 +58,10 @@ CHANGES: dict[str, tuple[str, Callable[[PropertyStore], object]]] = {
     "paused-partitions": (
         PROPERTIES + plugin_path(REALTIME, "partitions"),
         lambda store: note_partitions(store, REALTIME, {0, 1}, Holder("it", 7), [1]),
+    ),
+    "stopping-servers": (
+        f"{PROPERTIES}/PINOT_PLUGINS/stopping_servers",
+        lambda store: Reservations(store, FakeClock(NOW_S)).reserve(["Server_b_1"], 30, "it", "1f" * 16),
     ),
     "recipe-plan": (PROPERTIES + plugin_path(REALTIME, "plan"), _plan),
     "as-code-inventory": (

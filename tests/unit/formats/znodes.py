@@ -29,7 +29,7 @@ from controller_client.consumption.state.pause_record import (
     plugin_path,
     read_record,
 )
-from controller_client.deepstore.store_mark import ID_FORMAT, create_cluster_id, read_cluster_id
+from controller_client.deepstore.reservations import RESERVATIONS_FORMAT, Reservation, Reservations
 from controller_client.filestore import FileInfo
 from controller_client.helix.failed_hooks import FAILED_HOOKS_FORMAT, read_failed_hooks, write_failed_hooks
 from controller_client.models import TableConfig
@@ -58,6 +58,7 @@ from controller_client.upsert.record import (
     write_server,
 )
 from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper.cluster_id import ID_FORMAT, create_cluster_id, read_cluster_id
 from minion_tasks.file_ingestion.run.fired import FIRED_FORMAT, FiredTriggers, fired_path
 from minion_tasks.file_ingestion.session.model import (
     ColumnNote,
@@ -207,6 +208,14 @@ ZNODES = [
         lambda store: create_cluster_id(store, "0f" * 16),
         read_cluster_id,
         "0f" * 16,
+    ),
+    znode(
+        "stopping-servers",
+        RESERVATIONS_FORMAT,
+        f"{PROPERTIES}/PINOT_PLUGINS/stopping_servers",
+        lambda store: Reservations(store, FakeClock(NOW_S)).reserve(["Server_a_1"], 30, "me", "0f" * 16),
+        lambda store: Reservations(store, FakeClock(NOW_S)).active(),
+        [Reservation("Server_a_1", "me", int(NOW_S + 1800) * 1000)],
     ),
     znode(
         "partition-report",

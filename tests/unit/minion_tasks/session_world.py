@@ -22,6 +22,7 @@ from controller_client.publishing.quota import QuotaExceededError
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.publishing.switch import Switched
 from controller_client.zookeeper import TableLock, ZNRecord
+from controller_client.zookeeper.cluster_id import cluster_id
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
@@ -93,6 +94,7 @@ class World:
         self._work_dir = Path(self._patches.enter_context(tempfile.TemporaryDirectory()))
         self._builder = RowsBuilder(self._work_dir, lambda: self.faults)
         self._replace_seams()
+        cluster_id(self.store)
         self.create_table()
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.zookeeper import ZNRecord, record
-from minion_tasks.file_ingestion.engine.staging import is_below, is_session_folder
+from minion_tasks.file_ingestion.engine.staging import TableStaging, is_below
 from minion_tasks.file_ingestion.run.preview import FirstAction, preview, preview_clear
 from minion_tasks.file_ingestion.run.types import RunOutcome, RunTools
 from minion_tasks.file_ingestion.session.model import (
@@ -240,12 +240,16 @@ def test_a_preview_of_a_damaged_session(world: World, part: str) -> None:
     assert cleared == ["DONE", "IN_PROGRESS" if part else "damaged"]
 
 
-def test_only_a_sessions_own_folder_is_deleted() -> None:
+@pytest.mark.parametrize("middle", [f"{'a' * 32}/", ""])
+def test_only_a_sessions_own_folder_is_deleted(middle: str) -> None:
     """The folder named in the record is not trusted."""
-    own = f"s3://bucket/x/pinot-plugins-staging/{TABLE}/s1"
-    assert is_session_folder(own, TABLE, "s1")
+    staging = TableStaging("s3://bucket/x/pinot-plugins-staging", "a" * 32, TABLE)
+    own = f"s3://bucket/x/pinot-plugins-staging/{middle}{TABLE}/s1"
+    assert staging.is_session_folder(own, "s1")
+    assert staging.is_session_folder(own.replace("bucket", "earlier"), "s1")
     for other in ("s3://bucket/x", "file:///", own + "/..", own.replace("s1", "s2"), f"/{TABLE}/s1", ""):
-        assert not is_session_folder(other, TABLE, "s1")
+        assert not staging.is_session_folder(other, "s1")
+    assert not staging.is_session_folder(f"{staging.root}/{'b' * 32}/{TABLE}/s1", "s1")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tests.support.cluster import PinotCluster
 from tests.support.needs import Need, has
 from tests.support.reader_polls import TALLY
 from tests.support.spark import LOCAL_SPARK, spark_words
+from tests.support.staging import staging_folder
 from tests.support.wait import WaitError, wait_for
 
 __all__ = [
@@ -143,7 +144,7 @@ class Scene:
     @property
     def staging_uri(self) -> str:
         """The table's staging folder."""
-        return f"{self.pinot.deep_store_uri}/pinot-plugins-staging/{self.table.with_type}"
+        return f"{self.pinot.deep_store_uri}/{staging_folder(self.pinot, self.table.with_type)}"
 
     @property
     def staging(self) -> str:

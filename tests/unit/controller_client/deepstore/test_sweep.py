@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -15,14 +17,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.common.names import TableName, TableType
+from controller_client.deepstore.judge import StoredState
 from controller_client.deepstore.layout import StoreLayout
+from controller_client.deepstore.listing import StoreListing
 from controller_client.deepstore.metrics import WatchMetrics
+from controller_client.deepstore.quarantine import DEFAULT_QUARANTINE_DAYS, QUARANTINE_FOLDER
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.report import AuditReport
 from controller_client.deepstore.store_mark import MARK_FILE, StoreOwner
 from controller_client.deepstore.sweep import DEFAULT_MAX_SHARE, Leftover, LeftoverKind, Sweeper, sweep_tables
 from controller_client.deepstore.watch import Watch
-from controller_client.errors import ConflictError, DataError
+from controller_client.errors import ConfigError, ConflictError, DataError
+from controller_client.filestore.local import LocalStore
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import WATCH
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
@@ -36,6 +42,7 @@ from tests.unit.memory_zookeeper import memory_store
 NAME = "t__0__3__20260101T0000Z"
 LOT = "0b3d7a52-5a2c-4a3e-9a55-a2ff6c1f0e11"
 OLD_S = 90_000.0
+DAY_S = 86_400.0
 
 
 @pytest.fixture
@@ -48,15 +55,25 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.client.close()
 
 
-def sweeper(world: World, *, properties: PropertyStore | None = None, max_share: float = 1.0) -> Sweeper:
+def sweeper(
+    world: World,
+    *,
+    properties: PropertyStore | None = None,
+    max_share: float = 1.0,
+    quarantine_days: int = DEFAULT_QUARANTINE_DAYS,
+    later_days: float = 0.0,
+) -> Sweeper:
+    clock = FakeClock()
+    clock.advance(later_days * DAY_S)
     return Sweeper(
         properties or world.properties,
         world.layout,
         lambda _uri: world.files,
         RateLimit(1e9, FakeClock()),
-        FakeClock(),
+        clock,
         min_age_s=86_400.0,
         max_share=max_share,
+        quarantine_days=quarantine_days,
     )
 
 
@@ -78,7 +95,7 @@ def swept(world: World) -> list[tuple[str, str]]:
     looker = sweeper(world)
     deleted: list[Leftover] = []
     for found in looker.find([TABLE]):
-        assert tuple(looker.delete(found)) == found.leftovers
+        assert tuple(done.leftover for done in looker.remove(found)) == found.leftovers
         deleted += found.leftovers
     return [(Path(each.uri).name, each.kind.value) for each in deleted]
 
@@ -184,7 +201,7 @@ def test_what_is_needed_again_before_its_deletion_is_kept(world: World) -> None:
     (found,) = looker.find([TABLE])
     assert [each.kind for each in found.leftovers] == [LeftoverKind.TEMPORARY]
     record(world)
-    assert list(looker.delete(found)) == []
+    assert list(looker.remove(found)) == []
     assert path.exists()
 
 
@@ -193,7 +210,7 @@ def test_a_stopped_sweep_deletes_nothing_more(world: World) -> None:
     looker = sweeper(world)
     (found,) = looker.find([TABLE])
     asked = iter([False, False, True])
-    assert len(list(looker.delete(found, lambda: next(asked)))) == 2
+    assert len(list(looker.remove(found, lambda: next(asked)))) == 2
     assert sum(path.exists() for path in paths) == 1
 
 
@@ -220,7 +237,7 @@ def test_the_segments_of_another_cluster_are_not_deleted(world: World) -> None:
     with pytest.raises(
         ConflictError, match=r"3 of 3 objects .* no record of \(100%, more than 20%\)"
     ) as caught:
-        list(looker.delete(found))
+        list(looker.remove(found))
     assert "--max-share 100" in str(caught.value)
     assert all(path.exists() for path in paths)
     assert sweep_tables(looker, [TABLE], lambda: False) == 0
@@ -265,7 +282,7 @@ def test_a_store_that_was_swept_is_refused_to_another_cluster(world: World) -> N
     looker = sweeper(world, properties=other)
     (found,) = looker.find([TABLE])
     with pytest.raises(ConflictError, match="has the mark of another cluster, c"):
-        list(looker.delete(found))
+        list(looker.remove(found))
     assert path.exists()
     # Another folder of the same bucket is another store.
     part = replace(world.layout, root=f"{world.layout.root}/part")
@@ -291,7 +308,7 @@ def test_a_damaged_mark_is_not_taken_for_none(world: World, text: str) -> None:
     looker = sweeper(world)
     (found,) = looker.find([TABLE])
     with pytest.raises(DataError, match="mark"):
-        list(looker.delete(found))
+        list(looker.remove(found))
     assert path.exists()
 
 
@@ -307,8 +324,96 @@ def test_of_two_clusters_that_mark_a_store_at_the_same_time_one_is_refused(world
     looker = sweeper(world)
     (found,) = looker.find([TABLE])
     with pytest.raises(ConflictError, match="mark of another cluster"):
-        list(looker.delete(found))
+        list(looker.remove(found))
     assert path.exists()
+
+
+def quarantined(world: World) -> list[Path]:
+    root = Path(world.layout.root.removeprefix("file://"))
+    return sorted(path for path in (root / QUARANTINE_FOLDER).rglob("*") if path.is_file())
+
+
+def test_what_is_swept_is_kept_in_the_quarantine_for_days_and_can_be_copied_back(world: World) -> None:
+    path = put(world, GONE[0])
+    (found,) = sweeper(world).find([TABLE])
+    (done,) = sweeper(world).remove(found)
+    (kept,) = quarantined(world)
+    day = datetime.fromtimestamp(FakeClock().now(), UTC).date().isoformat()
+    assert kept.relative_to(kept.parents[2]) == Path(day, TABLE.raw, GONE[0])
+    assert done.moved_to == f"file://{kept}"
+    assert kept.read_bytes() == b"tar"
+    assert not path.exists()
+    # Neither a sweep nor an audit takes the quarantine for a table's folder.
+    assert list(sweeper(world).find([TABLE])) == []
+    listing = StoreListing(world.layout, lambda _uri: world.files)
+    assert listing.inspect(world.layout.url(TABLE, GONE[0])).state is StoredState.ABSENT
+    # The layout is the store's, so that a plain copy restores it.
+    shutil.copytree(kept.parents[1], kept.parents[3], dirs_exist_ok=True)
+    assert path.read_bytes() == b"tar"
+    # Of two objects with the same name, the later one is kept.
+    assert swept(world)
+    assert quarantined(world) == [kept]
+
+
+@pytest.mark.parametrize(("later_days", "is_over"), [(0.0, False), (7.0, False), (8.0, True), (400.0, True)])
+def test_what_is_in_the_quarantine_is_deleted_only_after_full_days(
+    world: World, later_days: float, is_over: bool
+) -> None:
+    put(world, GONE[0])
+    assert swept(world)
+    foreign = mark_of(world).with_name(QUARANTINE_FOLDER) / "notes" / "x"
+    foreign.parent.mkdir()
+    foreign.write_bytes(b"mine")
+    looker = sweeper(world, later_days=later_days)
+    assert looker.expired() == is_over
+    assert looker.delete_expired(lambda: True) == 0
+    assert sweep_tables(looker, [], lambda: False) == 0
+    assert len(quarantined(world)) == 2 - is_over
+    assert foreign.exists()
+
+
+def test_the_quarantine_of_another_cluster_is_not_emptied(world: World) -> None:
+    put(world, GONE[0])
+    assert swept(world)
+    other, _ = memory_store()
+    looker = sweeper(world, properties=other, later_days=400.0)
+    with pytest.raises(ConflictError, match="mark of another cluster"):
+        looker.delete_expired()
+    assert sweep_tables(looker, [], lambda: False) == 0
+    mark_of(world).unlink()
+    assert looker.delete_expired() == 0
+    assert len(quarantined(world)) == 1
+
+
+def test_without_a_quarantine_leftovers_are_deleted_at_once(world: World) -> None:
+    path = put(world, GONE[0])
+    looker = sweeper(world, quarantine_days=0)
+    (found,) = looker.find([TABLE])
+    assert [done.moved_to for done in looker.remove(found)] == [None]
+    assert not path.exists()
+    assert quarantined(world) == []
+    with pytest.raises(ConfigError, match="-1 days"):
+        sweeper(world, quarantine_days=-1)
+
+
+def test_a_store_of_another_package_that_cannot_move_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(world, GONE[0])
+    monkeypatch.delattr(LocalStore, "move")
+    (found,) = sweeper(world).find([TABLE])
+    with pytest.raises(ConfigError, match="cannot move objects") as caught:
+        list(sweeper(world).remove(found))
+    assert "--quarantine-days 0" in str(caught.value)
+    assert path.exists()
+    assert len(list(sweeper(world, quarantine_days=0).remove(found))) == 1
+
+
+def test_what_another_sweep_has_taken_away_is_not_counted(world: World) -> None:
+    path = put(world, GONE[0])
+    (found,) = sweeper(world).find([TABLE])
+    path.unlink()
+    assert list(sweeper(world).remove(found)) == []
 
 
 class Commands:

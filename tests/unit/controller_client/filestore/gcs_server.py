@@ -34,6 +34,10 @@ class Bucket:
 
     def respond(self, seen: Seen) -> Step:
         path, query = seen.path, {key: each[0] for key, each in parse_qs(urlsplit(seen.target).query).items()}
+        if "/rewriteTo/" in path:
+            old, new = (unquote(part.rpartition("/")[2]) for part in path.split("/rewriteTo/"))
+            self.put(new, self.objects[old][0])
+            return answer(200, {"done": True, "resource": self._described(new)})
         if seen.method == "POST":
             _, described, body = seen.body.split(b"\n\n", 2)
             name = json.loads(described.partition(b"\n--==0==")[0])["name"]

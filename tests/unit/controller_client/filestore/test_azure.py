@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -77,3 +78,38 @@ def test_a_connection_string_cannot_ask_for_the_passwords_of_this_machine(
     sent = [seen.headers.get("Authorization", "none").partition(" ")[0] for seen in server.requests]
     assert set(sent) == {"none" if has_signature else "SharedKey"}
     assert all(("sig=abc" in seen.target) == has_signature for seen in server.requests)
+
+
+@pytest.mark.parametrize("copied_bytes", [7, 0])
+def test_a_blob_is_deleted_only_after_its_copy_is_complete(copied_bytes: int) -> None:
+    """The copy is made in the background: a blob without content is there at once."""
+    blobs = {"in/x": 7}
+
+    def respond(seen: Seen) -> Step:
+        name = unquote(seen.path).partition("/c/")[2]
+        if seen.method == "PUT":
+            assert seen.headers["x-ms-copy-source"].endswith("/c/in/x")
+            blobs[name] = copied_bytes
+            return answer(202, None, {"x-ms-copy-id": "1", "x-ms-copy-status": "pending"})
+        if seen.method == "DELETE":
+            del blobs[name]
+            return answer(202)
+        if name not in blobs:
+            empty = '<EnumerationResults ContainerName="c"><Blobs/><NextMarker/></EnumerationResults>'
+            return answer(200, empty, _XML) if "comp=list" in seen.target else answer(404)
+        described = {"Last-Modified": "Wed, 09 Sep 2026 09:20:02 GMT", "ETag": "0x1"}
+        return answer(200, b"x" * blobs[name], {**described, "x-ms-blob-type": "BlockBlob"})
+
+    with ScriptedServer() as server:
+        server.answers = respond
+        key = base64.b64encode(b"hush").decode()
+        settings = f"DefaultEndpointsProtocol=http;AccountName=account;AccountKey={key};"
+        store = open_store(_FOLDER, {"connectionString": f"{settings}BlobEndpoint={server.url}/account"})
+        if copied_bytes:
+            assert store.move(f"{_FOLDER}x", f"{_FOLDER}q/x")
+            assert blobs == {"in/q/x": 7}
+            assert not store.move(f"{_FOLDER}x", f"{_FOLDER}q/x")
+            return
+        with pytest.raises(SourceError, match="0 bytes are there"):
+            store.move(f"{_FOLDER}x", f"{_FOLDER}q/x")
+    assert blobs == {"in/x": 7, "in/q/x": 0}

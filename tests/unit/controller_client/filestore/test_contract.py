@@ -13,7 +13,7 @@ import fsspec
 import pytest
 
 from controller_client.errors import SourceError
-from controller_client.filestore import FileStore, SourceChangedError
+from controller_client.filestore import FileStore, FolderMissingError, SourceChangedError
 from controller_client.filestore.fsspec_store import FsspecStore
 from controller_client.filestore.local import LocalStore
 from controller_client.filestore.traits import StoreTraits
@@ -101,7 +101,7 @@ def test_missing_files(place: Place) -> None:
     assert place.store.delete_tree(missing) == 0
     with pytest.raises(SourceError, match="none"):
         place.get(missing)
-    with pytest.raises(SourceError, match="none"):
+    with pytest.raises(FolderMissingError, match="none"):
         list(place.store.list(missing))
 
 
@@ -111,6 +111,63 @@ def test_a_folder_is_deleted_recursively_and_nothing_else(place: Place) -> None:
     assert place.store.delete_tree(f"{place.uri}/s") == 2
     assert [each.uri for each in place.store.list(place.uri)] == [f"{place.uri}/s2/3"]
     assert place.store.delete_tree(f"{place.uri}/s") == 0
+
+
+@pytest.mark.parametrize("name", ["x", "a b", "a#b?c", "a%20b", "[a]*", "é"])
+def test_a_file_is_moved_and_replaces_what_is_there(place: Place, name: str) -> None:
+    source, target = place.put(f"t/{name}", b"moved"), f"{place.uri}/q/2026/t/{name}"
+    assert place.store.move(source, target)
+    assert place.get(target) == b"moved"
+    assert not place.store.move(source, target)
+    place.put(f"t/{name}", b"moved again")
+    assert place.store.move(source, target)
+    assert [each.uri for each in place.store.list(place.uri)] == [target]
+    assert place.get(target) == b"moved again"
+
+
+def test_a_rename_that_fails_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(LocalStore(), f"file://{tmp_path}/in", tmp_path)
+    source = place.put("t/x", b"all of it")
+
+    def fail(_old: Path, _new: Path) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(SourceError, match=r"cannot be moved to .*q/x: Invalid"):
+        place.store.move(source, f"{place.uri}/q/x")
+    assert place.get(source) == b"all of it"
+
+
+@pytest.mark.parametrize("kind", _TRAITS)
+@pytest.mark.parametrize("fault", ["refused", "nothing done", "not complete"])
+def test_a_move_that_fails_deletes_no_file(
+    kind: str, fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """WebHDFS reports only in its reply that nothing was done; Azure copies in the background."""
+    uri = f"memory://b-{uuid.uuid4().hex}/in"
+    store = FsspecStore(uri, _TRAITS[kind], {})
+    file_system = store._fs
+    if _TRAITS[kind].is_file_system:
+        _rename_by_name(file_system)
+    place = Place(store, uri, tmp_path)
+    source = place.put("t/x", b"all of it")
+
+    def fail(_old: str, new: str) -> None:
+        if fault == "refused":
+            raise OSError(5, "broken")
+        if fault == "not complete":
+            file_system.pipe_file(new, b"all")
+
+    for call in ("mv", "cp_file"):
+        monkeypatch.setattr(file_system, call, fail)
+    shown = {
+        "refused": "failed to move",
+        "nothing done": "nothing is there",
+        "not complete": "3 bytes are there",
+    }
+    with pytest.raises(SourceError, match=shown[fault]):
+        store.move(source, f"{uri}/q/x")
+    assert place.get(source) == b"all of it"
 
 
 @pytest.mark.parametrize("when", ["before", "while"])

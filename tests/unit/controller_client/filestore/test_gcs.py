@@ -41,6 +41,20 @@ def test_each_object_is_listed_and_read_under_its_own_name(tmp_path: Path) -> No
                 assert path.read_bytes().decode() == file.uri.removeprefix("gs://bucket/in/")
 
 
+def test_an_object_is_copied_by_the_store_and_then_deleted() -> None:
+    bucket = Bucket()
+    for name in NAMES:
+        bucket.put(f"t/{name}", name.encode())
+    with serving(bucket) as server:
+        store = open_store("gs://bucket/", {"endpoint": server.url})
+        for name in NAMES:
+            assert store.move(f"gs://bucket/t/{name}", f"gs://bucket/q/{name}")
+            assert not store.move(f"gs://bucket/t/{name}", f"gs://bucket/q/{name}")
+    assert {name: content for name, (content, _) in bucket.objects.items()} == {
+        f"q/{name}": name.encode() for name in NAMES
+    }
+
+
 @pytest.mark.parametrize(
     "broken",
     [

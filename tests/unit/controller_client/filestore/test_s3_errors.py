@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from botocore.retries import standard
 
 from controller_client.errors import SourceError
 from controller_client.filestore import FileStore, open_store
-from tests.unit.controller_client.scripted_server import ScriptedServer, answer
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 
 _ECHO = (
     "<Error><Code>AccessDenied{}</Code><Message>key hush-access, secret hush-secret</Message>"
@@ -26,6 +26,7 @@ _NOT_DELETED = (
     "</DeleteResult>"
 )
 _XML = {"Content-Type": "application/xml"}
+_KEYS = {"region": "us-east-1", "accessKey": "hush-access", "secretKey": "hush-secret"}
 
 
 _PAGE = _LISTING.replace(">false<", ">true<").replace(
@@ -141,3 +142,83 @@ def test_credentials_echoed_by_the_server_are_never_shown() -> None:
             assert len(str(caught.value)) < 1000
     assert "hush" not in shown
     assert "AccessDenied" in shown
+
+
+class Objects:
+    """Objects by key, with as much of S3 as a move needs.
+
+    Attributes:
+        objects: Sizes by key.
+        calls: Method and key of each request.
+        copied_bytes: What a copy has instead of the size of its source.
+    """
+
+    def __init__(self) -> None:
+        self.objects = {"bucket/t/x": 7}
+        self.calls: list[tuple[str, str]] = []
+        self.copied_bytes: int | None = None
+
+    def respond(self, seen: Seen) -> Step:
+        key = unquote(seen.path.lstrip("/"))
+        self.calls.append((seen.method, key))
+        if seen.method == "DELETE":
+            self.objects.pop(key, None)
+            return answer(204)
+        if source := seen.headers.get("x-amz-copy-source"):
+            size_bytes = self.objects[unquote(source).lstrip("/")]
+            self.objects[key] = size_bytes if self.copied_bytes is None else self.copied_bytes
+            return answer(200, "<CopyObjectResult><ETag>x</ETag></CopyObjectResult>", _XML)
+        if key not in self.objects:
+            return answer(404)
+        return answer(200, b"x" * self.objects[key])
+
+
+@pytest.mark.parametrize("name", ["x", "a b", "a#b?c", "a%20b", "é"])
+def test_an_object_is_copied_and_only_then_deleted(name: str) -> None:
+    bucket = Objects()
+    bucket.objects = {f"bucket/t/{name}": 7}
+    with ScriptedServer() as server:
+        server.answers = bucket.respond
+        store = open_store("s3://bucket/", {**_KEYS, "endpoint": server.url})
+        assert store.move(f"s3://bucket/t/{name}", f"s3://bucket/q/{name}")
+        assert bucket.objects == {f"bucket/q/{name}": 7}
+        assert [method for method, _ in bucket.calls if method != "HEAD"] == ["PUT", "DELETE"]
+        assert not store.move(f"s3://bucket/t/{name}", f"s3://bucket/q/{name}")
+    assert bucket.objects == {f"bucket/q/{name}": 7}
+
+
+def test_an_object_whose_copy_is_not_complete_is_not_deleted() -> None:
+    bucket = Objects()
+    bucket.copied_bytes = 3
+    with ScriptedServer() as server:
+        server.answers = bucket.respond
+        store = open_store("s3://bucket/", {**_KEYS, "endpoint": server.url})
+        with pytest.raises(SourceError, match="3 bytes are there") as caught:
+            store.move("s3://bucket/t/x", "s3://bucket/q/x")
+    assert "7 bytes" in str(caught.value)
+    assert bucket.objects["bucket/t/x"] == 7
+
+
+def test_an_object_that_cannot_be_copied_is_not_deleted() -> None:
+    bucket = Objects()
+    refusal = answer(403, "<Error><Code>AccessDenied</Code></Error>", _XML)
+    with ScriptedServer() as server:
+        server.answers = lambda seen: refusal if seen.method == "PUT" else bucket.respond(seen)
+        store = open_store("s3://bucket/", {**_KEYS, "endpoint": server.url})
+        with pytest.raises(SourceError, match="S3 refused to copy s3://bucket/t/x: AccessDenied"):
+            store.move("s3://bucket/t/x", "s3://bucket/q/x")
+    assert bucket.objects == {"bucket/t/x": 7}
+
+
+def test_a_move_that_ends_after_its_copy_leaves_both_and_is_completed_by_the_next() -> None:
+    bucket = Objects()
+    refusal = answer(403, "<Error><Code>AccessDenied</Code></Error>", _XML)
+    with ScriptedServer() as server:
+        server.answers = lambda seen: refusal if seen.method == "DELETE" else bucket.respond(seen)
+        store = open_store("s3://bucket/", {**_KEYS, "endpoint": server.url})
+        with pytest.raises(SourceError, match="S3 refused to delete s3://bucket/t/x"):
+            store.move("s3://bucket/t/x", "s3://bucket/q/x")
+        assert bucket.objects == {"bucket/t/x": 7, "bucket/q/x": 7}
+        server.answers = bucket.respond
+        assert store.move("s3://bucket/t/x", "s3://bucket/q/x")
+    assert bucket.objects == {"bucket/q/x": 7}

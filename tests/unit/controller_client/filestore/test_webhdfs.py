@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -129,3 +129,49 @@ def test_a_reply_that_is_no_listing_is_an_error(broken: Step) -> None:
         with pytest.raises(SourceError, match=r"webhdfs failed to list .*/in/b") as caught:
             list(store.list(folder))
     assert "may answer in its place" in str(caught.value)
+
+
+class NameNode:
+    """A name node with files by path, which renames them or reports that it did not."""
+
+    def __init__(self, *, renames: bool = True) -> None:
+        self.files = {"/s/t/x": 7}
+        self.renames = renames
+        self.calls: list[str] = []
+
+    def respond(self, seen: Seen) -> Step:
+        path = unquote(urlsplit(seen.target).path).removeprefix("/webhdfs/v1")
+        query = {key: each[0] for key, each in parse_qs(urlsplit(seen.target).query).items()}
+        self.calls.append(query["op"])
+        if query["op"] == "RENAME":
+            if self.renames:
+                self.files[query["destination"]] = self.files.pop(path)
+            return answer(200, {"boolean": self.renames})
+        if query["op"] == "DELETE":
+            return answer(200, {"boolean": self.files.pop(path, None) is not None})
+        if query["op"] == "MKDIRS":
+            return answer(200, {"boolean": True})
+        if path not in self.files:
+            missing = {"exception": "FileNotFoundException", "message": path}
+            return answer(404, {"RemoteException": missing})
+        return answer(
+            200, {"FileStatus": {"type": "FILE", "length": self.files[path], "modificationTime": 1}}
+        )
+
+
+@pytest.mark.parametrize("renames", [True, False])
+def test_a_file_is_renamed(renames: bool) -> None:
+    node = NameNode(renames=renames)
+    with ScriptedServer() as server:
+        server.answers = node.respond
+        root = f"webhdfs://{urlsplit(server.url).netloc}/s"
+        store = open_store(root, {})
+        if not renames:
+            with pytest.raises(SourceError, match=r"was not moved to .*: nothing is there"):
+                store.move(f"{root}/t/x", f"{root}/q/x")
+            assert node.files == {"/s/t/x": 7}
+            return
+        assert store.move(f"{root}/t/x", f"{root}/q/x")
+        assert node.files == {"/s/q/x": 7}
+        assert not store.move(f"{root}/t/x", f"{root}/q/x")
+    assert "DELETE" not in node.calls

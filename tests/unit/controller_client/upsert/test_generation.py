@@ -30,6 +30,7 @@ from key_coordinator.local.engine import delete_leftovers
 from tests.unit.memory_zookeeper import memory_store
 
 _TABLE = TableName("t_REALTIME")
+_CLUSTER, _OTHER_CLUSTER = "0f" * 16, "0e" * 16
 _TABLE_1 = Incarnation(41, "topic", "rules")
 _TABLE_2 = Incarnation(52, "topic", "rules")
 
@@ -42,7 +43,7 @@ def test_a_request_contains_the_number_of_the_generation() -> None:
     assert read_request(store, _TABLE) is None, "next_request must not write a request"
     assert request_rebuild(store, _TABLE).number == 1
     generation = Generation(
-        3, 17, "spark", 2, 64, new_folder(), _TABLE_1, 3, (4, 0), {0: 5, 11: 0}, 17, {0: 2}
+        3, 17, "spark", 2, 64, new_folder(_CLUSTER), _TABLE_1, 3, (4, 0), {0: 5, 11: 0}, 17, {0: 2}
     )
     write_generation(store, _TABLE, generation)
     assert read_generation(store, _TABLE) == generation
@@ -50,7 +51,7 @@ def test_a_request_contains_the_number_of_the_generation() -> None:
     request_rebuild(store, _TABLE, partitions=4)
     assert request_rebuild(store, _TABLE, buckets=128) == RebuildRequest(4, None, 128)
     assert read_request(store, _TABLE) == RebuildRequest(4, None, 128)
-    write_generation(store, _TABLE, Generation(4, 20, "spark", 2, 128, new_folder()))
+    write_generation(store, _TABLE, Generation(4, 20, "spark", 2, 128, new_folder(_CLUSTER)))
     assert request_rebuild(store, _TABLE).number == 5
 
 
@@ -63,7 +64,7 @@ def test_a_request_contains_the_number_of_the_generation() -> None:
 )
 def test_a_record_that_names_another_folder_is_refused(folder: str) -> None:
     store, _ = memory_store()
-    generation = Generation(3, 17, "local", 0, 0, new_folder())
+    generation = Generation(3, 17, "local", 0, 0, new_folder(_CLUSTER))
     write_generation(store, _TABLE, generation)
     assert read_generation(store, _TABLE) == generation
     write_generation(store, _TABLE, replace(generation, folder=folder))
@@ -72,15 +73,17 @@ def test_a_record_that_names_another_folder_is_refused(folder: str) -> None:
     assert repr(folder) in refused.value.message
 
 
-def test_only_folders_of_generations_are_deleted(tmp_path: Path) -> None:
-    current, other = new_folder(), new_folder()
-    for name in (current, other, "home", "generation-x", "generation-0f.bak"):
+def test_only_folders_of_generations_of_the_same_cluster_are_deleted(tmp_path: Path) -> None:
+    current, other = new_folder(_CLUSTER), new_folder(_CLUSTER)
+    earlier, foreign = f"generation-{'0f' * 6}", new_folder(_OTHER_CLUSTER)
+    kept = {earlier, foreign, "home", "generation-x", "generation-0f.bak", "generation-0a", "generation-0b"}
+    for name in (current, other, earlier, foreign, "home", "generation-x", "generation-0f.bak"):
         (tmp_path / name).mkdir()
     (tmp_path / "generation-0a").write_text("a file")
     (tmp_path / "generation-0b").symlink_to(tmp_path / "home")
-    delete_leftovers(tmp_path, current)
+    delete_leftovers(tmp_path, current, _CLUSTER)
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {current, "home", "generation-x", "generation-0f.bak", "generation-0a", "generation-0b"}
+    assert left == {current, *kept}
 
 
 def test_ends_are_held_back_until_all_partitions_are_read() -> None:
