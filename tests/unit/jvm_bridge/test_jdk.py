@@ -63,7 +63,7 @@ def test_too_old(tmp_path: Path) -> None:
 
 
 def test_no_java_at_all(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="No Java") as caught:
+    with pytest.raises(SetupError, match="no Java") as caught:
         find_java({"PATH": str(tmp_path)})
     assert "JAVA_HOME" in (caught.value.remedy or "")
 
