@@ -115,7 +115,8 @@ class _ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         self._groups: dict[str, str] = {}
 
     def schedule(self) -> None:
-        self._groups = self._groups or json.loads(self._file.read_text(encoding="utf-8"))
+        # It is empty if no process has collected a test: pytest then says why.
+        self._groups = self._groups or json.loads(self._file.read_text(encoding="utf-8") or "{}")
         super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:
