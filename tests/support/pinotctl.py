@@ -15,4 +15,4 @@ def pinotctl(*words: str, controller: str | None = None) -> list[str]:
         controller: The controller's URL; None: the command needs none, or reads it from the environment.
     """
     options = [] if controller is None else ["--controller", controller]
-    return [sys.executable, *options, "-m", "pinotctl", *words]
+    return [sys.executable, "-m", "pinotctl", *options, *words]
