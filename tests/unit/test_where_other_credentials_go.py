@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -23,8 +24,11 @@ from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.errors import PinotPluginError
 from controller_client.filestore import open_store
-from controller_client.zookeeper import PropertyStore
+from controller_client.stream.offsets import StreamUnknownError, client_settings
+from controller_client.zookeeper import PropertyStore, probe
 from controller_client.zookeeper_access import ENVIRONMENT_PREFIX, ZooKeeperAccess
+from jvm_bridge import zookeeper_address
+from jvm_bridge.local_cluster import health
 from pinot_airflow.access import ClusterAddress, PinotAccess
 from spark_connectors.options import ReadOptions, parse_options
 from spark_connectors.read.server_query import ServerQuery
@@ -294,3 +298,36 @@ def test_a_connection_string_for_azure_gets_nothing_of_this_machine(
     assert set(received(network.foreign)) == {None}
     assert "machine" not in str([seen.target for seen in network.foreign.requests])
     assert network.proxy.requests == []
+
+
+# --- Kafka, and probes ---
+
+
+def test_a_client_of_kafka_has_the_credentials_beside_its_brokers_and_no_others(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SASL_USERNAME", "SASL_PASSWORD", "KAFKA_PASSWORD", "PINOT_PASSWORD", "PINOT_TOKEN"):
+        monkeypatch.setenv(name, "machine")
+    brokers = {"stream.kafka.broker.list": "k:9092", "stream.kafka.topic.name": "t"}
+    assert client_settings(brokers) == {"bootstrap.servers": "k:9092"}
+    login = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": 'org.x.PlainLoginModule required username="me" password="hush";',
+    }
+    assert client_settings({**brokers, **login}) == {
+        "bootstrap.servers": "k:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": "hush",
+    }
+    for key in ("ssl.keystore.location", "ssl.ca.location", "ssl.key.location"):  # files of this machine
+        with pytest.raises(StreamUnknownError):
+            client_settings({**brokers, key: "/etc/hosts"})
+
+
+def test_a_probe_has_no_credentials_at_hand() -> None:
+    modules = (probe, health, zookeeper_address)
+    names = [name.lower() for module in modules for name in vars(module)]
+    assert not [name for name in names if re.search("auth|secret|password|config|environ", name)]
