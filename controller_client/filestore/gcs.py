@@ -1,4 +1,4 @@
-"""gcsfs with what it lacks: a check that a page of a listing is one, and tokens without this machine's netrc."""
+"""gcsfs with what it lacks: pages of a listing are checked, and tokens are fetched without netrc."""
 
 from __future__ import annotations
 

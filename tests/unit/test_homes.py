@@ -181,7 +181,7 @@ def test_each_step_is_taken_in_its_homes_alone() -> None:
 
 def test_each_home_does_what_it_is_a_home_for() -> None:
     idle = [
-        f"{file}: {finder.__name__}"  # type: ignore[attr-defined]
+        f"{file}: {finder.__name__}"
         for finder, homes in HOMES.items()
         for file in homes
         if not any(map(finder, ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))))
