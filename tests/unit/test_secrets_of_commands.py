@@ -19,6 +19,7 @@ from click.testing import CliRunner
 import controller_client.zookeeper
 from controller_client.cli import cli
 from controller_client.clock import SystemClock
+from controller_client.common.redaction import is_secret
 from controller_client.errors import UnreachableError
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 from tests.unit.memory_zookeeper import MemoryPropertyStore
@@ -244,3 +245,16 @@ def test_no_command_shows_or_stores_a_secret(
 
 def test_each_command_is_run_or_known() -> None:
     assert NOT_RUN.keys() <= COMMANDS.keys()
+
+
+def test_no_flag_is_for_a_secret() -> None:
+    flags = {
+        flag
+        for command in (cli, *COMMANDS.values())
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.is_flag
+        for flag in parameter.opts
+        if is_secret(flag)
+    }
+    assert {flag for flag in flags if not flag.endswith("-file")} == {"--secrets-env"}
+    assert {"--password-file", "--token-file", "--new-password-file"} <= flags
