@@ -66,7 +66,8 @@ _TASK = {
     "inputDirURI": "s3://b/in",
     "inputFormat": "csv",
     "outputDirURI": "s3://b/out",
-    **{"input.fs.prop.region": "r", "input.fs.prop.accessKey": "me"},
+    "input.fs.prop.region": "r",
+    "input.fs.prop.accessKey": "me",
     "input.fs.prop.secretKey": "canary-of-a-file",
 }
 TABLE = {

@@ -178,11 +178,9 @@ def test_another_cluster_gets_only_the_settings_of_its_profile(config_file: Path
         "PINOT_CONTROLLER_URL": "http://env:9000",
         "PINOT_TOKEN": "of-the-first-cluster",
         "PINOT_PROFILE": "bare",
-        **{
-            "PINOT_CA_FILE": "/ca.pem",
-            "PINOT_CLIENT_CERT_FILE": "/cert.pem",
-            "PINOT_CLIENT_KEY_FILE": "/key.pem",
-        },
+        "PINOT_CA_FILE": "/ca.pem",
+        "PINOT_CLIENT_CERT_FILE": "/cert.pem",
+        "PINOT_CLIENT_KEY_FILE": "/key.pem",
     }
     made = context(env)
     found = made.other_controller_config(None, "staging")
