@@ -6,8 +6,13 @@ nothing without TLS beside https, and nothing at a host that nobody named.
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
+import logging
+import pickle
+import re
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -39,7 +44,7 @@ from jvm_bridge.jars.download import Repository
 from jvm_bridge.jars.pins import Pin
 from pinot_airflow.access import ClusterAddress, PinotAccess
 from spark_connectors.options import ReadOptions, parse_options
-from tests.unit.controller_client.scripted_server import ScriptedServer
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 from tests.unit.fake_clock import FakeClock
 from tests.unit.memory_zookeeper import MemoryPropertyStore
 from tests.unit.recording_network import (
@@ -261,6 +266,41 @@ def test_credentials_arrive_only_where_they_belong(
     assert set(received(network.proxy)) <= {None}
     if scheme == "https":
         assert set(received(network.plain)) <= {None}
+
+
+@pytest.mark.parametrize(
+    ("transport", "status", "credentials"),
+    list(itertools.product([*TRANSPORTS, *PRODUCTS], (200, 400, 403), ("basic", "bearer"))),
+)
+def test_credentials_that_a_peer_returns_are_in_no_error_and_no_log(
+    transport: str,
+    status: int,
+    credentials: str,
+    network: Network,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    returned: list[str] = []
+
+    def respond(seen: Seen) -> Step:
+        header = seen.headers.get("Authorization", "")
+        known = "hush me:hush" if header.startswith("Basic") else "hush-token"
+        text = f"{header} {header.partition(' ')[2]} {known}"
+        returned.append(header)
+        return answer(status, {"error": text, "schema": text, "exceptions": [{"message": text}]})
+
+    network.plain.answers = respond
+    shown = ""
+    try:
+        {**TRANSPORTS, **PRODUCTS}[transport](network, network.plain, CREDENTIALS[credentials], tmp_path)
+    except Exception as error:  # noqa: BLE001 - it may be logged, or sent from an executor
+        shown = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+        shown += pickle.dumps(error).decode("latin-1")
+    assert any(returned)
+    quoted = [line for line in shown.splitlines() if '"hush' not in line]  # lines of this file
+    text = "\n".join(quoted) + caplog.text + "".join(repr(record.args) for record in caplog.records)
+    assert not re.search("hush|" + base64.b64encode(b"me:hush").decode().rstrip("="), text)
 
 
 @pytest.mark.parametrize("credentials", CREDENTIALS)
