@@ -33,6 +33,7 @@ __all__ = [
     "OperatorSecrets",
     "UnsetError",
     "observe_values",
+    "observed",
     "resolve_option",
     "resolve_options",
 ]
@@ -56,7 +57,8 @@ def observe_values(observer: Callable[[str], object]) -> None:
     _observers[observer] = None
 
 
-def _observed(value: str) -> str:
+def observed(value: str) -> str:
+    """Return a value of a reference, after the observers have seen it."""
     for observer in tuple(_observers):
         observer(value)
     return value
@@ -123,7 +125,7 @@ class OperatorSecrets:
             raise UnsetError(
                 f"the variable {name} is not set", remedy="set it in the environment of this process"
             )
-        return _observed(value)
+        return observed(value)
 
     def file(self, path: str) -> str:
         """Return the content of a file in the folder of secrets.
@@ -159,7 +161,7 @@ class OperatorSecrets:
         value = read_value(found, name, _MAX_BYTES)
         if not value:
             raise UnsetError(f"the file {name} in {self._folder} is empty", remedy="write the secret into it")
-        return _observed(value)
+        return observed(value)
 
     def _is_allowed(self, file: Path) -> bool:
         # A folder in a checkout may have credentials in .git/config. A mounted ConfigMap has its files in

@@ -225,6 +225,8 @@ def test_values_of_references_are_masked_in_the_log(
     document = {"a": "${env:PINOT_SECRET_KEY}", "b": ["${file:key}"], "c": "plain"}
     assert references.resolve(document) == {"a": "of-the-variable", "b": ["of-the-file"], "c": "plain"}
     assert masked == ["of-the-variable", "of-the-file"]
+    references.draft({"a": "${env:PINOT_SECRET_NONE}"}, {"a": "kept-from-the-cluster"})
+    assert masked.pop() == "kept-from-the-cluster"
     monkeypatch.setenv("PINOT_SECRET_ACCESS", "of-a-task")
     properties = {
         "inputDirURI": "s3://b/in",
