@@ -6,6 +6,7 @@ The machine is the hostile one of `test_where_credentials_go`.
 from __future__ import annotations
 
 import base64
+import functools
 import itertools
 import json
 import re
@@ -23,7 +24,7 @@ from controller_client.cli.context import CliContext
 from controller_client.client import ControllerClient
 from controller_client.config import ControllerConfig
 from controller_client.errors import PinotPluginError
-from controller_client.filestore import open_store
+from controller_client.filestore import open_store, s3
 from controller_client.stream.offsets import StreamUnknownError, client_settings
 from controller_client.zookeeper import PropertyStore, probe
 from controller_client.zookeeper_access import ENVIRONMENT_PREFIX, ZooKeeperAccess
@@ -216,6 +217,7 @@ def test_the_keys_of_this_machine_go_only_to_the_endpoint_that_it_names(
     network: Network,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(s3, "_session", functools.cache(s3._session.__wrapped__))  # of this environment
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "machine-key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "machine-secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "machine-token")
