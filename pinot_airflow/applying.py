@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from controller_client.as_code import Applier, Plan, Step, read_folder
+from controller_client.as_code import Applier, Plan, References, Step, read_folder
 from controller_client.errors import ConflictError, RejectedError
-from pinot_airflow.airflow_api import AirflowFailException, Context, mask_secret
-from pinot_airflow.masking import MaskedReferences
+from pinot_airflow.airflow_api import AirflowFailException, Context
 from pinot_airflow.operator import PinotOperator
 
 __all__ = ["PinotApplyOperator"]
@@ -75,7 +74,7 @@ class PinotApplyOperator(PinotOperator):
                 access.client,
                 access.store,
                 read_folder(folder),
-                MaskedReferences(os.environ, folder, mask_secret),
+                References(os.environ, folder),
                 prune=self.prune,
                 keep_unset=self.keep_unset,
                 timeout_s=self.timeout_s,

@@ -6,9 +6,10 @@ from typing import Any
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
+from controller_client.common.operator_secrets import observe_values
 from controller_client.errors import PinotPluginError
 from pinot_airflow.access import ClusterAddress, PinotAccess
-from pinot_airflow.airflow_api import BaseHook
+from pinot_airflow.airflow_api import BaseHook, mask_secret
 
 __all__ = ["DEFAULT_CONN_ID", "PinotHook"]
 
@@ -40,12 +41,15 @@ class PinotHook(BaseHook):
     def access(self, by: str = "airflow") -> PinotAccess:
         """Return clients of the cluster, to be used in a ``with`` block, which closes them.
 
+        From now on, Airflow masks the values of references in the logs of this process.
+
         Args:
             by: Name recorded for changes.
 
         Raises:
             ConfigError: The connection is not a valid connection to a cluster.
         """
+        observe_values(mask_secret)
         return PinotAccess(ClusterAddress.of(self.get_connection(self.pinot_conn_id)), by)
 
     def get_conn(self) -> ControllerClient:

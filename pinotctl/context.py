@@ -6,6 +6,7 @@ import functools
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
@@ -77,13 +78,15 @@ class CliContext:
         """Address and credentials of a second cluster's controller.
 
         Args:
-            url: Its address; no credentials are sent unless the address contains them.
+            url: Its address; no credentials are sent unless the address contains them, and no client
+                certificate is shown.
             profile: The profile with address and credentials, if no address is given.
         """
         from controller_client.config import ControllerConfig
 
         if url is not None or profile is None:
-            return ControllerConfig(url=url or "", tls=_tls(self.settings))
+            tls = replace(_tls(self.settings), client_cert_file=None, client_key_file=None)
+            return ControllerConfig(url=url or "", tls=tls)
         return _controller_config(Settings.of_other_cluster(profile, self._env))
 
     def broker_config(self) -> BrokerConfig:

@@ -18,7 +18,7 @@ from typing import Any
 
 from controller_client.as_code.fields import ABSENT, Pointer, pointer_text, replace_texts, value_at
 from controller_client.as_code.objects import Document
-from controller_client.common.operator_secrets import OperatorSecrets, UnsetError
+from controller_client.common.operator_secrets import OperatorSecrets, UnsetError, observed
 from controller_client.common.redaction import Redactor
 from controller_client.common.references import Lookup, replaced
 from controller_client.errors import ConfigError, PinotPluginError
@@ -86,7 +86,7 @@ class References:
                 is_unset = isinstance(error, UnsetError)
                 current = ABSENT if present is None or not is_unset else value_at(present, at)
                 if current is not ABSENT:
-                    return self.hold(current, text) if isinstance(current, str) else current
+                    return self.hold(observed(current), text) if isinstance(current, str) else current
                 expected = f": expected {error.expected}" if error.expected else ""
                 faults.setdefault(f"{error.message}{expected}", pointer_text(at))
                 if not is_unset and error.remedy:

@@ -21,14 +21,22 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from controller_client.common.references import has_reference, read_value, replaced
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError
 
-__all__ = ["DEFAULT_PREFIX", "OperatorSecrets", "UnsetError", "resolve_option", "resolve_options"]
+__all__ = [
+    "DEFAULT_PREFIX",
+    "OperatorSecrets",
+    "UnsetError",
+    "observe_values",
+    "observed",
+    "resolve_option",
+    "resolve_options",
+]
 
 _ENV, _DIR = "PINOT_PLUGINS_SECRETS_ENV", "PINOT_PLUGINS_SECRETS_DIR"
 DEFAULT_PREFIX = "PINOT_SECRET_"
@@ -36,6 +44,24 @@ DEFAULT_PREFIX = "PINOT_SECRET_"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NEVER = ("PINOT_", "AIRFLOW_")
 _MAX_BYTES = 1024 * 1024
+_observers: dict[Callable[[str], object], None] = {}
+
+
+def observe_values(observer: Callable[[str], object]) -> None:
+    """Have a function called with each value that this process looks up from now on.
+
+    Args:
+        observer: E.g. masks the value in a log. It is called in the thread that looks the value up, and
+            registered once, however often this is called.
+    """
+    _observers[observer] = None
+
+
+def observed(value: str) -> str:
+    """Return a value of a reference, after the observers have seen it."""
+    for observer in tuple(_observers):
+        observer(value)
+    return value
 
 
 class UnsetError(ConfigError):
@@ -99,7 +125,7 @@ class OperatorSecrets:
             raise UnsetError(
                 f"the variable {name} is not set", remedy="set it in the environment of this process"
             )
-        return value
+        return observed(value)
 
     def file(self, path: str) -> str:
         """Return the content of a file in the folder of secrets.
@@ -135,7 +161,7 @@ class OperatorSecrets:
         value = read_value(found, name, _MAX_BYTES)
         if not value:
             raise UnsetError(f"the file {name} in {self._folder} is empty", remedy="write the secret into it")
-        return value
+        return observed(value)
 
     def _is_allowed(self, file: Path) -> bool:
         # A folder in a checkout may have credentials in .git/config. A mounted ConfigMap has its files in

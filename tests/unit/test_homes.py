@@ -6,11 +6,11 @@ import ast
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.unit.named_tests import ROOT, exists
+
 _HATCH = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
 PACKAGES = tuple(_HATCH["build"]["targets"]["wheel"]["packages"])
 
@@ -19,7 +19,19 @@ _IMPORTS = {"import_module", "__import__"}
 _DIGIT_TESTS = {"isdigit", "isdecimal", "isnumeric"}
 _FOLDERS = {"TemporaryDirectory", "mkdtemp"}
 _REQUESTS = {"Session", "get", "post", "put", "delete", "head", "patch", "request"}
-_WORDS = re.compile("|".join([*_IMPORTS, *_DIGIT_TESTS, *_FOLDERS, r"\brequests\b"]))
+_NETWORK_MODULES = {
+    *("adlfs", "aiohttp", "azure", "boto3", "botocore", "ftplib", "fsspec", "gcsfs", "grpc", "hdfs"),
+    *("http.client", "httpx", "paramiko", "smtplib", "urllib.request", "websockets"),
+}
+_CLIENTS = {
+    *("AdminClient", "Consumer", "Producer", "KazooClient", "HttpSession", "PoolManager"),
+    *("create_connection", "urlopen"),
+}
+_WORDS = re.compile(
+    "|".join(
+        [*_IMPORTS, *_DIGIT_TESTS, *_FOLDERS, r"\brequests\b", *map(re.escape, _NETWORK_MODULES), *_CLIENTS]
+    )
+)
 
 
 def _name(node: ast.AST) -> str:
@@ -54,9 +66,67 @@ def opens_a_session(node: ast.AST) -> bool:
     )
 
 
+def opens_a_connection(node: ast.AST) -> bool:
+    """Whether it creates a client of the network, or imports a library whose clients send credentials."""
+    if isinstance(node, ast.ImportFrom):
+        return any(
+            _is_of_network(f"{node.module}.{each.name}") or _is_of_network(f"{node.module}")
+            for each in node.names
+        )
+    if isinstance(node, ast.Import):
+        return any(_is_of_network(each.name) for each in node.names)
+    if isinstance(node, ast.ClassDef):
+        return any(_name(base) in _CLIENTS for base in node.bases)
+    return isinstance(node, ast.Call) and _name(node.func) in _CLIENTS
+
+
+def _is_of_network(module: str) -> bool:
+    parts = module.split(".")
+    return not _NETWORK_MODULES.isdisjoint({parts[0], ".".join(parts[:2])})
+
+
 def asks_for_digits(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in _DIGIT_TESTS
 
+
+_HTTP = "tests/unit/test_where_credentials_go.py::test_credentials_arrive_only_where_they_belong"
+_OTHERS = "tests/unit/test_where_other_credentials_go.py"
+_S3 = f"{_OTHERS}::test_the_keys_of_this_machine_go_only_to_the_endpoint_that_it_names"
+_GCS = f"{_OTHERS}::test_an_endpoint_for_google_gets_the_key_beside_it_and_none_of_this_machine"
+_AZURE = f"{_OTHERS}::test_a_connection_string_for_azure_gets_nothing_of_this_machine"
+_GRPC = f"{_OTHERS}::test_servers_get_credentials_by_grpc_as_encrypted_as_the_controllers_do"
+_ZOOKEEPER = f"{_OTHERS}::test_the_password_of_zookeeper_goes_to_the_named_one_and_no_reported_one"
+_AUTHORITIES = f"{_OTHERS}::test_the_password_of_zookeeper_does_not_go_to_a_server_of_another_authority"
+_KAFKA = f"{_OTHERS}::test_a_client_of_kafka_has_the_credentials_beside_its_brokers_and_no_others"
+_PROBES = f"{_OTHERS}::test_a_probe_has_no_credentials_at_hand"
+TRANSPORTS: Mapping[str, str] = {
+    "controller_client/broker/client.py": _HTTP,
+    "key_coordinator/incarnation.py": _KAFKA,
+    "key_coordinator/local/input_topic.py": _KAFKA,
+    "key_coordinator/reading/avro_messages.py": _HTTP,
+    "key_coordinator/sent_versions.py": _KAFKA,
+    "key_coordinator/topic_settings.py": _KAFKA,
+    "key_coordinator/updates_topic.py": _KAFKA,
+    "controller_client/filestore/azure.py": _AZURE,
+    "controller_client/filestore/fsspec_store.py": _GCS,
+    "controller_client/filestore/gcs.py": _GCS,
+    "controller_client/filestore/remote.py": _GCS,
+    "controller_client/filestore/s3.py": _S3,
+    "controller_client/filestore/webhdfs.py": _HTTP,
+    "controller_client/rest/transport.py": _HTTP,
+    "controller_client/stream/offsets.py": _KAFKA,
+    "controller_client/upsert/updates.py": _KAFKA,
+    "controller_client/upsert/version_ends.py": _KAFKA,
+    "controller_client/zookeeper/own_authorities.py": _AUTHORITIES,
+    "controller_client/zookeeper/probe.py": _PROBES,
+    "controller_client/zookeeper/session.py": _ZOOKEEPER,
+    "jvm_bridge/jars/download.py": _HTTP,
+    "jvm_bridge/local_cluster/health.py": _PROBES,
+    "jvm_bridge/zookeeper_address.py": _PROBES,
+    "server_hooks/upsert/updates_topic.py": _KAFKA,
+    "spark_connectors/read/server_query.py": _GRPC,
+}
+"""The modules that open connections, each with the test that records where its credentials go."""
 
 _OWN_MODULES = "the names are in a table of this file"
 HOMES: Mapping[Finder, Mapping[str, str]] = {
@@ -77,6 +147,7 @@ HOMES: Mapping[Finder, Mapping[str, str]] = {
     opens_a_session: {
         "controller_client/common/http_session.py": "the session of all transports",
     },
+    opens_a_connection: TRANSPORTS,
     asks_for_digits: {},
 }
 """What code does, and the files that may do it, each with its reason."""
@@ -85,6 +156,7 @@ INSTEAD: Mapping[Finder, str] = {
     imports_by_name: "an entry point that the operator installs",
     makes_a_temporary_folder: "controller_client.common.folders.scratch_folder",
     opens_a_session: "the transport of that peer",
+    opens_a_connection: "a transport of TRANSPORTS, or record in a test where the credentials of this one go",
     asks_for_digits: "controller_client.common.parsing.whole_number",
 }
 
@@ -107,6 +179,21 @@ def test_each_step_is_taken_in_its_homes_alone() -> None:
     assert faults == []
 
 
+def test_each_home_does_what_it_is_a_home_for() -> None:
+    idle = [
+        f"{file}: {finder.__name__}"
+        for finder, homes in HOMES.items()
+        for file in homes
+        if not any(map(finder, ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))))
+    ]
+    assert idle == []
+
+
+@pytest.mark.parametrize("test", sorted(set(TRANSPORTS.values())))
+def test_where_the_credentials_of_a_transport_go_is_recorded(test: str) -> None:
+    assert exists(test)
+
+
 @pytest.mark.parametrize(
     ("finder", "code"),
     [
@@ -120,6 +207,16 @@ def test_each_step_is_taken_in_its_homes_alone() -> None:
         (opens_a_session, "class Mine(requests.Session): pass"),
         (opens_a_session, "from requests import Session"),
         (opens_a_session, "requests.get(url, timeout=5)"),
+        (opens_a_connection, "grpc.insecure_channel(target)\nimport grpc"),
+        (opens_a_connection, "from grpc import aio"),
+        (opens_a_connection, "from urllib import request"),
+        (opens_a_connection, "import http.client"),
+        (opens_a_connection, "from azure.identity import DefaultAzureCredential"),
+        (opens_a_connection, "HttpSession()"),
+        (opens_a_connection, "class Mine(HttpSession): pass"),
+        (opens_a_connection, "kazoo.client.KazooClient(hosts)"),
+        (opens_a_connection, "socket.create_connection(address)"),
+        (opens_a_connection, "confluent_kafka.Producer(settings)"),
         (asks_for_digits, "text.isdigit()"),
         (asks_for_digits, "map(str.isdecimal, texts)"),
     ],
@@ -136,6 +233,9 @@ def test_a_step_is_seen(finder: Finder, code: str) -> None:
         "session: requests.Session | None = None",
         "except_ = requests.RequestException",
         "whole_number(text)",
+        "from http import HTTPStatus",
+        "from urllib.parse import urlsplit",
+        "from kazoo.client import KazooClient",
     ],
 )
 def test_other_code_is_left_alone(code: str) -> None:

@@ -6,115 +6,69 @@ nothing without TLS beside https, and nothing at a host that nobody named.
 
 from __future__ import annotations
 
+import base64
 import itertools
+import json
+import logging
+import pickle
 import re
-import ssl
+import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, suppress
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import pytest
-import trustme
+from click.testing import CliRunner
 
 from controller_client.broker.client import BrokerClient
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.common.retry import RetryPolicy
-from controller_client.config import Auth, BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret, Tls
+from controller_client.config import Auth, BasicAuth, BearerToken, BrokerConfig, ControllerConfig
 from controller_client.deepstore.http_copies import HttpCopies
 from controller_client.deepstore.servers import ServerTars
 from controller_client.errors import ConfigError, PinotPluginError
 from controller_client.filestore import open_store
 from controller_client.rest.transport import Transport
-from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
+from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.jars.download import Repository
 from jvm_bridge.jars.pins import Pin
 from key_coordinator.reading.avro_messages import AvroMessages
 from key_coordinator.reading.recipe import MessageFormat
+from pinot_airflow.access import ClusterAddress, PinotAccess
+from pinotctl.commands.serve import joining
+from pinotctl.root import cli
+from spark_connectors.options import ReadOptions, parse_options
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 from tests.unit.fake_clock import FakeClock
+from tests.unit.memory_zookeeper import MemoryPropertyStore
+from tests.unit.recording_network import (
+    CREDENTIALS,
+    Authority,
+    Network,
+    port_of,
+    received,
+    recording_network,
+)
 
 ONCE = RetryPolicy(attempts=1)
-MAX_BYTES = 1 << 20
-CREDENTIALS: Mapping[str, Auth | None] = {
-    "none": None,
-    "basic": BasicAuth("me", Secret("hush")),
-    "bearer": BearerToken(Secret("hush-token")),
-}
-
-
-@dataclass
-class Network:
-    """The servers of a test.
-
-    Attributes:
-        plain: A host of the cluster, over http.
-        encrypted: The same over https.
-        foreign: A host that nobody named.
-        proxy: The machine's proxy.
-        tls: Trusts the authority of `encrypted`.
-    """
-
-    plain: ScriptedServer
-    encrypted: ScriptedServer
-    foreign: ScriptedServer
-    proxy: ScriptedServer
-    tls: Tls
-
-    def redirects(self, target: str | None) -> None:
-        """Have the cluster's hosts redirect to this server, or respond."""
-
-        def respond(seen: Seen) -> Step:
-            if target is None or "again" in seen.target:
-                return answer(200, {"schema": '"string"'})
-            url = {"plain": self.plain, "encrypted": self.encrypted, "foreign": self.foreign}[target].url
-            return answer(307, None, {"Location": f"{url}/again"})
-
-        self.plain.answers = self.encrypted.answers = respond
-
-    def home(self, scheme: str) -> ScriptedServer:
-        return self.encrypted if scheme == "https" else self.plain
+MOST_BYTES = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
-    """Return the file with the authority's certificate, and a server's context."""
-    made = trustme.CA()
-    file = tmp_path_factory.mktemp("authority") / "authority.pem"
-    made.cert_pem.write_to_path(file)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.issue_cert("127.0.0.1").configure_cert(context)
-    return file, context
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
-def network(
-    authority: tuple[Path, ssl.SSLContext], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Network]:
-    file, context = authority
-    netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login netrc password netrc\ndefault login netrc password netrc\n")
-    netrc.chmod(0o600)
-    monkeypatch.setenv("NETRC", str(netrc))
-    for name in ("NO_PROXY", "no_proxy", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
-        monkeypatch.delenv(name, raising=False)
-    with ExitStack() as stack:
-        plain, foreign, proxy = (
-            stack.enter_context(ScriptedServer(host=f"127.0.0.{number}")) for number in (1, 2, 3)
-        )
-        encrypted = stack.enter_context(ScriptedServer(tls=context))
-        for server in (foreign, proxy):
-            server.answers = lambda _seen: answer(200, {})
-        for variable in ("http_proxy", "HTTP_PROXY"):
-            monkeypatch.setenv(variable, proxy.url)
-        yield Network(plain, encrypted, foreign, proxy, Tls(ca_file=str(file)))
-
-
-def received(server: ScriptedServer) -> list[str | None]:
-    return [seen.headers.get("Authorization") for seen in server.requests]
+def network(authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
+    with recording_network(authority, tmp_path, monkeypatch) as made:
+        yield made
 
 
 def controller_of(network: Network, home: ScriptedServer, auth: Auth | None) -> ControllerConfig:
@@ -147,12 +101,12 @@ def server_tar(network: Network, home: ScriptedServer, auth: Auth | None, folder
         ControllerClient(controller_of(network, home, auth), clock=FakeClock()) as client,
         ServerTars(client, {"Server_1": home.url}) as tars,
     ):
-        tars.download("Server_1", TableName("t_OFFLINE"), "s", folder / "tar", MAX_BYTES)
+        tars.download("Server_1", TableName("t_OFFLINE"), "s", folder / "tar", MOST_BYTES)
 
 
 def copy(network: Network, home: ScriptedServer, auth: Auth | None, folder: Path) -> None:
     with ControllerClient(controller_of(network, home, auth), clock=FakeClock()) as client:
-        HttpCopies(client).download(f"{home.url}/x", folder / "tar", MAX_BYTES)
+        HttpCopies(client).download(f"{home.url}/x", folder / "tar", MOST_BYTES)
 
 
 def registry(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
@@ -173,6 +127,93 @@ def mirror(network: Network, home: ScriptedServer, auth: Auth | None, folder: Pa
     Repository(url).fetch(Pin("g", "a", "1", "", "0" * 64), folder)
 
 
+def environment(network: Network, home: ScriptedServer, auth: Auth | None) -> dict[str, str]:
+    login = {"PINOT_USERNAME": "me", "PINOT_PASSWORD": "hush"} if isinstance(auth, BasicAuth) else {}
+    token = {"PINOT_TOKEN": "hush-token"} if isinstance(auth, BearerToken) else {}
+    return {"PINOT_CONTROLLER_URL": home.url, "PINOT_CA_FILE": str(network.tls.ca_file), **login, **token}
+
+
+def python_api(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    config = ControllerConfig.from_env(environ=environment(network, home, auth))
+    with ControllerClient(replace(config, retry=ONCE)) as client:
+        client.cluster.app_config()
+
+
+def python_api_named_broker(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    config = BrokerConfig.from_env(environ={**environment(network, home, auth), "PINOT_BROKER_URL": home.url})
+    assert config
+    with BrokerClient(replace(config, retry=ONCE)) as client:
+        client.query("select 1")
+
+
+def pinotctl(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    CliRunner().invoke(cli, ["schema", "list"], env=environment(network, home, auth))
+
+
+def pinotctl_discovered_broker(
+    network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path
+) -> None:
+    CliRunner().invoke(cli, ["query", "select 1"], env=environment(network, home, auth))
+
+
+def pinotctl_named_broker(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    env = environment(network, home, auth)
+    CliRunner().invoke(cli, ["--broker", home.url, "query", "select 1"], env=env)
+
+
+def of_airflow(network: Network, home: ScriptedServer, auth: Auth | None, **extra: str) -> PinotAccess:
+    token = {"token": "hush-token"} if isinstance(auth, BearerToken) else {}
+    login, password = ("me", "hush") if isinstance(auth, BasicAuth) else (None, None)
+    connection = SimpleNamespace(
+        conn_id="pinot_default", host=home.url, port=None, schema=None, login=login, password=password
+    )
+    connection.extra_dejson = {"ca_file": network.tls.ca_file, **token, **extra}
+    return PinotAccess(ClusterAddress.of(cast("Any", connection)))
+
+
+def airflow(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    with of_airflow(network, home, auth) as access:
+        access.client.cluster.app_config()
+
+
+def airflow_discovered_broker(
+    network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path
+) -> None:
+    with of_airflow(network, home, auth) as access:
+        access.broker.query("select 1")
+
+
+def airflow_named_broker(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    with of_airflow(network, home, auth, broker=home.url) as access:
+        access.broker.query("select 1")
+
+
+def of_spark(network: Network, home: ScriptedServer, auth: Auth | None, **further: str) -> ReadOptions:
+    login = {"username": "me", "password": "hush"} if isinstance(auth, BasicAuth) else {}
+    token = {"authToken": "hush-token"} if isinstance(auth, BearerToken) else {}
+    given = {"table": "t", "controller": home.url, "tlsCaFile": str(network.tls.ca_file)}
+    return parse_options(ReadOptions, {**given, **login, **token, **further})
+
+
+def spark(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    with of_spark(network, home, auth).client() as client:
+        client.cluster.app_config()
+
+
+def spark_discovered_broker(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    options = of_spark(network, home, auth)
+    with options.client() as client:
+        found = tuple(client.cluster.broker_urls())
+    with BrokerClient(options.broker_config(found)) as client_of_broker:
+        client_of_broker.query("select 1")
+
+
+def spark_named_broker(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
+    options = of_spark(network, home, auth, broker=urlsplit(home.url).netloc)
+    with BrokerClient(options.broker_config()) as client:
+        client.query("select 1")
+
+
 TRANSPORTS: Mapping[str, Callable[[Network, ScriptedServer, Auth | None, Path], None]] = {
     made.__name__: made
     for made in (
@@ -180,6 +221,16 @@ TRANSPORTS: Mapping[str, Callable[[Network, ScriptedServer, Auth | None, Path], 
         *(registry, name_node, mirror),
     )
 }
+PRODUCTS: Mapping[str, Callable[[Network, ScriptedServer, Auth | None, Path], None]] = {
+    made.__name__: made
+    for made in (
+        *(python_api, python_api_named_broker),
+        *(pinotctl, pinotctl_discovered_broker, pinotctl_named_broker),
+        *(airflow, airflow_discovered_broker, airflow_named_broker),
+        *(spark, spark_discovered_broker, spark_named_broker),
+    )
+}
+"""How each product makes the settings of its users into those of a transport."""
 # These have no option for the authorities to trust, and so never get as far as a request here.
 TRUSTS_ONLY_THE_SYSTEM = {"registry", "name_node", "mirror"}
 
@@ -188,8 +239,11 @@ TRUSTS_ONLY_THE_SYSTEM = {"registry", "name_node", "mirror"}
     ("transport", "scheme", "credentials", "redirect"),
     [
         case
-        for case in itertools.product(
-            TRANSPORTS, ("http", "https"), CREDENTIALS, (None, "plain", "encrypted", "foreign")
+        for case in (
+            *itertools.product(
+                TRANSPORTS, ("http", "https"), CREDENTIALS, (None, "plain", "encrypted", "foreign")
+            ),
+            *itertools.product(PRODUCTS, ("http", "https"), CREDENTIALS, (None, "foreign")),
         )
         if not (case[1] == "https" and case[0] in TRUSTS_ONLY_THE_SYSTEM)
     ],
@@ -200,7 +254,7 @@ def test_credentials_arrive_only_where_they_belong(
     auth, home = CREDENTIALS[credentials], network.home(scheme)
     network.redirects(redirect)
     with suppress(PinotPluginError, OSError):
-        TRANSPORTS[transport](network, home, auth, tmp_path)
+        {**TRANSPORTS, **PRODUCTS}[transport](network, home, auth, tmp_path)
     assert home.requests or network.proxy.requests
     if auth is None:
         everything = (network.plain, network.encrypted, network.foreign, network.proxy)
@@ -212,6 +266,41 @@ def test_credentials_arrive_only_where_they_belong(
     assert set(received(network.proxy)) <= {None}
     if scheme == "https":
         assert set(received(network.plain)) <= {None}
+
+
+@pytest.mark.parametrize(
+    ("transport", "status", "credentials"),
+    list(itertools.product([*TRANSPORTS, *PRODUCTS], (200, 400, 403), ("basic", "bearer"))),
+)
+def test_credentials_that_a_peer_returns_are_in_no_error_and_no_log(
+    transport: str,
+    status: int,
+    credentials: str,
+    network: Network,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    returned: list[str] = []
+
+    def respond(seen: Seen) -> Step:
+        header = seen.headers.get("Authorization", "")
+        known = "hush me:hush" if header.startswith("Basic") else "hush-token"
+        text = f"{header} {header.partition(' ')[2]} {known}"
+        returned.append(header)
+        return answer(status, {"error": text, "schema": text, "exceptions": [{"message": text}]})
+
+    network.plain.answers = respond
+    shown = ""
+    try:
+        {**TRANSPORTS, **PRODUCTS}[transport](network, network.plain, CREDENTIALS[credentials], tmp_path)
+    except Exception as error:  # noqa: BLE001 - it may be logged, or sent from an executor
+        shown = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+        shown += pickle.dumps(error).decode("latin-1")
+    assert any(returned)
+    quoted = [line for line in shown.splitlines() if '"hush' not in line]  # lines of this file
+    text = "\n".join(quoted) + caplog.text + "".join(repr(record.args) for record in caplog.records)
+    assert not re.search("hush|" + base64.b64encode(b"me:hush").decode().rstrip("="), text)
 
 
 @pytest.mark.parametrize("credentials", CREDENTIALS)
@@ -235,7 +324,7 @@ def test_credentials_beside_https_are_not_sent_to_an_http_address(
     with ControllerClient(home) as client, ServerTars(client, {"s": network.plain.url}) as tars:
         calls: Mapping[str, Callable[[], object]] = {
             "broker": lambda: BrokerConfig.like(home, (network.plain.url,)),
-            "server": lambda: tars.download("s", TableName("t_OFFLINE"), "s", tmp_path / "tar", MAX_BYTES),
+            "server": lambda: tars.download("s", TableName("t_OFFLINE"), "s", tmp_path / "tar", MOST_BYTES),
         }
         with pytest.raises(ConfigError, match="without TLS"):
             calls[role]()
@@ -244,73 +333,27 @@ def test_credentials_beside_https_are_not_sent_to_an_http_address(
     assert open_config.urls == (network.plain.url,)
 
 
-def test_no_module_opens_a_session_of_its_own() -> None:
-    root = Path(__file__).parents[2]
-    packages = (
-        "controller_client",
-        "jvm_bridge",
-        "minion_tasks",
-        "pinot_airflow",
-        "pinotctl",
-        "server_hooks",
-    )
-    verbs = "Session|session|get|head|post|put|patch|delete|request"
-    session = re.compile(rf"\brequests\.({verbs})\(|\b(urlopen|PoolManager)\(")
-    found = {
-        str(file.relative_to(root))
-        for package in (*packages, "spark_connectors", "pyspark_pinot")
-        for file in (root / package).rglob("*.py")
-        if session.search(file.read_text())
-    }
-    assert found == set(), "use controller_client.common.http_session.HttpSession"
-
-
-@pytest.mark.parametrize("is_digest", [False, True])
-def test_a_password_for_zookeeper_does_not_go_where_a_controller_says(
-    is_digest: bool, network: Network
+@pytest.mark.parametrize("credentials", CREDENTIALS)
+@pytest.mark.parametrize("has_tls_port", [False, True])
+def test_a_hosted_minion_sends_credentials_to_discovered_controllers_with_tls_alone(
+    credentials: str, has_tls_port: bool, network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = {"pinotConfig": {"controller.zk.str": "evil:2181"}}
-    network.plain.answers = lambda _seen: answer(200, config)
-    by_digest = ZooKeeperAccess(auth=AuthKind.DIGEST, username="me", password=Secret("hush"))
-    with ControllerClient(controller_of(network, network.plain, CREDENTIALS["basic"])) as client:
-        assert client.cluster.zookeeper_address() == "evil:2181"
-        if is_digest:
-            with pytest.raises(ConfigError, match="only what the controller reports"):
-                client.cluster.zookeeper_for(by_digest)
-        else:
-            assert client.cluster.zookeeper_for(ZooKeeperAccess()) == "evil:2181"
-
-
-_XML = {"Content-Type": "application/xml"}
-_EMPTY = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
-
-
-@pytest.mark.parametrize(
-    ("properties", "is_named_by_machine", "key"),
-    [
-        ({}, False, None),
-        ({}, True, "machine-key"),
-        ({"accessKey": "own-key", "secretKey": "own-secret"}, False, "own-key"),
-        ({"accessKey": "own-key", "secretKey": "own-secret"}, True, "own-key"),
-    ],
-)
-def test_the_keys_of_this_machine_go_only_to_the_endpoint_that_it_names(
-    properties: Mapping[str, str],
-    is_named_by_machine: bool,
-    key: str | None,
-    network: Network,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "machine-key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "machine-secret")
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "machine-token")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    if is_named_by_machine:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", network.plain.url)
-    network.plain.answers = lambda _seen: answer(200, _EMPTY, _XML)
-    store = open_store("s3://bucket/in", {"endpoint": network.plain.url, "region": "r", **properties})
-    assert list(store.list("s3://bucket/in")) == []
-    (seen,) = network.plain.requests
-    assert (key in seen.headers.get("Authorization", "")) if key else "Authorization" not in seen.headers
-    assert ("X-Amz-Security-Token" in seen.headers) == (key == "machine-key")
-    assert network.proxy.requests == []
+    store = MemoryPropertyStore()
+    monkeypatch.setattr(MemoryPropertyStore, "__enter__", lambda self: self)
+    monkeypatch.setattr(joining, "PropertyStore", lambda *_args, **_kwargs: store)
+    network.redirects(None)
+    tls_port = {"PINOT_TLS_PORT": str(port_of(network.encrypted))} if has_tls_port else {}
+    address = {"HELIX_HOST": "Controller_127.0.0.1", "HELIX_PORT": str(port_of(network.plain)), **tls_port}
+    record = {"id": "Controller_a", "simpleFields": address, "mapFields": {}, "listFields": {}}
+    store.zookeeper.znodes["/c/CONFIGS/PARTICIPANT/Controller_a"] = (json.dumps(record).encode(), 0)
+    store.zookeeper.znodes["/c/LIVEINSTANCES/Controller_a"] = (b"{}", 0)
+    auth = CREDENTIALS[credentials]
+    # The address is the default, which nobody gave.
+    given = ControllerConfig("http://localhost:9000", auth=auth, tls=network.tls, retry=ONCE)
+    given = given if auth else replace(given, tls=ControllerConfig("http://localhost:9000").tls)
+    with suppress(PinotPluginError):
+        config = joining.controllers_in_zookeeper(given, "z:1", "c", ZooKeeperAccess(), 0, FakeClock())
+        with ControllerClient(config) as client:
+            client.cluster.app_config()
+    assert received(network.plain) + received(network.proxy) == ([] if auth else [None])
+    assert received(network.encrypted) == ([auth.header()] if auth and has_tls_port else [])

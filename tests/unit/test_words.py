@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.test_homes import PACKAGES, ROOT
+from tests.unit.named_tests import ROOT
+from tests.unit.test_homes import PACKAGES
 
 MODULES = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
 # How a message may begin beside lower case: a name of others, or what is typed.

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.unit.test_homes import PACKAGES, ROOT
+from tests.unit.named_tests import ROOT
+from tests.unit.test_homes import PACKAGES
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 NAMES = sorted(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import jinja2
 import pytest
 
+from controller_client.as_code import References
+from controller_client.common import operator_secrets
 from controller_client.common.names import TableName
 from controller_client.config import BasicAuth, BearerToken, Secret
 from controller_client.errors import (
@@ -30,10 +36,10 @@ from pinot_airflow.conditions.data import DataReaches
 from pinot_airflow.conditions.ingestion import SubtasksAreOver
 from pinot_airflow.conditions.upsert import MarkReaches
 from pinot_airflow.conditions.writes import WriteIsPublished
-from pinot_airflow.masking import MaskedReferences
 from pinot_airflow.names import task_name, try_name, write_id
 from pinot_airflow.provider import get_provider_info
 from pinot_airflow.times import epoch_ms
+from tests.unit.minion_tasks.samples import make_params
 
 
 @dataclass
@@ -194,10 +200,39 @@ def test_the_form_of_a_connection_hides_what_is_secret() -> None:
     assert hidden == {"token", "zookeeper_password"}
 
 
-def test_values_of_references_are_masked_in_the_log(tmp_path: Path) -> None:
+@pytest.fixture
+def masked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The values that a task with clients of the cluster has Airflow mask; stands in for Airflow's parts."""
+    values: list[str] = []
+    monkeypatch.setattr(operator_secrets, "_observers", {})
+    connection = StubConnection()
+    base = type("BaseHook", (), {"__init__": lambda _: None, "get_connection": lambda *_: connection})
+    parts = SimpleNamespace(BaseHook=base, mask_secret=values.append)
+    monkeypatch.setitem(sys.modules, "pinot_airflow.airflow_api", cast("Any", parts))
+    monkeypatch.delitem(sys.modules, "pinot_airflow.hook", raising=False)
+    hook = importlib.import_module("pinot_airflow.hook")
+    for _ in range(2):
+        hook.PinotHook().access().close()
+    yield values
+    monkeypatch.delitem(sys.modules, "pinot_airflow.hook")
+
+
+def test_values_of_references_are_masked_in_the_log(
+    masked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "key").write_text("of-the-file")
-    masked: list[str] = []
-    references = MaskedReferences({"PINOT_SECRET_KEY": "of-the-variable"}, tmp_path, masked.append)
+    references = References({"PINOT_SECRET_KEY": "of-the-variable"}, tmp_path)
     document = {"a": "${env:PINOT_SECRET_KEY}", "b": ["${file:key}"], "c": "plain"}
     assert references.resolve(document) == {"a": "of-the-variable", "b": ["of-the-file"], "c": "plain"}
     assert masked == ["of-the-variable", "of-the-file"]
+    references.draft({"a": "${env:PINOT_SECRET_NONE}"}, {"a": "kept-from-the-cluster"})
+    assert masked.pop() == "kept-from-the-cluster"
+    monkeypatch.setenv("PINOT_SECRET_ACCESS", "of-a-task")
+    properties = {
+        "inputDirURI": "s3://b/in",
+        "input__fs__prop__region": "r",
+        "input__fs__prop__secretKey": "hush",
+        "input__fs__prop__accessKey": "${env:PINOT_SECRET_ACCESS}",
+    }
+    assert "of-a-task" not in repr(make_params(**properties).stores.source)
+    assert masked[2:] == ["of-a-task"]

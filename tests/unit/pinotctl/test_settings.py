@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from controller_client.config import BasicAuth, BearerToken, Secret
+from controller_client.config import BasicAuth, BearerToken, Secret, Tls
 from controller_client.errors import ConfigError
 from controller_client.zookeeper_access import ACCESS_SETTINGS, ENVIRONMENT_PREFIX, AuthKind, ZooKeeperAccess
 from pinotctl.arguments import key_values, read_json_object
@@ -184,13 +184,17 @@ def test_another_cluster_gets_only_the_settings_of_its_profile(config_file: Path
         "PINOT_CONTROLLER_URL": "http://env:9000",
         "PINOT_TOKEN": "of-the-first-cluster",
         "PINOT_PROFILE": "bare",
+        "PINOT_CA_FILE": "/ca.pem",
+        "PINOT_CLIENT_CERT_FILE": "/cert.pem",
+        "PINOT_CLIENT_KEY_FILE": "/key.pem",
     }
     made = context(env)
     found = made.other_controller_config(None, "staging")
     assert found.url == "https://staging:9443"
     assert isinstance(found.auth, BasicAuth)
     assert (found.auth.username, found.auth.password.reveal()) == ("somebody", "of-staging")
-    assert made.other_controller_config("http://other:9000", None).auth is None
+    bare = made.other_controller_config("http://other:9000", None)
+    assert (bare.auth, bare.tls) == (None, Tls(ca_file="/ca.pem"))
     with pytest.raises(ConfigError, match="the profile bare sets no controller"):
         Settings.of_other_cluster("bare", env)
     with pytest.raises(ConfigError, match="there is no profile nope"):

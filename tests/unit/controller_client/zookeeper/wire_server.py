@@ -33,6 +33,7 @@ class WireServer:
         refuses: The error with which it answers each request about znodes.
         cuts_at: The kind of request at which it closes the connection once.
         dies_at: The kind of request at which it closes the connection and stops listening.
+        received: The requests to open a session and those in it, decrypted.
     """
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
@@ -41,6 +42,7 @@ class WireServer:
         self.refuses: type[KazooException] = NoNodeError
         self.cuts_at: int | None = None
         self.dies_at: int | None = None
+        self.received: list[bytes] = []
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._tls = tls
@@ -74,10 +76,11 @@ class WireServer:
 
     def _answer(self, line: socket.socket) -> None:
         with suppress(OSError, EOFError), self._tls.wrap_socket(line, True) if self._tls else line as line:
-            _frame(line)
+            self.received.append(_frame(line))
             _send(line, struct.pack(">iiqi", 0, self.granted_ms, 1, 16) + b"p" * 16 + b"\0")
             while True:
                 request = _frame(line)
+                self.received.append(request)
                 xid, kind = struct.unpack(">ii", request[:8])
                 is_proof = kind == _SASL or xid == _AUTH_XID
                 if kind == self.dies_at:

@@ -30,10 +30,19 @@ class Line:
 
 
 @contextmanager
-def line(name: str, *steps: Step) -> Iterator[Line]:
-    """Answer each request with these payloads; a status code ends the answer."""
+def line(name: str, *steps: Step, tls: tuple[bytes, bytes] | None = None) -> Iterator[Line]:
+    """Answer each request with these payloads; a status code ends the answer.
+
+    Args:
+        name: The server's name.
+        steps: Payloads and status codes.
+        tls: Its key and certificate (PEM); None: no TLS.
+    """
     server = grpc.server(futures.ThreadPoolExecutor(2))
-    port = server.add_insecure_port("127.0.0.1:0")
+    if tls is None:
+        port = server.add_insecure_port("127.0.0.1:0")
+    else:
+        port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([tls]))
     made = Line(ServerAddress(name, "127.0.0.1", port, 0))
 
     def submit(request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
