@@ -30,9 +30,11 @@ class Line:
 
 
 @contextmanager
-def line(name: str, *steps: Step) -> Iterator[Line]:
+def line(
+    name: str, *steps: Step, compression: grpc.Compression = grpc.Compression.NoCompression
+) -> Iterator[Line]:
     """Answer each request with these payloads; a status code ends the answer."""
-    server = grpc.server(futures.ThreadPoolExecutor(2))
+    server = grpc.server(futures.ThreadPoolExecutor(2), compression=compression)
     port = server.add_insecure_port("127.0.0.1:0")
     made = Line(ServerAddress(name, "127.0.0.1", port, 0))
 
