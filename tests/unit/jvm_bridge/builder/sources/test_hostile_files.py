@@ -92,6 +92,16 @@ def test_rows_without_bytes_are_limited(tmp_path: Path) -> None:
         checked(tmp_path, avro_file(schema, blocks=many))
 
 
+def test_fields_without_bytes_are_limited(tmp_path: Path) -> None:
+    doubled: Any = "null"
+    for level in range(20):
+        fields = [{"name": name, "type": doubled if name == "a" else f"R{level - 1}"} for name in "ab"]
+        fields = fields if level else [{"name": "a", "type": "null"}]
+        doubled = {"type": "record", "name": f"R{level}", "fields": fields}
+    with pytest.raises(UnreadableFileError, match="more than 10,000 fields that take no bytes"):
+        checked(tmp_path, avro_file(json.dumps(doubled), blocks=varint(1) + varint(0) + _SYNC))
+
+
 def test_recursive_records_are_left_to_the_reader(tmp_path: Path) -> None:
     path = tmp_path / "a.avro"
     with path.open("wb") as file:
