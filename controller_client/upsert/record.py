@@ -186,15 +186,15 @@ class CoordinatorRecord:
             FormatVersionError: A later release wrote it.
         """
         simple = record.simple_fields
-        COORDINATOR_FORMAT.check(simple, where)
-        return cls(
-            int(simple["generation"]),
-            int(simple["base"]),
-            int(simple["version"]),
-            int(simple[_AT]),
-            int(simple["keys"]),
-            dict(record.map_fields.get("details", {})),
-        )
+        with COORDINATOR_FORMAT.reading(simple, where):
+            return cls(
+                int(simple["generation"]),
+                int(simple["base"]),
+                int(simple["version"]),
+                int(simple[_AT]),
+                int(simple["keys"]),
+                dict(record.map_fields.get("details", {})),
+            )
 
 
 def low_water_mark(marks: Mapping[str, int]) -> int:

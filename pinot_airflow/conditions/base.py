@@ -76,14 +76,14 @@ class Condition(ABC):
             ConfigError: The document does not name a condition.
             FormatVersionError: A worker of a later release wrote it.
         """
-        CONDITION_FORMAT.check(document, "the metadata database of Airflow")
-        module, _, name = str(document["condition"]).partition(":")
-        kind = getattr(importlib.import_module(module), name, None)
-        if not (isinstance(kind, type) and issubclass(kind, Condition)):
-            raise ConfigError(
-                f"{document['condition']} is not a condition", expected="a subclass of Condition"
-            )
-        return kind(**only_known(kind, document["fields"]))
+        with CONDITION_FORMAT.reading(document, "the metadata database of Airflow"):
+            module, _, name = str(document["condition"]).partition(":")
+            kind = getattr(importlib.import_module(module), name, None)
+            if not (isinstance(kind, type) and issubclass(kind, Condition)):
+                raise ConfigError(
+                    f"{document['condition']} is not a condition", expected="a subclass of Condition"
+                )
+            return kind(**only_known(kind, document["fields"]))
 
 
 def is_passing(error: PinotPluginError) -> bool:

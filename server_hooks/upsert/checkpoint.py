@@ -45,7 +45,7 @@ class Checkpoint:
             CHECKPOINT_FORMAT.check(found, str(file))
             self._segments = dict(found["segments"])
             self.ends_from = {int(number): int(since) for number, since in found.get("endsFrom", {}).items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, DataError):
             self._segments = {}
 
     def since(self, segment: str, folder: Path) -> int:
