@@ -53,5 +53,7 @@ def test_dictionaries_without_bytes() -> None:
 
 
 def test_lengths_that_are_true() -> None:
-    table = decode(answer(4, [b"INT_ARRAY", b"BYTES"], struct.pack(">4i", 0, 2, 8, 1), values=bytes(8) + b"x"))
+    table = decode(
+        answer(4, [b"INT_ARRAY", b"BYTES"], struct.pack(">4i", 0, 2, 8, 1), values=bytes(8) + b"x")
+    )
     assert [column.to_pylist() for column in table.columns] == [[[0, 0]], [b"x"]]
