@@ -192,9 +192,9 @@ CASES: Mapping[str, Mapping[str, Make]] = {
     },
     "segment_tar": {
         "no bytes": lambda: b"",
-        "zeros": lambda: _packed(bytes(_MIB), 400),
-        "a file of 400 MB": lambda: _packed(
-            bytes(_MIB), 400, _tar(b"s/", 0, b"5") + _tar(b"s/a", 400 * _MIB)
+        "8 GB of zeros": lambda: _packed(bytes(_MIB), 8_000),
+        "a file of 8 GB": lambda: _packed(
+            bytes(_MIB), 8_000, _tar(b"s/", 0, b"5") + _tar(b"s/a", 8_000 * _MIB)
         ),
         "metadata of 60 MB": lambda: _packed(
             b"a=b\n" * (_MIB // 4), 60, _tar(b"s/", 0, b"5") + _tar(b"s/metadata.properties", 60 * _MIB)
