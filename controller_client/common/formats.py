@@ -104,7 +104,7 @@ class Format:
         self.check(fields, where)
         try:
             yield
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             raise self._damaged(where) from error
 
     def _damaged(self, where: str) -> DataError:

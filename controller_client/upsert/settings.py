@@ -124,4 +124,6 @@ def is_upsert(table: TableConfig) -> bool:
 
 def _custom(document: dict[str, Any]) -> dict[str, str]:
     custom = (document.get("metadata") or {}).get("customConfigs")
-    return dict(custom) if isinstance(custom, Mapping) else {}
+    if not isinstance(custom, Mapping):
+        return {}
+    return {key: text for key, text in custom.items() if isinstance(text, str)}

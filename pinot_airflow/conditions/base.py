@@ -74,11 +74,15 @@ class Condition(ABC):
 
         Raises:
             ConfigError: The document does not name a condition.
+            DataError: It lacks a field, or has one of another form.
             FormatVersionError: A worker of a later release wrote it.
         """
         with CONDITION_FORMAT.reading(document, "the metadata database of Airflow"):
             module, _, name = str(document["condition"]).partition(":")
-            kind = getattr(importlib.import_module(module), name, None)
+            try:
+                kind = getattr(importlib.import_module(module), name, None)
+            except ImportError:
+                kind = None
             if not (isinstance(kind, type) and issubclass(kind, Condition)):
                 raise ConfigError(
                     f"{document['condition']} is not a condition", expected="a subclass of Condition"

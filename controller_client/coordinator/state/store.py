@@ -234,7 +234,7 @@ class Store:
             self._next = max((int(path.stem) for path in files), default=0)
         except (
             *(FileNotFoundError, ValueError, KeyError, TypeError, AttributeError),
-            *(RecursionError, DataError),
+            *(ArithmeticError, RecursionError, DataError),
         ):
             # Missing or damaged: everything can be reread from the input.
             self._files = []
