@@ -39,7 +39,7 @@ _LONGEST_TEXT = 500
 _LACKING_CODES = frozenset({210, 211, 215, 230, 235, 240, 250})
 _GREATEST_INT = 2**31 - 1
 _NO_COMPRESSION = 1
-"""A bit set: gRPC limits a message before it unpacks it, and Pinot's servers do not compress."""
+"""A bit set. gRPC 1.60 unpacks a message of any size before it looks at it; Pinot's servers do not compress."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ServerQuery:
         tls: TLS settings; None: plain text.
         options: Pinot query options.
         work_dir: Folder for large answers; None: the system's temporary folder.
-        max_reply_bytes: Maximum size of a part of an answer; the parts go to disk.
+        max_reply_bytes: Maximum size of a part of an answer, decompressed; the parts go to disk.
     """
 
     timeout_ms: int
