@@ -39,7 +39,7 @@ _LONGEST_TEXT = 500
 _LACKING_CODES = frozenset({210, 211, 215, 230, 235, 240, 250})
 _GREATEST_INT = 2**31 - 1
 _NO_COMPRESSION = 1
-"""A bit set. gRPC 1.60 unpacks a message of any size before it looks at it; Pinot's servers do not compress."""
+"""A bit set. gRPC 1.60 unpacks a message before it looks at its size; Pinot's servers do not compress."""
 
 
 @dataclass(frozen=True)
