@@ -153,7 +153,12 @@ class Tls:
                 context.load_cert_chain(self.client_cert_file, self.client_key_file, password=lambda: b"")
 
 
-def _max_reply_bytes() -> int:
+def max_reply_bytes() -> int:
+    """Return the maximum size of a response, as set in the environment.
+
+    Raises:
+        ConfigError: The variable is not a number.
+    """
     text = os.environ.get(_MAX_REPLY_BYTES) or str(1 << 30)
     number = whole_number(text)
     if not number:
@@ -185,7 +190,7 @@ class ControllerConfig:
     connect_timeout_s: float = 5.0
     read_timeout_s: float = 30.0
     retry: RetryPolicy = field(default_factory=RetryPolicy)
-    max_reply_bytes: int = field(default_factory=_max_reply_bytes)
+    max_reply_bytes: int = field(default_factory=max_reply_bytes)
 
     def __post_init__(self) -> None:
         urls, auth = _split_all(split_urls(self.url), self.auth, "controller URL")
@@ -258,7 +263,7 @@ class BrokerConfig:
     connect_timeout_s: float = 5.0
     read_timeout_s: float = 60.0
     retry: RetryPolicy = field(default_factory=lambda: RetryPolicy(attempts=3))
-    max_reply_bytes: int = field(default_factory=_max_reply_bytes)
+    max_reply_bytes: int = field(default_factory=max_reply_bytes)
 
     def __post_init__(self) -> None:
         if not self.urls:

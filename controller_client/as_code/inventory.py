@@ -147,7 +147,7 @@ def _entry(record: ZNRecord, where: str) -> InventoryEntry:
     try:
         applied: Mapping[str, Any] | None = json.loads(fields["applied"]) if "applied" in fields else None
         at_ms = int(fields.get("at_ms", "0"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"the record cannot be read: {error}", where=where) from None
     pending = frozenset(record.list_fields.get("pending", ()))
     return InventoryEntry(applied, fields.get("plan", ""), at_ms, fields.get("by", ""), pending)

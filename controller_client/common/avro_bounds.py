@@ -46,14 +46,16 @@ def avro_size(schema: Any, *, strict: bool = True) -> AvroSize:
 
     Args:
         schema: A schema, parsed from JSON.
-        strict: Whether to refuse a schema whose data could make more than 10,000 values and 16 for each of
-            their bytes, or of a record within itself, which ``levels`` does not count.
+        strict: Whether to refuse also items that may take no bytes, and a record within itself, which
+            ``levels`` does not count. Without them, data make at most 10,000 values and 16 for each of their
+            bytes.
 
     Raises:
-        ValueError: It is refused, or invalid, or nested deeper than 100 levels.
+        ValueError: It is refused, or invalid, or nested deeper than 100 levels, or a value has more than
+            10,000 fields without bytes.
     """
     size = _Sizes(strict).of(schema, "", 0)
-    if strict and size.excess > _MAX_VALUES_WITHOUT_BYTES:
+    if size.excess > _MAX_VALUES_WITHOUT_BYTES:
         raise ValueError(f"a value has more than {_MAX_VALUES_WITHOUT_BYTES:,} fields that take no bytes")
     return size
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from typing import Any, TypeVar
@@ -73,6 +74,8 @@ class Format:
             FormatVersionError: This release cannot read the version.
             DataError: The version is not a number.
         """
+        if not isinstance(fields, Mapping):
+            raise self._damaged(where)
         found = fields.get(self.field, 1)
         version = found
         if isinstance(found, str):
@@ -84,6 +87,33 @@ class Format:
                 where=where,
             )
         return self.check_number(version, where)
+
+    @contextmanager
+    def reading(self, fields: Mapping[str, object], where: str) -> Iterator[None]:
+        """Check the version of a record, which the block then reads.
+
+        Args:
+            fields: The record's fields.
+            where: Where the record is, for the error.
+
+        Raises:
+            FormatVersionError: This release cannot read the version.
+            DataError: The version is not a number; or the block found no field where one must be, or one of
+                another form.
+        """
+        self.check(fields, where)
+        try:
+            yield
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise self._damaged(where) from error
+
+    def _damaged(self, where: str) -> DataError:
+        return DataError(
+            f"{self.name} lacks a field, or has one of another form",
+            expected="the record as this project writes it",
+            where=where,
+            remedy="find out who wrote the record, and restore it",
+        )
 
     def check_number(self, found: int, where: str) -> int:
         """Like :meth:`check`, for a version that has already been read."""

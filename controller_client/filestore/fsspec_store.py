@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import fsspec
 
 from controller_client.common.disk import disk_full
+from controller_client.common.reply_limits import ReplyTooLongError
 from controller_client.common.visible_text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, FolderMissingError, SourceChangedError
@@ -25,6 +26,7 @@ from controller_client.filestore.faults import (
     BROKEN_REPLY,
     OVERLOADED,
     OVERLOADED_STATUSES,
+    TOO_LONG,
     check_copied,
 )
 from controller_client.filestore.traits import StoreTraits
@@ -41,6 +43,9 @@ _TIMES = ("mtime", "last_modified", "updated", "modificationTime", "created")
 # What the libraries raise for a reply in another form than they expect.
 _NOT_UNDERSTOOD = (AttributeError, KeyError, TypeError, json.JSONDecodeError)
 _NOT_DECODED = ("ContentTypeError", "DecodeError", "DeserializationError")
+_MAX_LEVELS = 100
+"""Of folders within each other: a name node may describe endlessly many."""
+_LONGEST_URI = 500
 _AGAIN = "run the task again; it will read the current file"
 
 
@@ -110,7 +115,13 @@ class FsspecStore:
             if name.startswith(f"{path}/") and entries[name]["type"] == "file" and not name.endswith("/"):
                 yield self._described(name, entries[name])
 
-    def _walk(self, path: str, uri: str) -> Iterator[FileInfo]:
+    def _walk(self, path: str, uri: str, level: int = 1) -> Iterator[FileInfo]:
+        if level > _MAX_LEVELS:
+            raise SourceError(
+                f"{visible(uri)[:_LONGEST_URI]} has too many folders above it",
+                expected=f"at most {_MAX_LEVELS} folders within each other",
+                where=visible(self._base),
+            )
         # fsspec's own walk skips folders that cannot be listed, as if they were empty.
         try:
             entries = self._fs.ls(path or "/", detail=True)
@@ -124,7 +135,7 @@ class FsspecStore:
         for name, entry in sorted(inside, key=lambda each: each[0] + "/" * (each[1]["type"] == "directory")):
             if entry["type"] == "directory":
                 with suppress(FileNotFoundError):  # deleted in the meantime
-                    yield from self._walk(name, self._uri(name))
+                    yield from self._walk(name, self._uri(name), level + 1)
             elif entry["type"] == "file" and not self._is_marker(name, entry, folders):
                 yield self._described(name, entry)
 
@@ -286,7 +297,10 @@ class FsspecStore:
                 expected="both, to detect changes of a file",
             )
         etag = None if version is None else str(version).strip('"')  # quoted only in some responses
-        return FileInfo(uri, int(entry["size"]), _millis(time), etag)
+        try:
+            return FileInfo(uri, int(entry["size"]), _millis(time), etag)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            self._fail("read", uri, TypeError(type(error).__name__))
 
     def _path(self, uri: str) -> str:
         """Return fsspec's path for a URI, literally: nothing in it is a query."""
@@ -319,6 +333,8 @@ class FsspecStore:
         reason, remedy = kind, "check the credentials and their permissions, and that the store is reachable"
         if isinstance(error, _NOT_UNDERSTOOD) or kind in _NOT_DECODED:
             reason, remedy = f"its reply is not the expected one ({kind})", BROKEN_REPLY
+        elif isinstance(error, ReplyTooLongError):
+            reason, remedy = str(error), TOO_LONG
         elif code in OVERLOADED_STATUSES:
             remedy = OVERLOADED
         shown = reason if code is None else f"{reason} {code}"

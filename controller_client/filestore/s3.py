@@ -13,21 +13,31 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import boto3
 import botocore.session
+import urllib3
 from botocore import UNSIGNED
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, PaginationError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    PaginationError,
+    ReadTimeoutError,
+)
 from botocore.parsers import ResponseParserError
 from botocore.utils import parse_timestamp
 
 from controller_client.common.credential_rules import Origin, may_receive
 from controller_client.common.redaction import Redactor, mask_text
+from controller_client.common.reply_limits import LimitedBody, ReplyTooLongError
 from controller_client.common.visible_text import visible
+from controller_client.config import max_reply_bytes
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError
 from controller_client.filestore.faults import (
     BROKEN_REPLY,
     OVERLOADED,
     OVERLOADED_STATUSES,
+    TOO_LONG,
     check_copied,
 )
 
@@ -38,7 +48,7 @@ if TYPE_CHECKING:
 # On DEBUG, boto logs each request with its Authorization header, which contains the access key.
 logging.getLogger("botocore").setLevel(logging.WARNING)
 
-_FAULTS = (ClientError, BotoCoreError, ResponseParserError)
+_FAULTS = (ClientError, BotoCoreError, ResponseParserError, ReplyTooLongError)
 _LONGEST_CODE = 200
 _OF_AWS = re.compile(r"https://(?:[a-z0-9-]+\.)+amazonaws\.com(?:\.cn)?(?::443)?/?")
 _NEEDS_KEYS = (
@@ -97,6 +107,8 @@ class S3Store:
                     signature_version=UNSIGNED if self._is_unsigned else None,
                 ),
             )
+            endpoint_of_client: Any = self._s3._endpoint  # type: ignore[attr-defined]  # noqa: SLF001 - no other way
+            endpoint_of_client.http_session = _LimitedSession(endpoint_of_client.http_session)
             for operation in _DOCUMENTS:
                 self._s3.meta.events.register(f"before-parse.s3.{operation}", _replace_incomplete)
         except (BotoCoreError, ValueError) as error:
@@ -242,6 +254,8 @@ class S3Store:
         reason, did = self._shown(code), "refused" if isinstance(error, ClientError) else "failed"
         if isinstance(error, KeyError):
             did, reason, remedy = "failed", f"its reply lacks a valid {error.args[0]}", BROKEN_REPLY
+        elif isinstance(error, ReplyTooLongError):
+            did, reason, remedy = "failed", str(error), TOO_LONG
         elif code == _INCOMPLETE or isinstance(error, (ResponseParserError, PaginationError)):
             did, reason, remedy = "failed", "its reply is not complete", BROKEN_REPLY
         elif code in _OVERLOADED or _http_status(error) in OVERLOADED_STATUSES:
@@ -265,6 +279,31 @@ class S3Store:
     def _shown(self, code: str | None) -> str:
         """Return a server's code, which may contain anything."""
         return self._redact(str(code))[:_LONGEST_CODE]
+
+
+class _LimitedSession:
+    """Sends requests as boto's session does, but limits what is read into memory: all except files."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def send(self, request: Any) -> Any:
+        """Send a request; called by boto."""
+        is_file, request.stream_output = request.stream_output, True
+        response = self._session.send(request)
+        success = 200 <= response.status_code < 300
+        response.raw = LimitedBody(response.raw, max_reply_bytes() if success else None)
+        if not is_file:
+            try:
+                _ = response.content
+            except urllib3.exceptions.ReadTimeoutError as error:
+                raise ReadTimeoutError(endpoint_url=request.url, error=error) from error
+            except urllib3.exceptions.HTTPError as error:
+                raise ConnectionClosedError(endpoint_url=request.url, error=error) from error
+        return response
 
 
 def _is_own(endpoint: str) -> bool:

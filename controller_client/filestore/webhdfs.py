@@ -1,4 +1,4 @@
-"""fsspec's WebHDFS client with what it lacks: timeouts and checks of data nodes' responses."""
+"""fsspec's WebHDFS client with what it lacks: timeouts, limits and checks of data nodes' responses."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from requests.auth import AuthBase, HTTPBasicAuth
 
 from controller_client.common.credential_rules import Origin, may_receive
 from controller_client.common.http_session import HttpSession, only_in_address
+from controller_client.common.reply_limits import reply_limits
+from controller_client.config import max_reply_bytes
 
 __all__ = ["CheckedWebHdfs"]
 
@@ -53,6 +55,7 @@ class _ForNameNode(AuthBase):
 class _Session(HttpSession):
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
         options.setdefault("timeout", (_CONNECT_S, _READ_S))
+        options["hooks"] = reply_limits(max_reply_bytes())
         return super().request(*arguments, **options)
 
     def get(self, url: str | bytes, **options: Any) -> requests.Response:

@@ -12,8 +12,8 @@ import requests
 import urllib3
 
 from controller_client.common.parsing import whole_number
+from controller_client.common.reply_limits import MAX_ERROR_BYTES
 from controller_client.errors import DataError, RejectedError
-from controller_client.rest.reply_limits import MAX_ERROR_BYTES
 
 __all__ = ["Download", "beginning_of", "path_within", "redirect_of", "text_of", "words_of", "write_body"]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import requests
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
+from controller_client.common.reply_limits import ReplyTooLongError
 from controller_client.common.retry import TransientFailureError
 from controller_client.errors import (
     NotAppliedError,
@@ -16,7 +17,6 @@ from controller_client.errors import (
     PinotPluginError,
     UnreachableError,
 )
-from controller_client.rest.reply_limits import ReplyTooLongError
 
 __all__ = ["translate"]
 

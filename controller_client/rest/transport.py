@@ -32,6 +32,7 @@ import requests
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.http_session import HttpSession
 from controller_client.common.redaction import MASK, Redactor
+from controller_client.common.reply_limits import reply_limits
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry, retry_after_s
 from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import ConfigError, NotAppliedError, PinotPluginError, RejectedError
@@ -50,7 +51,6 @@ from controller_client.rest.error_map import classify
 from controller_client.rest.faults import translate
 from controller_client.rest.multipart import FilePart
 from controller_client.rest.replies import has_nothing, parse_reply
-from controller_client.rest.reply_limits import reply_limits
 
 __all__ = ["Transport", "path_of"]
 

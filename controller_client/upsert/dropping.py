@@ -142,8 +142,8 @@ def noted_drop(store: PropertyStore, table: TableName) -> TableConfig | None:
     note = read_record_at(store, path)
     if note is None:
         return None
-    DROP_FORMAT.check(note.simple_fields, path)
-    return TableConfig.from_json(json.loads(note.simple_fields[_CONFIG]))
+    with DROP_FORMAT.reading(note.simple_fields, path):
+        return TableConfig.from_json(json.loads(note.simple_fields[_CONFIG]))
 
 
 def _forget(store: PropertyStore, folder: str) -> None:

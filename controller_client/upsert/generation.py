@@ -262,29 +262,29 @@ def read_generation(store: PropertyStore, table: TableName) -> Generation | None
     if record is None:
         return None
     simple = record.simple_fields
-    GENERATION_FORMAT.check(simple, path)
-    if not is_generation_folder(simple["folder"]):
-        raise DataError(
-            f"the record of the generation of {table} names the folder {simple['folder'][:100]!r}",
-            expected="generation- and hexadecimal digits, as coordinators name these folders",
-            where=path,
-            remedy="find out who wrote the record, and restore it",
+    with GENERATION_FORMAT.reading(simple, path):
+        if not is_generation_folder(simple["folder"]):
+            raise DataError(
+                f"the record of the generation of {table} names the folder {simple['folder'][:100]!r}",
+                expected="generation- and hexadecimal digits, as coordinators name these folders",
+                where=path,
+                remedy="find out who wrote the record, and restore it",
+            )
+        found = record.map_fields.get("incarnation")
+        return Generation(
+            number=int(simple["number"]),
+            base=int(simple["base"]),
+            engine=simple.get("engine", "spark"),
+            partitions=int(simple["partitions"]),
+            buckets=int(simple["buckets"]),
+            folder=simple["folder"],
+            incarnation=Incarnation(int(found["table"]), found["topic"], found["rules"]) if found else None,
+            since=int(simple.get("since", 0)),
+            floors=tuple(json.loads(simple.get("floors", "[]"))),
+            until=_offsets(record, "until"),
+            resent_from=int(simple[_RESENT_FROM]) if _RESENT_FROM in simple else None,
+            begins=_offsets(record, "begins"),
         )
-    found = record.map_fields.get("incarnation")
-    return Generation(
-        number=int(simple["number"]),
-        base=int(simple["base"]),
-        engine=simple.get("engine", "spark"),
-        partitions=int(simple["partitions"]),
-        buckets=int(simple["buckets"]),
-        folder=simple["folder"],
-        incarnation=Incarnation(int(found["table"]), found["topic"], found["rules"]) if found else None,
-        since=int(simple.get("since", 0)),
-        floors=tuple(json.loads(simple.get("floors", "[]"))),
-        until=_offsets(record, "until"),
-        resent_from=int(simple[_RESENT_FROM]) if _RESENT_FROM in simple else None,
-        begins=_offsets(record, "begins"),
-    )
 
 
 def _offsets(record: ZNRecord, name: str) -> dict[int, int]:
@@ -334,14 +334,14 @@ def read_request(store: PropertyStore, table: TableName) -> RebuildRequest | Non
         return None
     simple = record.simple_fields
     try:
-        REBUILD_FORMAT.check(simple, path)
+        with REBUILD_FORMAT.reading(simple, path):
+            partitions, buckets = (
+                int(simple[name]) if name in simple else None for name in ("partitions", "buckets")
+            )
+            return RebuildRequest(int(simple["number"]), partitions, buckets)
     except FormatVersionError as error:
         log_skipped(logger, error)
         return None
-    partitions, buckets = (
-        int(simple[name]) if name in simple else None for name in ("partitions", "buckets")
-    )
-    return RebuildRequest(int(simple["number"]), partitions, buckets)
 
 
 def next_request(

@@ -122,24 +122,25 @@ class ServerRecord:
         """Read the stored form.
 
         Raises:
+            DataError: It lacks a field, or has one of another form.
             FormatVersionError: A later release wrote it.
         """
         simple = record.simple_fields
-        SERVER_FORMAT.check(simple, where)
-        return cls(
-            record.id,
-            simple.get(_SESSION, ""),
-            int(simple.get(_MARK, NIL)),
-            int(simple.get(_AT, 0)),
-            {
-                int(partition): PartitionProgress(
-                    values.get(_SEGMENT) or None, int(values[_INDEXED]), int(values[_APPLIED])
-                )
-                for partition, values in record.map_fields.items()
-            },
-            simple.get(_BY_OPTION) == "true",
-            created=int(simple.get(_CREATED, NIL)),
-        )
+        with SERVER_FORMAT.reading(simple, where):
+            return cls(
+                record.id,
+                simple.get(_SESSION, ""),
+                int(simple.get(_MARK, NIL)),
+                int(simple.get(_AT, 0)),
+                {
+                    int(partition): PartitionProgress(
+                        values.get(_SEGMENT) or None, int(values[_INDEXED]), int(values[_APPLIED])
+                    )
+                    for partition, values in record.map_fields.items()
+                },
+                simple.get(_BY_OPTION) == "true",
+                created=int(simple.get(_CREATED, NIL)),
+            )
 
 
 @dataclass(frozen=True)
@@ -183,18 +184,19 @@ class CoordinatorRecord:
         """Read the stored form.
 
         Raises:
+            DataError: It lacks a field, or has one of another form.
             FormatVersionError: A later release wrote it.
         """
         simple = record.simple_fields
-        COORDINATOR_FORMAT.check(simple, where)
-        return cls(
-            int(simple["generation"]),
-            int(simple["base"]),
-            int(simple["version"]),
-            int(simple[_AT]),
-            int(simple["keys"]),
-            dict(record.map_fields.get("details", {})),
-        )
+        with COORDINATOR_FORMAT.reading(simple, where):
+            return cls(
+                int(simple["generation"]),
+                int(simple["base"]),
+                int(simple["version"]),
+                int(simple[_AT]),
+                int(simple["keys"]),
+                dict(record.map_fields.get("details", {})),
+            )
 
 
 def low_water_mark(marks: Mapping[str, int]) -> int:

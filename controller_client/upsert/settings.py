@@ -16,6 +16,7 @@ Version 1 also had ``upsert.retentionMs``, the retention that the table had when
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,4 +123,7 @@ def is_upsert(table: TableConfig) -> bool:
 
 
 def _custom(document: dict[str, Any]) -> dict[str, str]:
-    return dict((document.get("metadata") or {}).get("customConfigs") or {})
+    custom = (document.get("metadata") or {}).get("customConfigs")
+    if not isinstance(custom, Mapping):
+        return {}
+    return {key: text for key, text in custom.items() if isinstance(text, str)}

@@ -60,7 +60,15 @@ def read_state(folder: Path) -> ClusterState | None:
         )
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError, AttributeError, DataError) as error:
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        DataError,
+    ) as error:
         raise SetupError(
             f"the state file of the local cluster cannot be read: {error!r}",
             where=str(path),

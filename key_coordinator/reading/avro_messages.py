@@ -14,8 +14,8 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_ex
 
 from controller_client.common.avro_bounds import avro_size
 from controller_client.common.http_session import HttpSession
+from controller_client.common.reply_limits import ReplyTooLongError, reply_limits
 from controller_client.errors import ConfigError, SourceError
-from controller_client.rest.reply_limits import ReplyTooLongError, reply_limits
 from key_coordinator.reading.recipe import MessageFormat
 
 __all__ = ["AvroMessages"]

@@ -232,7 +232,10 @@ class KeyStore:
             up_to = StoredUpTo(**{**document, "floors": tuple(document["floors"])})
             self._files = [Run(path) for path in files]
             self._next = max((int(path.stem) for path in files), default=0)
-        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, DataError):
+        except (
+            *(FileNotFoundError, ValueError, KeyError, TypeError, AttributeError),
+            *(ArithmeticError, RecursionError, DataError),
+        ):
             # Missing or damaged: everything can be reread from the input.
             self._files = []
         else:

@@ -74,16 +74,20 @@ class Condition(ABC):
 
         Raises:
             ConfigError: The document does not name a condition.
+            DataError: It lacks a field, or has one of another form.
             FormatVersionError: A worker of a later release wrote it.
         """
-        CONDITION_FORMAT.check(document, "the metadata database of Airflow")
-        module, _, name = str(document["condition"]).partition(":")
-        kind = getattr(importlib.import_module(module), name, None)
-        if not (isinstance(kind, type) and issubclass(kind, Condition)):
-            raise ConfigError(
-                f"{document['condition']} is not a condition", expected="a subclass of Condition"
-            )
-        return kind(**only_known(kind, document["fields"]))
+        with CONDITION_FORMAT.reading(document, "the metadata database of Airflow"):
+            module, _, name = str(document["condition"]).partition(":")
+            try:
+                kind = getattr(importlib.import_module(module), name, None)
+            except ImportError:
+                kind = None
+            if not (isinstance(kind, type) and issubclass(kind, Condition)):
+                raise ConfigError(
+                    f"{document['condition']} is not a condition", expected="a subclass of Condition"
+                )
+            return kind(**only_known(kind, document["fields"]))
 
 
 def is_passing(error: PinotPluginError) -> bool:

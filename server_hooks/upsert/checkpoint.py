@@ -43,10 +43,16 @@ class BitmapCheckpoint:
         try:
             found = json.loads(file.read_text())
             CHECKPOINT_FORMAT.check(found, str(file))
-            self._segments = dict(found["segments"])
+            self._segments = {
+                str(name): {"signature": str(entry["signature"]), "next": int(entry["next"])}
+                for name, entry in found["segments"].items()
+            }
             self.ends_from = {int(number): int(since) for number, since in found.get("endsFrom", {}).items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
-            self._segments = {}
+        except (
+            *(OSError, ValueError, KeyError, TypeError, AttributeError),
+            *(ArithmeticError, RecursionError, DataError),
+        ):
+            self._segments, self.ends_from = {}, {}
 
     def since(self, segment: str, folder: Path) -> int:
         """Return the offset of the updates topic from which a segment may lack events; 0 if unknown."""

@@ -146,8 +146,7 @@ class _Columns:
         raise ValueError(f"column {name} has the unknown type {kind}")
 
     def _arrays(self, cells: Any, name: str, kind: str) -> pa.Array:
-        lengths = _native(cells["length"])
-        offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        lengths, offsets = self._lengths(cells)
         stored = _STORED.get(kind, kind)
         number = _NUMBERS.get(stored, ">i4")  # a string is an id of the dictionary
         width = int(number[-1])
@@ -166,14 +165,22 @@ class _Columns:
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
     def _binary(self, cells: Any) -> pa.Array:
-        lengths = _native(cells["length"])
-        offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        lengths, offsets = self._lengths(cells)
         begins = np.repeat(_native(cells["at"]).astype(np.int64) - offsets[:-1], lengths)
         data = self._variable[begins + np.arange(int(offsets[-1]), dtype=np.int64)]
         large = pa.LargeBinaryArray.from_buffers(
             pa.large_binary(), len(lengths), [None, pa.py_buffer(offsets), pa.py_buffer(data)]
         )
         return large.cast(pa.binary())
+
+    def _lengths(self, cells: Any) -> tuple[Any, Any]:
+        """Return the lengths of cells, and the offsets of their values when they follow each other."""
+        lengths = _native(cells["length"])
+        offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+        # Each has values of its own, so more of them are in no answer.
+        if len(lengths) and (lengths.min() < 0 or offsets[-1] > len(self._variable)):
+            raise ValueError("the lengths of values are wrong")
+        return lengths, offsets
 
     def _texts(self, name: str, ids: Any) -> pa.Array:
         return self._words(name).take(pa.array(ids)).cast(pa.string())
@@ -259,14 +266,17 @@ class _Cursor:
     def words(self) -> pa.Array:
         """Read ids and texts; most of the Python steps for a string column are here."""
         size = self.number()
+        if not 0 <= size <= len(self._payload) // _PAIR.size:
+            raise ValueError(f"a dictionary has {size} words")
         words: list[bytes | None] = [None] * size
         at, payload, pair = self._at, self._payload, _PAIR.unpack_from
         for _ in range(size):
             number, length = pair(payload, at)
             at += 8 + length
             words[number] = payload[at - length : at]
-        if at > len(payload):
-            raise ValueError("a dictionary extends past the end")
+        # Lengths below zero would let a dictionary take no bytes, and there may be billions of them.
+        if not self._at + _PAIR.size * size <= at <= len(payload):
+            raise ValueError("a dictionary does not end within the answer")
         self._at = at
         return pa.array(words, pa.binary())
 

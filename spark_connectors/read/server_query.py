@@ -10,7 +10,7 @@ import functools
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 import grpc
@@ -21,7 +21,7 @@ from controller_client.common.counted_text import counted_text
 from controller_client.common.credential_rules import may_go_beside
 from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
-from controller_client.config import Auth, Tls
+from controller_client.config import Auth, Tls, max_reply_bytes
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
 from spark_connectors.options import ReadOptions
 from spark_connectors.read.data_table import DataTable, decode
@@ -37,7 +37,9 @@ _LONGEST_TEXT = 500
 # From org.apache.pinot.common.exception.QueryException: the server is shutting down or too busy, lacks the
 # table or segments, or took too long. Another server may succeed.
 _LACKING_CODES = frozenset({210, 211, 215, 230, 235, 240, 250})
-_UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.enable_http_proxy", 0)]
+_GREATEST_INT = 2**31 - 1
+_NO_COMPRESSION = 1
+"""A bit set. gRPC 1.60 unpacks a message before it looks at its size; Pinot's servers do not compress."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class ServerQuery:
         tls: TLS settings; None: plain text.
         options: Pinot query options.
         work_dir: Folder for large answers; None: the system's temporary folder.
+        max_reply_bytes: Maximum size of a part of an answer, decompressed; the parts go to disk.
     """
 
     timeout_ms: int
@@ -58,6 +61,7 @@ class ServerQuery:
     tls: Tls | None
     options: tuple[tuple[str, str], ...]
     work_dir: str | None
+    max_reply_bytes: int = field(default_factory=max_reply_bytes)
 
     @classmethod
     def of(cls, options: ReadOptions) -> ServerQuery:
@@ -66,13 +70,36 @@ class ServerQuery:
         tls = None if options.grpc_plain_text else config.tls
         # Credentials meant for TLS must never go to an address without it.
         auth = config.auth if may_go_beside(config.scheme, is_encrypted=tls is not None) else None
-        return cls(options.server_timeout_ms, auth, tls, options.query_options, options.work_dir)
+        return cls(
+            options.server_timeout_ms,
+            auth,
+            tls,
+            options.query_options,
+            options.work_dir,
+            config.max_reply_bytes,
+        )
 
     @contextmanager
     def connect(self, server: ServerAddress) -> Iterator[ServerConnection]:
         """Open a connection for several queries."""
-        with _channel(server, self.tls) as channel:
+        with self._channel(server) as channel:
             yield ServerConnection(self, server, channel)
+
+    def _channel(self, server: ServerAddress) -> grpc.Channel:
+        target, tls = f"{server.host}:{server.port}", self.tls
+        options = [
+            ("grpc.max_receive_message_length", min(self.max_reply_bytes, _GREATEST_INT)),
+            ("grpc.compression_enabled_algorithms_bitset", _NO_COMPRESSION),
+            ("grpc.enable_http_proxy", 0),
+        ]
+        if tls is None:
+            return grpc.insecure_channel(target, options=options)
+        credentials = grpc.ssl_channel_credentials(
+            root_certificates=_file(tls.ca_file),
+            private_key=_file(tls.client_key_file or tls.client_cert_file),
+            certificate_chain=_file(tls.client_cert_file),
+        )
+        return grpc.secure_channel(target, credentials, options=options)
 
 
 class ServerConnection:
@@ -199,18 +226,6 @@ def _check_columns(invalid_segments: int, where: str) -> None:
         )
 
 
-def _channel(server: ServerAddress, tls: Tls | None) -> grpc.Channel:
-    target = f"{server.host}:{server.port}"
-    if tls is None:
-        return grpc.insecure_channel(target, options=_UNLIMITED)
-    credentials = grpc.ssl_channel_credentials(
-        root_certificates=_file(tls.ca_file),
-        private_key=_file(tls.client_key_file or tls.client_cert_file),
-        certificate_chain=_file(tls.client_cert_file),
-    )
-    return grpc.secure_channel(target, credentials, options=_UNLIMITED)
-
-
 def _shown(message: str) -> str:
     return mask_text(without_java(message))[:_LONGEST_TEXT]
 
@@ -238,7 +253,10 @@ def _translated(error: grpc.RpcError, server: ServerAddress) -> NotAppliedError:
             remedy="check 'username' and 'password', or 'authToken'; if the controllers use https, servers"
             " get them only without 'grpcUsePlainText'",
         )
-    return NotAppliedError(text, where=str(server))
+    remedy = None
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        remedy = "if its answer is too long, select fewer columns, or set PINOT_MAX_REPLY_BYTES"
+    return NotAppliedError(text, where=str(server), remedy=remedy)
 
 
 @functools.cache

@@ -550,6 +550,63 @@ def test_sizes_that_are_not_true(child: SegmentChild, tmp_path: Path, reader: st
     assert child.build(table_config(), schema, path, reader)["rows"] == 2
 
 
+NOTHING: Any = {"type": "record", "name": "nothing", "fields": []}
+NESTED_LIST: Any = {"type": "record", "name": "N", "fields": _fields(next=["null", "N"])}
+ENDLESS: Any = {"type": "record", "name": "E", "fields": _fields(next="E")}
+
+
+@pytest.mark.parametrize("reader", ["auto", pytest.param("arrow", marks=FULL)])
+def test_items_without_bytes(child: SegmentChild, tmp_path: Path, reader: str) -> None:
+    path = tmp_path / "rows.avro"
+    kinds = (
+        "null",
+        NOTHING,
+        {"type": "array", "items": "null"},
+        ["null", {"type": "array", "items": "null"}],
+    )
+    billions = varint(2**31 - 10) + varint(0)
+    for kind in kinds:
+        data = {"null": billions, "record": billions, "array": varint(1) + billions + varint(0)}
+        value = (
+            varint(1) + varint(1) + billions + varint(0)
+            if isinstance(kind, list)
+            else data[kind if isinstance(kind, str) else kind["type"]]
+        )
+        fields = _fields(a="string", b={"type": "array", "items": kind})
+        for columns in ({"a": "STRING"}, {"a": "STRING", "b": "JSON"}):  # skipped, read
+            schema = schema_of(columns)
+            path.write_bytes(avro_header(fields) + avro_block(1, varint(1) + b"x" + value))
+            built = child.build(table_config(), schema, path, reader)
+            assert "more items than the file has bytes" in built.get("message", ""), f"{kind}: {built}"
+            # What Spark and other writers make of arrays that are always empty.
+            path.write_bytes(avro_header(fields) + avro_block(2, (varint(1) + b"x" + varint(0)) * 2))
+            assert child.build(table_config(), schema, path, reader)["rows"] == 2
+            few = value.replace(billions, varint(3) + varint(0))
+            path.write_bytes(avro_header(fields) + avro_block(1, varint(1) + b"x" + few))
+            assert child.build(table_config(), schema, path, reader)["rows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [(NESTED_LIST, varint(1) * 1_000_000 + varint(0)), (ENDLESS, b"")],
+    ids=["deep", "endless"],
+)
+def test_records_within_themselves(child: SegmentChild, tmp_path: Path, kind: Any, data: bytes) -> None:
+    path = tmp_path / "rows.avro"
+    path.write_bytes(avro_header(_fields(a="string", b=kind)) + avro_block(1, varint(1) + b"x" + data))
+    for columns in ({"a": "STRING"}, {"a": "STRING", "b": "JSON"}):  # skipped, read
+        built = child.build(table_config(), schema_of(columns), path, "auto")
+        assert built.get("error") == "DataError", built
+        assert "nested too deeply" in built["message"], built
+    # Few levels are a value like any other.
+    path.write_bytes(
+        avro_header(_fields(a="string", b=NESTED_LIST))
+        + avro_block(1, varint(1) + b"x" + varint(1) * 50 + varint(0))
+    )
+    for columns in ({"a": "STRING"}, {"a": "STRING", "b": "JSON"}):
+        assert child.build(table_config(), schema_of(columns), path, "auto")["rows"] == 1
+
+
 def test_a_wrong_sync_marker(child: SegmentChild, tmp_path: Path) -> None:
     path = tmp_path / "rows.avro"
     write_avro_file(path, MIXED, mixed_rows(30), block_rows=10)

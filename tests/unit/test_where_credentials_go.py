@@ -57,7 +57,7 @@ from tests.unit.recording_network import (
 )
 
 ONCE = RetryPolicy(attempts=1)
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +101,12 @@ def server_tar(network: Network, home: ScriptedServer, auth: Auth | None, folder
         ControllerClient(controller_of(network, home, auth), clock=FakeClock()) as client,
         ServerTars(client, {"Server_1": home.url}) as tars,
     ):
-        tars.download("Server_1", TableName("t_OFFLINE"), "s", folder / "tar", MOST_BYTES)
+        tars.download("Server_1", TableName("t_OFFLINE"), "s", folder / "tar", MAX_BYTES)
 
 
 def copy(network: Network, home: ScriptedServer, auth: Auth | None, folder: Path) -> None:
     with ControllerClient(controller_of(network, home, auth), clock=FakeClock()) as client:
-        HttpCopies(client).download(f"{home.url}/x", folder / "tar", MOST_BYTES)
+        HttpCopies(client).download(f"{home.url}/x", folder / "tar", MAX_BYTES)
 
 
 def registry(network: Network, home: ScriptedServer, auth: Auth | None, _folder: Path) -> None:
@@ -324,7 +324,7 @@ def test_credentials_beside_https_are_not_sent_to_an_http_address(
     with ControllerClient(home) as client, ServerTars(client, {"s": network.plain.url}) as tars:
         calls: Mapping[str, Callable[[], object]] = {
             "broker": lambda: BrokerConfig.like(home, (network.plain.url,)),
-            "server": lambda: tars.download("s", TableName("t_OFFLINE"), "s", tmp_path / "tar", MOST_BYTES),
+            "server": lambda: tars.download("s", TableName("t_OFFLINE"), "s", tmp_path / "tar", MAX_BYTES),
         }
         with pytest.raises(ConfigError, match="without TLS"):
             calls[role]()

@@ -74,16 +74,16 @@ def read_plan(store: PropertyStore, table: TableName) -> RecipePlan | None:
         store.delete(path)  # of a dropped table of the same name
         return None
     fields = found.record.simple_fields
-    PLAN_FORMAT.check(fields, path)
-    return RecipePlan(
-        fields["recipe"],
-        fields["step"],
-        fields["by"],
-        int(fields["since"]),
-        json.loads(fields["data"]),
-        found.version,
-        fields,
-    )
+    with PLAN_FORMAT.reading(fields, path):
+        return RecipePlan(
+            fields["recipe"],
+            fields["step"],
+            fields["by"],
+            int(fields["since"]),
+            json.loads(fields["data"]),
+            found.version,
+            fields,
+        )
 
 
 def begin(control: TableControl, recipe: str, data: Mapping[str, Any]) -> RecipePlan:

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from controller_client.common.formats import Format, with_unknown
 from controller_client.common.names import TableName
@@ -27,13 +27,19 @@ def read_partition_holders(store: PropertyStore, table: TableName) -> dict[int, 
     """Return who paused partitions, by partition, including partitions that are no longer paused.
 
     Raises:
+        DataError: The record lacks a field, or has one of another form.
         FormatVersionError: A later release wrote the record.
         UnreachableError: ZooKeeper does not answer.
     """
     path = plugin_path(table, "partitions")
     found = store.get(path)
-    fields: Mapping[str, Mapping[str, str]] = _checked(found.record, path).map_fields if found else {}
-    return {int(partition): Holder.from_fields(each) for partition, each in fields.items()}
+    if found is None:
+        return {}
+    with PARTITIONS_FORMAT.reading(found.record.simple_fields, path):
+        return {
+            int(partition): Holder.from_fields(fields)
+            for partition, fields in found.record.map_fields.items()
+        }
 
 
 def note_partitions(
@@ -61,14 +67,10 @@ def note_partitions(
     noted = {str(partition): holder.to_fields() for partition in sorted(partitions)}
 
     def changed(present: ZNRecord | None) -> ZNRecord:
-        old = _checked(present, path) if present else ZNRecord("partitions")
-        kept = {name: fields for name, fields in old.map_fields.items() if int(name) in paused}
+        old = present or ZNRecord("partitions")
+        with PARTITIONS_FORMAT.reading(old.simple_fields, path):
+            kept = {name: fields for name, fields in old.map_fields.items() if int(name) in paused}
         simple = with_unknown(PARTITIONS_FORMAT.stamp({}), old.simple_fields, (PARTITIONS_FORMAT.field,))
         return ZNRecord("partitions", simple, old.list_fields, {**noted, **kept})
 
     store.change(path, changed)
-
-
-def _checked(record: ZNRecord, where: str) -> ZNRecord:
-    PARTITIONS_FORMAT.check(record.simple_fields, where)
-    return record

@@ -59,12 +59,12 @@ class PartitionReport:
         Raises:
             FormatVersionError: A later release wrote it.
         """
-        REPORT_FORMAT.check(record.simple_fields, where)
-        paused = {
-            table: {int(partition): segment for partition, segment in partitions.items()}
-            for table, partitions in record.map_fields.items()
-        }
-        return cls(record.id, record.simple_fields.get(_SESSION, ""), paused)
+        with REPORT_FORMAT.reading(record.simple_fields, where):
+            paused = {
+                table: {int(partition): segment for partition, segment in partitions.items()}
+                for table, partitions in record.map_fields.items()
+            }
+            return cls(record.id, record.simple_fields.get(_SESSION, ""), paused)
 
 
 def write_report(store: PropertyStore, report: PartitionReport) -> None:

@@ -182,13 +182,13 @@ def _to_record(record: PauseRecord, present: ZNRecord | None) -> ZNRecord:
 
 
 def _from_record(record: ZNRecord, where: str) -> PauseRecord:
-    PAUSE_FORMAT.check(record.simple_fields, where)
-    sequences, ends = (record.simple_fields.get(name) for name in ("sequences", "ends"))
-    return PauseRecord(
-        holders={name: Holder.from_fields(fields) for name, fields in record.map_fields.items()},
-        foreign=record.simple_fields.get("foreign") == "true",
-        sequences={int(key): int(value) for key, value in json.loads(sequences).items()}
-        if sequences
-        else None,
-        ends={int(key): str(value) for key, value in json.loads(ends).items()} if ends else None,
-    )
+    with PAUSE_FORMAT.reading(record.simple_fields, where):
+        sequences, ends = (record.simple_fields.get(name) for name in ("sequences", "ends"))
+        return PauseRecord(
+            holders={name: Holder.from_fields(fields) for name, fields in record.map_fields.items()},
+            foreign=record.simple_fields.get("foreign") == "true",
+            sequences={int(key): int(value) for key, value in json.loads(sequences).items()}
+            if sequences
+            else None,
+            ends={int(key): str(value) for key, value in json.loads(ends).items()} if ends else None,
+        )

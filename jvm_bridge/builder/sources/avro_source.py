@@ -118,6 +118,8 @@ def _unreadable(file: SourceFile, error: Any) -> UnreadableFileError:
 
 def _stored(values: Any, kind: pa.DataType) -> Any:
     """Return values that Java read from the file as an Arrow array; Java's arrays become its buffers."""
+    if pa.types.is_null(kind):  # items of type null
+        return pa.nulls(int(values.count()))
     nulls = int(values.nulls())
     validity = pa.py_buffer(memoryview(values.validity())) if nulls else None
     buffers = [validity, *(pa.py_buffer(memoryview(each)) for each in values.buffers())]

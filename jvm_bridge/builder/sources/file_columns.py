@@ -193,7 +193,7 @@ def reading(file: SourceFile) -> Iterator[None]:
     """
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, RecursionError) as error:
         # Arrow raises OSError without a number for a corrupt file; a full disk has a number.
         if isinstance(error, OSError) and error.errno is not None:
             raise

@@ -44,8 +44,8 @@ def orc_times(file: SourceFile) -> Mapping[str, int | None]:
     _check_pyarrow()
     with reading(file):
         schema = orc.ORCFile(file.path).schema
-    check_names(file, schema.names)
-    return {field.name: 1 if is_time(field.type) else None for field in schema}
+        check_names(file, schema.names)
+        return {field.name: 1 if is_time(field.type) else None for field in schema}
 
 
 def orc_columns(file: SourceFile) -> FileColumns:
@@ -56,9 +56,9 @@ def orc_columns(file: SourceFile) -> FileColumns:
             cannot store: a timestamp outside of 1677 to 2262, a union.
     """
     with reading(file):
+        steps = {name: time.to_ns for name, time in file.times.items()}
         schema = orc.ORCFile(file.path).schema
-    steps = {name: time.to_ns for name, time in file.times.items()}
-    types = {field.name: time_type(field.type, steps.get(field.name)) for field in schema}
+        types = {field.name: time_type(field.type, steps.get(field.name)) for field in schema}
     return FileColumns(types, partial(_batches, file, types, steps), frozenset(steps))
 
 

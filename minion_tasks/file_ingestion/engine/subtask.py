@@ -69,14 +69,15 @@ class Subtask:
             FormatVersionError: A scheduler of a later release wrote it.
             DataError: Its session does not have the name of a session.
         """
-        where = f"session {configs.get('session')} of {configs.get('tableName')}"
-        SUBTASK_FORMAT.check(configs, where)
-        return cls(
-            table=TableName(configs["tableName"]),
-            session_id=file_name_of(configs["session"]),  # names the folder of its temporary files
-            attempt=int(configs["attempt"]),
-            groups=tuple(int(number) for number in configs["groups"].split(",")),
-        )
+        is_given = isinstance(configs, Mapping)
+        where = f"session {configs.get('session')} of {configs.get('tableName')}" if is_given else "a subtask"
+        with SUBTASK_FORMAT.reading(configs, where):
+            return cls(
+                table=TableName(configs["tableName"]),
+                session_id=file_name_of(configs["session"]),  # names the folder of its temporary files
+                attempt=int(configs["attempt"]),
+                groups=tuple(int(number) for number in configs["groups"].split(",")),
+            )
 
 
 def subtasks_of(session: Session, tasks: Sequence[Sequence[int]]) -> list[Subtask]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import os
@@ -174,3 +175,19 @@ def test_neither_a_key_nor_its_token_is_logged_or_shown(caplog: pytest.LogCaptur
         assertion = parse_qs(server.requests[0].body.decode())["assertion"][0]
     for secret in ("hush", assertion, private.decode().splitlines()[1]):
         assert secret not in caplog.text
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_listing_is_limited(packed: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PINOT_MAX_REPLY_BYTES", "100000")
+    text = json.dumps({"kind": "storage#objects", "more": " " * 1_000_000}).encode()
+    headers = {"Content-Type": "application/json", **({"Content-Encoding": "gzip"} if packed else {})}
+    with ScriptedServer() as server:
+        server.answers = lambda _seen: answer(200, gzip.compress(text) if packed else text, headers)
+        with pytest.raises(SourceError, match="the response is longer than 100,000 bytes"):
+            list(open_store("gs://bucket/in/", {"endpoint": server.url}).list("gs://bucket/in/"))
+    bucket = Bucket()
+    bucket.put("in/a", bytes(1_000_000))
+    with serving(bucket) as server:
+        open_store("gs://bucket/in/", {"endpoint": server.url}).download("gs://bucket/in/a", tmp_path / "a")
+    assert (tmp_path / "a").stat().st_size == 1_000_000

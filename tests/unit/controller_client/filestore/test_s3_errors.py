@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -10,7 +11,7 @@ from botocore.retries import standard
 
 from controller_client.errors import SourceError
 from controller_client.filestore import FileStore, open_store
-from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
+from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer, truncate
 
 _ECHO = (
     "<Error><Code>AccessDenied{}</Code><Message>key hush-access, secret hush-secret</Message>"
@@ -222,3 +223,25 @@ def test_a_move_that_ends_after_its_copy_leaves_both_and_is_completed_by_the_nex
         server.answers = bucket.respond
         assert store.move("s3://bucket/t/x", "s3://bucket/q/x")
     assert bucket.objects == {"bucket/q/x": 7}
+
+
+@pytest.mark.usefixtures("without_pauses")
+def test_a_listing_is_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PINOT_MAX_REPLY_BYTES", "100000")
+    long = _LISTING.replace("<Contents>", " " * 1_000_000 + "<Contents>", 1)
+    with ScriptedServer(
+        answer(200, _LISTING, _XML), answer(200, long, _XML), answer(200, bytes(1_000_000), {"ETag": "x"})
+    ) as server:
+        store = _store(server)
+        assert len(list(store.list("s3://bucket/in/"))) == 1
+        with pytest.raises(SourceError, match="the response is longer than 100,000 bytes") as caught:
+            list(store.list("s3://bucket/in/"))
+        assert "PINOT_MAX_REPLY_BYTES" in str(caught.value)
+        store.download("s3://bucket/in/a", tmp_path / "a")
+    assert (tmp_path / "a").stat().st_size == 1_000_000
+
+
+@pytest.mark.usefixtures("without_pauses")
+def test_a_connection_that_breaks_in_a_listing_is_used_again() -> None:
+    with ScriptedServer(truncate, answer(200, _LISTING, _XML)) as server:
+        assert len(list(_store(server).list("s3://bucket/in/"))) == 1

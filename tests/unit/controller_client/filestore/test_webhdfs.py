@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
@@ -175,3 +178,38 @@ def test_a_file_is_renamed(renames: bool) -> None:
         assert node.files == {"/s/q/x": 7}
         assert not store.move(f"{root}/t/x", f"{root}/q/x")
     assert "DELETE" not in node.calls
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_listing_is_limited(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINOT_MAX_REPLY_BYTES", "100000")
+    text = json.dumps({"FileStatuses": {"FileStatus": [], "more": " " * 1_000_000}}).encode()
+    headers = {"Content-Encoding": "gzip"} if packed else {}
+    with ScriptedServer(answer(200, gzip.compress(text) if packed else text, headers)) as server:
+        folder = f"webhdfs://{urlsplit(server.url).netloc}/in"
+        with pytest.raises(SourceError, match="the response is longer than 100,000 bytes") as caught:
+            list(open_store(folder, {}).list(folder))
+    assert "PINOT_MAX_REPLY_BYTES" in str(caught.value)
+
+
+def test_folders_without_end_are_an_error() -> None:
+    inside = [{"type": "DIRECTORY", "length": 0, "modificationTime": 1, "pathSuffix": "b"}]
+    with ScriptedServer() as server:
+        server.answers = lambda _seen: answer(200, {"FileStatuses": {"FileStatus": inside}})
+        folder = f"webhdfs://{urlsplit(server.url).netloc}/in"
+        with pytest.raises(SourceError, match="too many folders above it"):
+            list(open_store(folder, {}).list(folder))
+        assert len(server.requests) == 100
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"length": "many"}, {"length": {}}, {"length": None}, {"modificationTime": "soon"},
+     {"modificationTime": []}, {"modificationTime": 1e400}, {"type": 7}, {"pathSuffix": 7}],
+)  # fmt: skip
+def test_an_entry_that_is_no_file_is_an_error(entry: dict[str, Any]) -> None:
+    file = {"type": "FILE", "length": 1, "modificationTime": 1, "pathSuffix": "b", **entry}
+    with ScriptedServer(answer(200, {"FileStatuses": {"FileStatus": [file]}})) as server:
+        folder = f"webhdfs://{urlsplit(server.url).netloc}/in"
+        with pytest.raises(SourceError, match="its reply is not the expected one"):
+            list(open_store(folder, {}).list(folder))

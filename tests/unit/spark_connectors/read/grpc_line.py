@@ -30,15 +30,21 @@ class Line:
 
 
 @contextmanager
-def line(name: str, *steps: Step, tls: tuple[bytes, bytes] | None = None) -> Iterator[Line]:
+def line(
+    name: str,
+    *steps: Step,
+    tls: tuple[bytes, bytes] | None = None,
+    compression: grpc.Compression = grpc.Compression.NoCompression,
+) -> Iterator[Line]:
     """Answer each request with these payloads; a status code ends the answer.
 
     Args:
         name: The server's name.
         steps: Payloads and status codes.
         tls: Its key and certificate (PEM); None: no TLS.
+        compression: That of its answers.
     """
-    server = grpc.server(futures.ThreadPoolExecutor(2))
+    server = grpc.server(futures.ThreadPoolExecutor(2), compression=compression)
     if tls is None:
         port = server.add_insecure_port("127.0.0.1:0")
     else:

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import grpc
 import pytest
 from pyspark.sql import types as spark
 
 from controller_client.common.names import TableName
 from controller_client.config import BasicAuth, Secret
-from controller_client.errors import AuthError, PartialResultError, PinotPluginError, QueryError
+from controller_client.errors import (
+    AuthError,
+    NotAppliedError,
+    PartialResultError,
+    PinotPluginError,
+    QueryError,
+)
 from spark_connectors.options import ReadOptions, parse_options
 from spark_connectors.read.columns import ReadColumn
 from spark_connectors.read.plan import SegmentGroup, SegmentToRead, ServerAddress
@@ -115,3 +123,17 @@ def test_a_limit_excludes_rows() -> None:
         assert server.requests[0].sql.endswith("LIMIT 2")
         with pytest.raises(PartialResultError):
             rows(group(server.address), limit=3)
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
+def test_a_part_of_an_answer_is_limited(compression: grpc.Compression) -> None:
+    small = replace(QUERY, max_reply_bytes=100_000)
+    parts = numbers(1, 2), bytes(8 << 20), WHOLE
+    with (
+        line("large", *parts, compression=compression) as server,
+        small.connect(server.address) as connection,
+        pytest.raises(NotAppliedError, match=r"large .* failed: [A-Z_]+") as caught,
+    ):
+        connection.ask("SELECT n FROM t", ["a", "b"])
+    if compression is grpc.Compression.NoCompression:
+        assert "PINOT_MAX_REPLY_BYTES" in str(caught.value)

@@ -11,6 +11,7 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -21,6 +22,7 @@ from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.json_source import first_keys
+from jvm_bridge.builder.sources.orc_source import orc_columns, orc_times
 from jvm_bridge.builder.sources.parquet_source import parquet_columns, parquet_times
 from jvm_bridge.builder.sources.text_input import check_text
 
@@ -92,6 +94,16 @@ def test_rows_without_bytes_are_limited(tmp_path: Path) -> None:
         checked(tmp_path, avro_file(schema, blocks=many))
 
 
+def test_fields_without_bytes_are_limited(tmp_path: Path) -> None:
+    doubled: Any = "null"
+    for level in range(20):
+        fields = [{"name": name, "type": doubled if name == "a" else f"R{level - 1}"} for name in "ab"]
+        fields = fields if level else [{"name": "a", "type": "null"}]
+        doubled = {"type": "record", "name": f"R{level}", "fields": fields}
+    with pytest.raises(UnreadableFileError, match="more than 10,000 fields that take no bytes"):
+        checked(tmp_path, avro_file(json.dumps(doubled), blocks=varint(1) + varint(0) + _SYNC))
+
+
 def test_recursive_records_are_left_to_the_reader(tmp_path: Path) -> None:
     path = tmp_path / "a.avro"
     with path.open("wb") as file:
@@ -120,6 +132,21 @@ def test_a_copy_of_packed_text_is_limited(tmp_path: Path, monkeypatch: pytest.Mo
     path.write_bytes(gzip.compress(codecs.BOM_UTF8 + b"id\n1\n"))
     assert check_text(file, "utf-8", copy).copied
     assert copy.read_bytes() == b"id\n1\n"
+
+
+@pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC])
+def test_a_name_that_is_no_utf8_is_a_fault_of_the_file(tmp_path: Path, file_format: FileFormat) -> None:
+    path, table = tmp_path / "a", pa.table({"name": [1]})
+    if file_format is FileFormat.PARQUET:
+        pq.write_table(table, path, store_schema=False)
+    else:
+        orc.write_table(table, path)
+    path.write_bytes(path.read_bytes().replace(b"name", b"\xffame"))
+    for read in (
+        (parquet_times, parquet_columns) if file_format is FileFormat.PARQUET else (orc_times, orc_columns)
+    ):
+        with pytest.raises(UnreadableFileError, match=f"cannot be read as {file_format}"):
+            read(SourceFile(path, file_format))
 
 
 def test_planning_a_wide_parquet_file_reads_its_schema_once(

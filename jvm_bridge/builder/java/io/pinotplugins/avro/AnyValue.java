@@ -28,7 +28,7 @@ final class AnyValue {
   private AnyValue() {
   }
 
-  static Object read(Schema schema, BinaryDecoder decoder)
+  static Object read(Schema schema, BinaryDecoder decoder, Items items)
       throws IOException {
     switch (schema.getType()) {
       case NULL:
@@ -52,27 +52,30 @@ final class AnyValue {
       case ENUM:
         return schema.getEnumSymbols().get(Skipping.number(decoder.readEnum(), schema.getEnumSymbols().size()));
       case UNION:
-        return read(schema.getTypes().get(Skipping.number(decoder.readIndex(), schema.getTypes().size())), decoder);
+        return read(schema.getTypes().get(Skipping.number(decoder.readIndex(), schema.getTypes().size())), decoder,
+            items);
       case ARRAY:
         List<Object> list = new ArrayList<>();
         for (long count = decoder.readArrayStart(); count > 0; count = decoder.arrayNext()) {
+          items.add(count);
           for (long i = 0; i < count; i++) {
-            list.add(read(schema.getElementType(), decoder));
+            list.add(read(schema.getElementType(), decoder, items));
           }
         }
         return list.toArray();
       case MAP:
         Map<String, Object> map = new LinkedHashMap<>();
         for (long count = decoder.readMapStart(); count > 0; count = decoder.mapNext()) {
+          items.add(count);
           for (long i = 0; i < count; i++) {
-            map.put(decoder.readString(), read(schema.getValueType(), decoder));
+            map.put(decoder.readString(), read(schema.getValueType(), decoder, items));
           }
         }
         return map;
       case RECORD:
         Map<String, Object> record = new LinkedHashMap<>();
         for (Schema.Field field : schema.getFields()) {
-          record.put(field.name(), read(field.schema(), decoder));
+          record.put(field.name(), read(field.schema(), decoder, items));
         }
         return record;
       default:

@@ -25,6 +25,7 @@ public final class AvroFile implements Closeable {
   private final List<Schema.Field> _fields;
   /** The values of each field in the file, or null for a skipped field. */
   private final Values[] _valuesByField;
+  private final Items _items = new Items();
   private BinaryDecoder _decoder;
   private long _rowsInBlock;
   private long _rows;
@@ -62,7 +63,7 @@ public final class AvroFile implements Closeable {
   /** Returns the values of a field, refilled for each batch; call it before the first batch is read. */
   public Values select(String name) {
     Schema.Field field = _stream.getSchema().getField(name);
-    Values values = Values.of(field.schema());
+    Values values = Values.of(field.schema(), _items);
     _valuesByField[field.pos()] = values;
     return values;
   }
@@ -84,18 +85,30 @@ public final class AvroFile implements Closeable {
     int rows = 0;
     long bytes = 0;
     while (rows < maxRows && bytes < maxBytes && hasRow()) {
-      for (int i = 0; i < _valuesByField.length; i++) {
-        if (_valuesByField[i] == null) {
-          Skipping.skip(_fields.get(i).schema(), _decoder);
-        } else {
-          bytes += _valuesByField[i].read(_decoder);
-        }
-      }
+      bytes += readRow();
       _rowsInBlock--;
       _rows++;
       rows++;
     }
     return rows;
+  }
+
+  private long readRow()
+      throws IOException {
+    long bytes = 0;
+    try {
+      for (int i = 0; i < _valuesByField.length; i++) {
+        if (_valuesByField[i] == null) {
+          Skipping.skip(_fields.get(i).schema(), _decoder, _items);
+        } else {
+          bytes += _valuesByField[i].read(_decoder);
+        }
+      }
+    } catch (StackOverflowError e) {
+      // A record within itself may be nested to any depth.
+      throw new IOException("a value is nested too deeply");
+    }
+    return bytes;
   }
 
   /** Returns the number of rows that were read, also after an exception. */
@@ -120,6 +133,7 @@ public final class AvroFile implements Closeable {
     if (_rowsInBlock < 0) {
       throw new IOException("a block has " + _rowsInBlock + " rows");
     }
+    _items.addBytes(block.remaining());
     _decoder = DecoderFactory.get()
         .binaryDecoder(block.array(), block.arrayOffset() + block.position(), block.remaining(), _decoder);
     return true;

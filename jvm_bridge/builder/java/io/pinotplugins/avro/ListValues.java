@@ -7,10 +7,12 @@ import org.apache.avro.io.BinaryDecoder;
 /** Arrays of values: all their items, with the offset of each array. */
 final class ListValues extends VariableValues {
   private final Values _items;
+  private final Items _ofFile;
 
-  ListValues(Schema schema, Values items) {
+  ListValues(Schema schema, Values items, Items ofFile) {
     super(schema);
     _items = items;
+    _ofFile = ofFile;
   }
 
   @Override
@@ -39,6 +41,7 @@ final class ListValues extends VariableValues {
       throws IOException {
     long bytes = Integer.BYTES;
     for (long count = decoder.readArrayStart(); count > 0; count = decoder.arrayNext()) {
+      _ofFile.add(count);
       for (long i = 0; i < count; i++) {
         bytes += _items.read(decoder);
       }

@@ -12,7 +12,7 @@ final class Skipping {
   private Skipping() {
   }
 
-  static void skip(Schema schema, BinaryDecoder decoder)
+  static void skip(Schema schema, BinaryDecoder decoder, Items items)
       throws IOException {
     switch (schema.getType()) {
       case NULL:
@@ -43,17 +43,17 @@ final class Skipping {
         number(decoder.readEnum(), schema.getEnumSymbols().size());
         return;
       case UNION:
-        skip(schema.getTypes().get(number(decoder.readIndex(), schema.getTypes().size())), decoder);
+        skip(schema.getTypes().get(number(decoder.readIndex(), schema.getTypes().size())), decoder, items);
         return;
       case ARRAY:
-        skipItems(schema.getElementType(), false, decoder.readArrayStart(), decoder);
+        skipItems(schema.getElementType(), false, decoder.readArrayStart(), decoder, items);
         return;
       case MAP:
-        skipItems(schema.getValueType(), true, decoder.readMapStart(), decoder);
+        skipItems(schema.getValueType(), true, decoder.readMapStart(), decoder, items);
         return;
       case RECORD:
         for (Schema.Field field : schema.getFields()) {
-          skip(field.schema(), decoder);
+          skip(field.schema(), decoder, items);
         }
         return;
       default:
@@ -61,19 +61,15 @@ final class Skipping {
     }
   }
 
-  private static void skipItems(Schema items, boolean haveKeys, long first, BinaryDecoder decoder)
+  private static void skipItems(Schema item, boolean haveKeys, long first, BinaryDecoder decoder, Items items)
       throws IOException {
-    long all = 0;
     for (long count = first; count > 0; count = haveKeys ? decoder.mapNext() : decoder.arrayNext()) {
-      all += count;
-      if (all > Integer.MAX_VALUE || all < 0) {
-        throw new IOException("an array or map has " + all + " items");
-      }
+      items.add(count);
       for (long i = 0; i < count; i++) {
         if (haveKeys) {
           decoder.skipFixed(TextValues.length(decoder));
         }
-        skip(items, decoder);
+        skip(item, decoder, items);
       }
     }
   }

@@ -125,17 +125,19 @@ class TextValues extends VariableValues {
   /** Decimal numbers with all their digits, and other values as JSON. */
   static final class Meanings extends TextValues {
     private final Schema _type;
+    private final Items _items;
 
-    Meanings(Schema schema, Schema type) {
+    Meanings(Schema schema, Schema type, Items items) {
       // A union of several types is read as a whole, with its nulls.
       super(type.getType() == Schema.Type.UNION ? Schema.create(Schema.Type.NULL) : schema);
       _type = type;
+      _items = items;
     }
 
     @Override
     long add(BinaryDecoder decoder, int index)
         throws IOException {
-      Object value = AnyValue.read(_type, decoder);
+      Object value = AnyValue.read(_type, decoder, _items);
       String text = value instanceof BigDecimal ? JsonText.digits((BigDecimal) value) : JsonText.written(value);
       return addBytes(text.getBytes(StandardCharsets.UTF_8), index);
     }

@@ -32,12 +32,12 @@ public abstract class Values {
     _nullBranch = nullBranch;
   }
 
-  /** Returns the values of a column, which may be a union with null. */
-  static Values of(Schema schema) {
+  /** Returns the values of a column, which may be a union with null; its items count for the file. */
+  static Values of(Schema schema, Items items) {
     Schema type = ColumnType.withoutNull(schema);
     ColumnType column = new ColumnType(schema);
     if (column.isArray) {
-      return new ListValues(schema, Values.of(type.getElementType()));
+      return new ListValues(schema, Values.of(type.getElementType(), items), items);
     }
     switch (column.type) {
       case "BOOLEAN":
@@ -57,7 +57,7 @@ public abstract class Values {
       case "ENUM":
         return new TextValues.Symbols(schema, type);
       default:
-        return new TextValues.Meanings(schema, type);
+        return new TextValues.Meanings(schema, type, items);
     }
   }
 
