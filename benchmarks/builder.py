@@ -36,8 +36,8 @@ from benchmarks.tables import save, show
 from benchmarks.wide_table import wide_table
 from jvm_bridge.builder import FileFormat, InputRules, SegmentBuilder
 from jvm_bridge.builder.driver import SegmentTarget
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.one_file import ReaderChoice, build_dir, build_file
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.prepare import prepare
 from jvm_bridge.jvm import start_jvm
 from tests.support.offline_tables import offline_table

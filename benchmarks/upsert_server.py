@@ -36,11 +36,11 @@ from benchmarks.local_cluster import open_cluster
 from benchmarks.tables import save, show
 from benchmarks.upsert.feed import PARTITIONS
 from controller_client.common.names import TableName
+from controller_client.upsert.columns import visible_at
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.update_message import Events, VersionEnd, encode_end, encode_events
 from controller_client.upsert.version_option import VERSIONS, option_text
-from controller_client.upsert.visibility import visible_at
 from controller_client.zookeeper import PropertyStore
 from jvm_bridge.jvm import logging_options
 from tests.support.kafka import Kafka

@@ -15,20 +15,84 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public by i
 )
 
 from controller_client.clock import Clock
-from controller_client.errors import ConfigError, PinotPluginError, SourceError
+from controller_client.common.names import TableName
+from controller_client.errors import ConfigError, NotFoundError, PinotPluginError, SourceError
+from controller_client.helix.table_config import read_table_config
+from controller_client.models import retention_ms
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.leaders import ask_leader
 from controller_client.stream.offsets import client_settings, topic_partitions
+from controller_client.upsert.floors import oldest_segments
 from controller_client.zookeeper import PropertyStore
 from key_coordinator.plan import KeyedTable
-from key_coordinator.retention import FOREVER_MS, longer_retention_ms, needed_ms
 
-__all__ = ["TopicSettings", "least_in_sync", "partition_count", "settings_of_topic", "topic_fault"]
+__all__ = [
+    "FOREVER_MS",
+    "TopicSettings",
+    "least_in_sync",
+    "longer_retention_ms",
+    "needed_ms",
+    "partition_count",
+    "settings_of_topic",
+    "topic_fault",
+]
+
+
+FOREVER_MS = -1
+
+"""Kafka's value of ``retention.ms`` for no limit."""
+
+_LEAST_MARGIN_MS = 86_400_000
+
+_MARGIN_PART = 5
+
+
+def needed_ms(store: PropertyStore, table: TableName, now_s: float) -> int:
+    """Return for how long rows stay in a table, in milliseconds, or :data:`FOREVER_MS`.
+
+    This is the table's retention, or the age of its oldest segment if that is greater.
+
+    Raises:
+        NotFoundError: There is no such table.
+        UnreachableError: ZooKeeper does not answer.
+    """
+    config = read_table_config(store, table)
+    if config is None:
+        raise NotFoundError(f"the table {table} does not exist", where=store.cluster_name)
+    kept_ms = retention_ms(table, config.to_json())
+    if kept_ms is None:
+        return FOREVER_MS
+    created = (record.created_ms for record in oldest_segments(store, table).values())
+    return max([kept_ms, *(round(now_s * 1000) - each for each in created if each is not None)])
+
+
+def longer_retention_ms(present_ms: int, kept_ms: int) -> int | None:
+    """Return the retention that a topic should get instead of its present one; None if that is enough.
+
+    The margin covers what a segment outlives the retention of its first row: the time in which it was filled,
+    and Pinot's interval of checks. A retention is never shortened: what a server may need would be lost. One
+    that lacks less than half the margin stays, so that a growing need does not change it each time.
+
+    Args:
+        present_ms: The topic's retention.
+        kept_ms: The result of :func:`needed_ms`.
+    """
+    if present_ms == FOREVER_MS:
+        return None
+    if kept_ms == FOREVER_MS:
+        return FOREVER_MS
+    margin_ms = max(_LEAST_MARGIN_MS, kept_ms // _MARGIN_PART)
+    return kept_ms + margin_ms if present_ms < kept_ms + margin_ms // 2 else None
+
 
 _TIMEOUT_S = 30.0
+
 _EVERY_S = 60.0
+
 _POLICY, _RETENTION, _SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
+
 _IN_SYNC = "min.insync.replicas"
+
 _NO_LIMIT = "-1"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.names import TableName, TableType
-from controller_client.common.nearest import did_you_mean
+from controller_client.common.text import did_you_mean
 from controller_client.config import Auth, BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret, Tls
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper_access import ACCESS_SETTINGS, ENVIRONMENT_PREFIX, ZooKeeperAccess

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from controller_client.common.terminal import json_text
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 
 __all__ = ["cell_text", "json_value", "table_lines"]
 

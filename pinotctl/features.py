@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.consumption.state.partition_report import read_reports
+from controller_client.consumption.state.partition_record import read_reports
 from controller_client.errors import PinotPluginError
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.zookeeper import PropertyStore

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import ConfigError
 from pinotctl.context import CliContext
 from pinotctl.output import OutputFormat

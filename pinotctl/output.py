@@ -19,7 +19,7 @@ import click
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.terminal import json_text, visible_lines
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from pinotctl.cells import json_value, table_lines
 
 __all__ = ["Output", "OutputFormat", "Progress"]

@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 
 from controller_client.errors import OutcomeUnknownError
 from spark_connectors.faults import in_short
-from spark_connectors.parallelism import task_slots
-from spark_connectors.session import start_spark
+from spark_connectors.session import start_spark, task_slots
 
 __all__ = ["SparkParallelEngine", "open_parallel_engine"]
 

@@ -10,10 +10,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from controller_client.common.parsing import whole_number
 from controller_client.errors import SetupError
 from spark_connectors.faults import in_short
 
-__all__ = ["choose_workers_python", "start_spark"]
+__all__ = ["choose_workers_python", "start_spark", "task_slots"]
 
 
 def start_spark(app_name: str, conf: Mapping[str, str]) -> SparkSession:
@@ -54,3 +55,30 @@ def choose_workers_python(conf: Mapping[str, str], environ: MutableMapping[str, 
         environ["PYSPARK_PYTHON"] = named
     elif "PYSPARK_GATEWAY_PORT" not in environ and conf.get("spark.master", "local").startswith("local"):
         environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
+def task_slots(conf: Mapping[str, str], registered_cores: int) -> int:
+    """Return how many tasks can run in parallel; at least 1.
+
+    Executors register one by one after the start, and with dynamic allocation only when there is work. The
+    configured number counts if it is larger.
+
+    Args:
+        conf: Spark configuration.
+        registered_cores: Cores of the registered executors, or of a local master.
+    """
+
+    def number(key: str, default: int = 0) -> int:
+        configured = whole_number(conf.get(key))
+        return default if configured is None else configured
+
+    expected = 0
+    if not conf.get("spark.master", "").startswith("local"):
+        executors = number("spark.executor.instances")
+        if conf.get("spark.dynamicAllocation.enabled", "").lower() == "true":
+            executors = max(executors, number("spark.dynamicAllocation.maxExecutors"))
+        expected = executors * number("spark.executor.cores", 1)
+        most = number("spark.cores.max")
+        if most:
+            expected = min(expected, most) if expected else most
+    return max(1, max(registered_cores, expected) // max(1, number("spark.task.cpus", 1)))

@@ -12,7 +12,7 @@ from controller_client.as_code.plan import Action, Plan, Step
 from controller_client.as_code.planning import Planned, make_plan
 from controller_client.as_code.references import References
 from controller_client.as_code.writing import ObjectWriter
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from controller_client.consumption.pauses.pausing import pause
 from controller_client.consumption.pauses.resuming import resume
 from controller_client.consumption.table_control import TableControl

@@ -30,9 +30,9 @@ from controller_client.as_code.hiding import BOOKKEEPING
 from controller_client.as_code.objects import Document, Kind, ObjectRef, ref_of
 from controller_client.as_code.yaml_text import dump_yaml, load_json, load_yaml
 from controller_client.common.formats import Format
-from controller_client.common.nearest import did_you_mean
 from controller_client.common.new_file import new_file
 from controller_client.common.references import open_regular
+from controller_client.common.text import did_you_mean
 from controller_client.errors import ConfigError
 
 __all__ = ["FORMAT", "SETTINGS_FILE", "Folder", "FolderSettings", "read_folder", "write_folder"]

@@ -14,7 +14,7 @@ from controller_client.common.names import TableType
 from controller_client.consumption.state.pause_record import EXPLICIT, read_record
 from controller_client.errors import ConfigError, RejectedError, UnsupportedError
 from controller_client.models import Schema, TableConfig
-from controller_client.models.segment_times import wrong_times
+from controller_client.models.segment import wrong_times
 from controller_client.publishing.targets import FILE_INGESTION, check_target
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.client import RestClient

@@ -14,8 +14,8 @@ from controller_client.as_code.plan import Action, PlannedField, Step, effects_o
 from controller_client.as_code.schema_effects import columns_of, schema_effect
 from controller_client.as_code.table_data import DataSize, expired_segments, size_of
 from controller_client.as_code.wanted import Target
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
+from controller_client.common.text import counted_text
 from controller_client.models import retention_ms
 from controller_client.rest.client import RestClient
 from controller_client.zookeeper import PropertyStore

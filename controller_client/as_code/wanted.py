@@ -16,7 +16,7 @@ from controller_client.as_code.membership import TENANT_PARTS, without_members
 from controller_client.as_code.normal import normal_form
 from controller_client.as_code.objects import Document, Kind, ObjectRef, sort_order
 from controller_client.as_code.references import References
-from controller_client.common.nearest import did_you_mean
+from controller_client.common.text import did_you_mean
 from controller_client.errors import ConfigError, PinotPluginError, RejectedError, UnsupportedError
 from controller_client.rest.client import RestClient
 from controller_client.rest.table_configs import check_references

@@ -26,7 +26,7 @@ from controller_client.errors import (
     PartialResultError,
     UnsupportedError,
 )
-from controller_client.rest.query_cancel import cancel_query
+from controller_client.rest.brokers import cancel_query
 from controller_client.rest.transport import Transport
 
 __all__ = ["UNKNOWN_TABLE", "BrokerClient", "Column", "QueryResult", "QueryStats", "without_java"]
@@ -156,7 +156,7 @@ class BrokerClient(Closing):
         Returns:
             Whether a server that has the query was reached. False: no broker is running it, supports
             cancelling or answers; or no server has it, see
-            :func:`~controller_client.rest.query_cancel.cancel_query`.
+            :func:`~controller_client.rest.brokers.cancel_query`.
         """
         for transport in list(self._transports):
             with suppress(NotAppliedError, OutcomeUnknownError):

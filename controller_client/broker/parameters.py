@@ -30,8 +30,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import quote
 
-from controller_client.common.nearest import did_you_mean
 from controller_client.common.sql_text import SqlText, Token, TokenKind
+from controller_client.common.text import did_you_mean
 from controller_client.errors import ConfigError
 
 __all__ = ["bind", "literal", "placeholders"]

@@ -2,29 +2,84 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import requests
 
-from controller_client.broker.answer import parse_answer
 from controller_client.broker.result import QueryResult, QueryStats
 from controller_client.broker.rows import Column
+from controller_client.common.collection import collection_paused
 from controller_client.common.parsing import whole_number
 from controller_client.errors import PartialResultError, QueryError
 from controller_client.rest.replies import broken_reply, parse_reply
 from controller_client.rest.transport import Transport
 
-__all__ = ["UNKNOWN_TABLE", "read_reply", "result_of", "without_java"]
+__all__ = ["UNKNOWN_TABLE", "parse_answer", "read_reply", "result_of", "without_java"]
+
+
+_DECIMALS = ("BIG_DECIMAL", "BIG_DECIMAL_ARRAY")
+
+
+def _fastest() -> Callable[[bytes], Any]:
+    try:
+        import orjson
+    except ModuleNotFoundError:
+        return json.loads
+    return orjson.loads
+
+
+_LOADS = _fastest()
+
+
+def parse_answer(content: bytes) -> Any:
+    """Parse a broker's response.
+
+    Pinot writes a BIG_DECIMAL as a string, or as a number (0.11), of which a double would keep only 15
+    digits: a response with such numbers is parsed again.
+
+    Raises:
+        ValueError: It is not JSON.
+    """
+    with collection_paused():
+        try:
+            document = _LOADS(content)
+        except ValueError:
+            # orjson refuses lone surrogates, which Java may write.
+            document = json.loads(content)
+        return json.loads(content, parse_float=Decimal) if _has_numbers(document) else document
+
+
+def _has_numbers(document: Any) -> bool:
+    """Whether a BIG_DECIMAL is written as a number."""
+    table = document.get("resultTable") if isinstance(document, dict) else None
+    if not table:
+        return False
+    kinds = table["dataSchema"]["columnDataTypes"]
+    positions = [number for number, kind in enumerate(kinds) if kind in _DECIMALS]
+    return any(_is_number({type(row[at]) for row in table["rows"]}, at, table) for at in positions)
+
+
+def _is_number(types: set[type], position: int, table: Any) -> bool:
+    if list in types:
+        types = types | {type(item) for row in table["rows"] for item in row[position] or ()}
+    return not types.isdisjoint((int, float))
+
 
 UNKNOWN_TABLE = 190
+
 """Pinot's error code for a query of a table that does not exist."""
 
 # Codes of org.apache.pinot.common.exception.QueryException for missing parts of the data.
 _PARTIAL_CODES = frozenset({210, 230, 235, 305, 425, 427})
+
 _LONGEST_TEXT = 1_000
+
 _VERSIONS = "upsertVersions"
+
 # "org.apache.calcite.runtime.CalciteContextException: " adds nothing to the text after it.
 # Only from the start of a name on, and without going back: a message may have 50,000 parts.
 _JAVA_NAMES = re.compile(r"(?<![\w.])(?:[a-z]\w*\.){2,}+[A-Z]\w*+: ")

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["new_file"]
+from controller_client.errors import ConfigError
+
+__all__ = ["new_file", "write_page"]
+
 
 _KEPT_OF_NAME = 40
 
@@ -50,3 +53,30 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_page(file: Path, text: str) -> None:
+    """Write a page atomically: a concurrent reader sees either the complete old page or the new one.
+
+    Args:
+        file: The file to write. For a link, its target is replaced; if it is not a regular file (a pipe,
+            ``/dev/stdout``), the page is written to it directly.
+        text: The page.
+
+    Raises:
+        ConfigError: The file cannot be written; an existing page is unchanged.
+    """
+    try:
+        target = file.resolve()
+        if target.exists() and not target.is_file():
+            target.write_bytes(text.encode())
+        else:
+            with new_file(target, durable=True) as new:
+                new.write_bytes(text.encode())
+    except OSError as error:
+        raise ConfigError(
+            f"the page cannot be written: {error.strerror}",
+            expected="a file in a folder that exists and can be written to",
+            where=str(file),
+            remedy="name another file",
+        ) from error

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from controller_client.common.references import has_reference, read_value, replaced
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import ConfigError
 
 __all__ = [

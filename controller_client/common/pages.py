@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from controller_client.common.counted_text import counted_text
-from controller_client.common.visible_text import visible
+from controller_client.common.text import counted_text, visible
 
 __all__ = ["Cell", "PageColumn", "PageStep", "Table", "page_templates"]
 

@@ -12,10 +12,13 @@ from collections.abc import Collection, Mapping
 
 from controller_client.common.names import SegmentName, TableName
 from controller_client.common.waiting import wait_until
-from controller_client.consumption.state.partition_record import note_partitions
-from controller_client.consumption.state.partition_report import PartitionReport, read_reports
+from controller_client.consumption.state.partition_record import (
+    PartitionReport,
+    note_partitions,
+    read_partition_pauses,
+    read_reports,
+)
 from controller_client.consumption.state.pause_record import Holder
-from controller_client.consumption.state.paused_partitions import read_partition_pauses
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import ConfigError, UnsupportedError
 from controller_client.helix.ideal_state import (

@@ -9,9 +9,8 @@ from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName, TableType
 from controller_client.consumption.state.lost_ends import find_lost_ends, read_lineage_of
 from controller_client.consumption.state.own_upsert import upsert_warnings
-from controller_client.consumption.state.partition_record import read_partition_holders
+from controller_client.consumption.state.partition_record import read_partition_holders, read_partition_pauses
 from controller_client.consumption.state.pause_record import read_record
-from controller_client.consumption.state.paused_partitions import read_partition_pauses
 from controller_client.consumption.state.status import Observation, TableStatus, assess
 from controller_client.errors import ConfigError, NotAppliedError, SourceError
 from controller_client.helix.ideal_state import IdealState, read_ideal_state

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
+from controller_client.common.text import counted_text
 from controller_client.deepstore.policy import StorePolicy
 from controller_client.filestore import scheme_of
 from controller_client.models import TableConfig

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
+from controller_client.common.text import counted_text
 from controller_client.deepstore.audit import Auditor
 from controller_client.deepstore.checks import Check, CheckResult, check_fetching
 from controller_client.deepstore.judge import Judgement
 from controller_client.deepstore.policy import StorePolicy
-from controller_client.deepstore.servers import ServerAdmins
+from controller_client.deepstore.servers import ServerAdmins, table_servers
 from controller_client.deepstore.table_plan import PeerDownloadPlan, PeerSettings
-from controller_client.deepstore.table_servers import table_servers
 from controller_client.filestore import scheme_of
 from controller_client.models import TableConfig
 from controller_client.rest.client import RestClient

@@ -12,9 +12,8 @@ from controller_client.deepstore.checks import (
     check_table,
 )
 from controller_client.deepstore.policy import StorePolicy
-from controller_client.deepstore.servers import ServerAdmins
+from controller_client.deepstore.servers import ServerAdmins, TableServers, table_servers
 from controller_client.deepstore.table_plan import PeerDownloadPlan, PeerSettings
-from controller_client.deepstore.table_servers import TableServers, table_servers
 from controller_client.errors import ConfigError
 from controller_client.rest.client import RestClient
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from controller_client.common.word_enum import WordEnum
+from controller_client.common.text import WordEnum
 from controller_client.deepstore.policy import StorePolicy
 from controller_client.deepstore.segment_record import SegmentRecord
 

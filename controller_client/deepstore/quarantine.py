@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from controller_client.clock import Clock
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.deepstore.listing import OpenStore
 from controller_client.errors import ConfigError
 from controller_client.filestore import FileInfo, FolderMissingError

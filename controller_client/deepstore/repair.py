@@ -16,7 +16,7 @@ from pathlib import Path
 
 from controller_client.common.folders import scratch_folder
 from controller_client.common.names import TableName
-from controller_client.common.word_enum import WordEnum
+from controller_client.common.text import WordEnum
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import Judgement, Replica
 from controller_client.deepstore.layout import StoreLayout, shown

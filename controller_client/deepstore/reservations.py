@@ -26,10 +26,10 @@ from dataclasses import dataclass, replace
 from controller_client.clock import Clock
 from controller_client.common.formats import Format, with_unknown
 from controller_client.common.parsing import whole_number
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.deepstore.safe_to_stop import Safety
 from controller_client.errors import ConfigError, ConflictError, DataError, PinotPluginError
-from controller_client.helix.live import live_process
+from controller_client.helix.instance_config import live_process
 from controller_client.zookeeper import PropertyStore, ZNRecord
 
 __all__ = ["LONGEST_MINUTES", "RESERVATIONS_FORMAT", "Reservation", "Reservations"]

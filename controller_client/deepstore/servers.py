@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from controller_client.common.closing import Closing
@@ -12,12 +14,13 @@ from controller_client.common.parsing import whole_number
 from controller_client.config import BrokerConfig
 from controller_client.deepstore.http_copies import download_tar
 from controller_client.deepstore.rate import RateLimit
-from controller_client.errors import NotFoundError
+from controller_client.errors import NotAppliedError, NotFoundError
+from controller_client.models import ServerTags, TableConfig
 from controller_client.rest.client import RestClient
 from controller_client.rest.cluster import visible_config
 from controller_client.rest.transport import Transport, path_of
 
-__all__ = ["ServerAdmins", "ServerTars"]
+__all__ = ["ServerAdmins", "ServerTars", "TableServers", "table_servers"]
 
 
 class ServerTars(Closing):
@@ -113,3 +116,43 @@ class ServerAdmins(ServerTars):
                 remedy="restart the server: it writes its admin port when it joins the cluster",
             )
         return f"{self._client.config.scheme}://{instance.host}:{port}"
+
+
+@dataclass(frozen=True)
+class TableServers:
+    """The servers of a table.
+
+    Attributes:
+        configs: Configuration of each server by name, or why it does not answer.
+        consuming: Names of the servers that consume and commit.
+        fewest: Number of servers with that of the tags that the fewest servers have.
+    """
+
+    configs: Mapping[str, dict[str, str] | str]
+    consuming: frozenset[str]
+    fewest: int
+
+
+def table_servers(client: RestClient, servers: ServerAdmins, config: TableConfig) -> TableServers:
+    """Read the configuration of each server of a table.
+
+    Raises:
+        NotAppliedError: The controller does not answer.
+    """
+    tags = ServerTags.of(config)
+    counts = Counter(dict.fromkeys((tags.consuming, *tags.others), 0))
+    configs: dict[str, dict[str, str] | str] = {}
+    consuming = set()
+    for name in client.instances.list():
+        instance = client.instances.find(name) if name.startswith("Server_") else None
+        found = counts.keys() & instance.tags if instance is not None else set()
+        if not found:
+            continue
+        counts.update(found)
+        if tags.consuming in found:
+            consuming.add(name)
+        try:
+            configs[name] = servers.config(name)
+        except NotAppliedError as error:
+            configs[name] = error.message
+    return TableServers(configs, frozenset(consuming), min(counts.values()))

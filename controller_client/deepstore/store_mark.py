@@ -17,7 +17,7 @@ from typing import Any
 
 from controller_client.common.folders import scratch_folder
 from controller_client.common.formats import Format
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore
 from controller_client.errors import ConflictError, DataError

@@ -30,8 +30,7 @@ from dataclasses import dataclass
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName, TableType
-from controller_client.common.visible_text import visible
-from controller_client.common.word_enum import WordEnum
+from controller_client.common.text import WordEnum, visible
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.listing import OpenStore
 from controller_client.deepstore.quarantine import DEFAULT_QUARANTINE_DAYS, Quarantine

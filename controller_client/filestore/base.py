@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import DataError, SourceError
 
 

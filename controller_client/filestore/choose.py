@@ -7,8 +7,8 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from controller_client.common.nearest import did_you_mean
 from controller_client.common.references import has_reference
+from controller_client.common.text import did_you_mean
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileStore
 from controller_client.filestore.kinds import kind_of, schemes

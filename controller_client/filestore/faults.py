@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import SourceError
 
 __all__ = ["BROKEN_REPLY", "OVERLOADED", "OVERLOADED_STATUSES", "TOO_LONG", "check_copied"]

@@ -19,7 +19,7 @@ import fsspec
 
 from controller_client.common.disk import disk_full
 from controller_client.common.reply_limits import ReplyTooLongError
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, FolderMissingError, SourceChangedError
 from controller_client.filestore.faults import (

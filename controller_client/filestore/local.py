@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from controller_client.common.disk import disk_full
 from controller_client.common.new_file import new_file
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import SourceError
 from controller_client.filestore.base import FileInfo, FolderMissingError, SourceChangedError
 from controller_client.filestore.operator_folders import OperatorFolders

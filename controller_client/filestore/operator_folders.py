@@ -18,7 +18,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import SourceError
 
 __all__ = ["OperatorFolders"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from controller_client.common.extras import missing_module
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import ConfigError
 from controller_client.filestore.traits import StoreTraits
 

@@ -29,7 +29,7 @@ from botocore.utils import parse_timestamp
 from controller_client.common.credential_rules import Origin, may_receive
 from controller_client.common.redaction import Redactor, mask_text
 from controller_client.common.reply_limits import LimitedBody, ReplyTooLongError
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.config import max_reply_bytes
 from controller_client.errors import ConfigError, SourceError
 from controller_client.filestore.base import FileInfo, SourceChangedError

@@ -1,10 +1,9 @@
 """Helix's state of a Pinot cluster in ZooKeeper: ideal states, task queues, table configs."""
 
-from controller_client.helix.current_state import last_transitions
-from controller_client.helix.live import live_session
+from controller_client.helix.current_state import last_transitions, wake_helix
+from controller_client.helix.instance_config import live_session
 from controller_client.helix.record_at import read_record_at, read_records_at, write_own_record
 from controller_client.helix.task_queue import TaskQueues
-from controller_client.helix.wake import wake_helix
 
 __all__ = [
     "TaskQueues",

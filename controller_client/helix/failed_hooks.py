@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller_client.common.formats import Format
-from controller_client.helix.live import live_session
+from controller_client.helix.instance_config import live_session
 from controller_client.helix.record_at import read_record_at, write_own_record
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.record import ZNRecord

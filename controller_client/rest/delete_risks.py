@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import SegmentName, TableName, TableType
+from controller_client.common.text import counted_text
 from controller_client.rest.lineage_entry import LineageEntry, LineageState
 from controller_client.rest.segment_states import SegmentStates, first_few
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
+from controller_client.common.text import counted_text
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.cluster import ClusterApi

@@ -10,7 +10,7 @@ from controller_client.common.parsing import whole_number
 from controller_client.common.secret_fields import secret_fields
 from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
 from controller_client.models import Schema, TableConfig
-from controller_client.models.segment_times import check_segment_times
+from controller_client.models.segment import check_segment_times
 from controller_client.rest.client import RestClient
 
 __all__ = ["TableCopy", "plan_copy"]

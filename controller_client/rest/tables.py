@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from controller_client.common.names import TableName, TableType
-from controller_client.common.nearest import did_you_mean
+from controller_client.common.text import did_you_mean
 from controller_client.errors import ConflictError, NotFoundError, PinotPluginError
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capabilities, Capability

@@ -7,27 +7,74 @@ finished by the next one even if the table itself is already gone.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from controller_client.common.formats import Format
 from controller_client.common.names import TableName, TableType
-from controller_client.errors import ConflictError, NotFoundError
+from controller_client.errors import ConflictError, NotFoundError, SourceError
 from controller_client.helix import read_record_at, write_own_record
 from controller_client.models import TableConfig
 from controller_client.rest.client import RestClient
 from controller_client.stream.config import StreamConfig
+from controller_client.stream.offsets import client_settings, topic_partitions
 from controller_client.upsert.record import LOCK, coordinator_path
 from controller_client.upsert.settings import UpsertSettings, is_upsert
-from controller_client.upsert.updates import delete_topic, topic_exists
 from controller_client.zookeeper import PropertyStore, TableLock, ZNRecord, process_name
 
-__all__ = ["DROP_FORMAT", "Drop", "note_drop", "noted_drop", "plan_drop"]
+__all__ = ["DROP_FORMAT", "Drop", "delete_topic", "note_drop", "noted_drop", "plan_drop", "topic_exists"]
+
+
+_TIMEOUT_S = 30.0
+
+
+def topic_exists(stream: StreamConfig, topic: str) -> bool:
+    """Whether a topic exists in a table's Kafka cluster.
+
+    Raises:
+        SourceError: Kafka does not answer.
+    """
+    with _admin_of(stream, topic) as admin:
+        return bool(topic_partitions(admin, topic, _TIMEOUT_S))
+
+
+def delete_topic(stream: StreamConfig, topic: str) -> None:
+    """Delete a topic of a table's Kafka cluster, if it exists.
+
+    Raises:
+        SourceError: Kafka does not answer, or refuses the request.
+    """
+    from confluent_kafka import KafkaError, KafkaException
+
+    with _admin_of(stream, topic) as admin:
+        try:
+            admin.delete_topics([topic], operation_timeout=_TIMEOUT_S)[topic].result(_TIMEOUT_S * 2)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+
+
+@contextmanager
+def _admin_of(stream: StreamConfig, topic: str) -> Iterator[Any]:
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    try:
+        yield AdminClient({**client_settings(stream.values), "log_level": 0})
+    except KafkaException as error:
+        raise SourceError(
+            f"the request to Kafka for the topic {topic} failed: {error.args[0].str()}",
+            where=topic,
+            remedy="check that Kafka is running and that this machine can reach it, then try again",
+        ) from error
+
 
 DROP_FORMAT = Format("the note of a table that is being dropped")
 
 _CONFIG = "config"
+
 _NOTE = "drop"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.pages import PageStep
+from controller_client.common.text import counted_text
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.coordinator_state import CoordinatorPhase
 from controller_client.upsert.status import UpsertStatus

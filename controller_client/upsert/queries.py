@@ -16,7 +16,6 @@ from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
 from controller_client.upsert.low_water_mark import TableMark, read_mark
 from controller_client.upsert.mark_keeper import Answerable, MarkKeeper, read_wanted, with_rows
-from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
 from controller_client.upsert.tables import (
     REWRITTEN,
@@ -29,7 +28,7 @@ from controller_client.upsert.tables import (
 )
 from controller_client.upsert.version_ends import VersionEnds
 from controller_client.upsert.version_option import VERSIONS, option_text, queried_tables, versions_at
-from controller_client.upsert.versioned_query import VersionedQuery, check_whole
+from controller_client.upsert.versioned_query import VersionedQuery, check_whole, version_for
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["UpsertQueries", "UpsertResult"]

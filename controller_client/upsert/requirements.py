@@ -9,7 +9,7 @@ from typing import Any
 from controller_client.common.names import TableType
 from controller_client.errors import ConfigError
 from controller_client.models import Schema, TableConfig, retention_ms
-from controller_client.models.segment_times import wrong_times
+from controller_client.models.segment import wrong_times
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.ingestion import check_ingestion
 from controller_client.upsert.settings import UpsertSettings

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from controller_client.common.sql_text import SqlText, Token, TokenKind
 from controller_client.errors import QueryError
-from controller_client.upsert.visibility import visible_at
+from controller_client.upsert.columns import visible_at
 
 __all__ = ["RefusedQueryError", "VersionOf", "options_in", "rewrite"]
 

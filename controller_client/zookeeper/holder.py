@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 
 from controller_client.clock import Clock
 from controller_client.common.formats import Format
-from controller_client.common.utc_text import utc_text
+from controller_client.common.text import utc_text
 from controller_client.errors import DataError
 
 __all__ = ["HOLDER_FORMAT", "LockHolder", "process_name"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -17,25 +18,59 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.serialization import SASL, Auth
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.closing import Closing
 from controller_client.errors import AuthError, RejectedError
 from controller_client.zookeeper.address import check_path, parse_hosts
 from controller_client.zookeeper.faults import refused
-from controller_client.zookeeper.kazoo_log import hide_contents
 from controller_client.zookeeper.session import KazooSession
 from controller_client.zookeeper.znode import Children, Znode
 from controller_client.zookeeper_access import ZooKeeperAccess
 
-__all__ = ["LOST_REPLY", "ZooKeeperReads"]
+__all__ = ["LOST_REPLY", "ZooKeeperReads", "hide_contents"]
+
+
+class _WithoutContents(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Replace the bytes in a log line with their number; called in kazoo's threads."""
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(_without_contents, record.args))
+        return True
+
+
+def _without_contents(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray):
+        return f"<{len(value)} bytes>"
+    if isinstance(value, Auth | SASL):
+        return type(value).__name__
+    if isinstance(value, tuple):
+        parts = map(_without_contents, value)
+        # A named tuple (a request, a reply) is constructed from its fields, a plain one from a sequence.
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [_without_contents(part) for part in value]
+    return value
+
+
+_FILTER = _WithoutContents()
+
+
+def hide_contents() -> None:
+    """Make kazoo's clients log sizes instead of contents; may be called repeatedly."""
+    # kazoo uses this logger in all parts of a client unless another one is given.
+    logging.getLogger("kazoo.client").addFilter(_FILTER)
+
 
 LOST_REPLY = (
     *(ConnectionLoss, OperationTimeoutError, SessionExpiredError, ConnectionClosedError),
     # After a reconnect. A second refusal is reported.
     AuthFailedError,
 )
+
 """Kazoo's errors for a call that was, or may have been, sent but got no reply."""
+
 _PIPELINE = 500
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from controller_client.common.word_enum import WordEnum
+from controller_client.common.text import WordEnum
 from controller_client.errors import DataError, FormatVersionError
 from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.holder import LockHolder

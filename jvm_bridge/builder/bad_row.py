@@ -9,11 +9,10 @@ import jpype
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.pinot_classes import causes, java_class, root_causes
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.segment_times import segment_times
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, processor, row_pipeline
 
 __all__ = ["find_bad_row", "shortened"]

@@ -14,8 +14,8 @@ import pyarrow as pa
 from jpype import JProxy
 
 from jvm_bridge.builder.expressions.java_columns import argument_of
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import MIXED, NESTED
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.file_columns import FileColumns, by_row
 from jvm_bridge.builder.sources.json_text import json_texts
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, row_classes

@@ -33,6 +33,7 @@ from jvm_bridge.builder.mapped_rows import MappedRows, Mapper, MappingError, Row
 from jvm_bridge.builder.model import (
     BuiltSegment,
     FilesBuilt,
+    SourceFile,
     check_custom_metadata,
     check_segment_name,
 )
@@ -47,7 +48,6 @@ from jvm_bridge.builder.one_file import (
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import reader_config
 from jvm_bridge.builder.segment_times import segment_times
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.prepare import Prepared, prepare
 from jvm_bridge.builder.sources.source import Source

@@ -17,10 +17,10 @@ import jpype
 
 from controller_client.errors import DataError
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.pinot_classes import has_method, java_class
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.segment_times import segment_times
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, row_classes, row_pipeline
 
 __all__ = ["FULL_BYTES", "MAX_BYTES", "MappedRows", "Mapper", "MappingError", "RowsTooLargeError"]

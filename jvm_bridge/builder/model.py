@@ -10,23 +10,30 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
+from controller_client.common.text import visible
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.input_rules import ColumnMismatch
+from jvm_bridge.time_conversion import TimeConversion
 
 __all__ = [
+    "HEADER_PROPERTY",
     "BuiltSegment",
     "FileFormat",
     "FilesBuilt",
     "Reader",
+    "SourceFile",
     "UnreadableFileError",
     "check_custom_metadata",
     "check_segment_name",
 ]
 
+
 Reader = Literal["arrow", "pinot"]
 
 _SEGMENT_NAME = re.compile(r"[^\s/\\:*?\"<>|,%\x00-\x1f]{1,255}")
+
 _CUSTOM_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
+
 # commons-configuration splits a value at commas, unescapes backslashes, interpolates ${...} and trims.
 _CUSTOM_VALUE = re.compile(r"(?! )[^,\\$\x00-\x1f\x7f-\U0010ffff]*(?<! )")
 
@@ -146,3 +153,41 @@ def check_custom_metadata(custom: Mapping[str, str]) -> None:
                 expected="visible ASCII without comma, backslash and $, without leading or trailing spaces",
                 remedy="encode it, for example as base64",
             )
+
+
+HEADER_PROPERTY = "recordReader.prop.header"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file.
+
+    Attributes:
+        path: The file to read.
+        file_format: Its format.
+        reader_config: Properties of Pinot's record reader config; None is not the same as empty.
+        original: The original file, if a copy or a link is read instead.
+        times: Columns whose numbers are converted when they are read.
+    """
+
+    path: Path
+    file_format: FileFormat
+    reader_config: Mapping[str, str] | None = None
+    original: Path | None = None
+    times: Mapping[str, TimeConversion] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Name of the file for messages."""
+        return visible((self.original or self.path).name)
+
+    @property
+    def named_by(self) -> str:
+        """What names its columns, for messages: the file itself, or for CSV a property of the reader."""
+        given = self.file_format is FileFormat.CSV and (self.reader_config or {}).get("header")
+        return f"{self.name}: {HEADER_PROPERTY}" if given else self.name
+
+    @property
+    def where(self) -> str:
+        """Path of the file for messages."""
+        return visible(str(self.original or self.path))

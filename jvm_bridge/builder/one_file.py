@@ -19,11 +19,10 @@ from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.bad_row import find_bad_row
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, rows_source, run_driver
 from jvm_bridge.builder.heap import heap_full, heap_full_by_rows
-from jvm_bridge.builder.model import Reader
+from jvm_bridge.builder.model import Reader, SourceFile
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.segment_times import segment_times
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.transformers import row_pipeline
 

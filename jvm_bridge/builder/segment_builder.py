@@ -23,6 +23,7 @@ from jvm_bridge.builder.model import (
     BuiltSegment,
     FileFormat,
     FilesBuilt,
+    SourceFile,
     check_custom_metadata,
     check_segment_name,
 )
@@ -35,7 +36,6 @@ from jvm_bridge.builder.one_file import (
 )
 from jvm_bridge.builder.planning import TableRequirements, Unsuitable, is_foreign, plan_table
 from jvm_bridge.builder.segment_times import has_zone, with_default_times
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches, write_parquet
 from jvm_bridge.builder.sources.file_columns import planned
 from jvm_bridge.builder.sources.prepare import prepare

@@ -11,7 +11,6 @@ module             content
 """
 
 from jvm_bridge.java.compiler import CompileError
-from jvm_bridge.java.loading import load_java, load_java_apart
-from jvm_bridge.java.sources import JavaSources
+from jvm_bridge.java.loading import JavaSources, load_java, load_java_apart
 
 __all__ = ["CompileError", "JavaSources", "load_java", "load_java_apart"]

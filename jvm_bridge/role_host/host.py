@@ -77,8 +77,7 @@ class HostedRole:
         import jpype
 
         from jvm_bridge.role_host.configuration import read_configuration
-        from jvm_bridge.role_host.java_log import log_through_java
-        from jvm_bridge.role_host.masked_log import mask_log
+        from jvm_bridge.role_host.masked_log import log_through_java, mask_log
         from jvm_bridge.shutdown import at_shutdown
 
         mask_log()

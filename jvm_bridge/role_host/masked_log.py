@@ -8,20 +8,58 @@ server must not wait for Python. Text that a layout adds, e.g. system properties
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
 import jpype
 
 from controller_client.common.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT, mask_text
+from controller_client.common.terminal import LogFormatter
 from controller_client.errors import SetupError
 from jvm_bridge.java import CompileError, JavaSources, load_java
 from jvm_bridge.java_interface import overrides
 
-__all__ = ["mask_log"]
+__all__ = ["log_through_java", "mask_log"]
+
+
+def log_through_java() -> None:
+    """Replace the handlers of Python's root logger; the JVM must be running. log4j filters by level."""
+    root = logging.getLogger()
+    root.handlers[:] = [_JavaHandler()]
+    root.setLevel(min(root.level, logging.INFO))
+
+
+class _JavaHandler(logging.Handler):
+    """Called in the thread that logs, a Python or a Java thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(LogFormatter())
+        self._factory: Any = jpype.JClass("org.slf4j.LoggerFactory")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        try:
+            target = self._factory.getLogger(record.name)
+            # Without arguments slf4j does not interpret braces in the text.
+            text = jpype.JString(self.format(record))
+            if record.levelno >= logging.ERROR:
+                target.error(text)
+            elif record.levelno >= logging.WARNING:
+                target.warn(text)
+            elif record.levelno >= logging.INFO:
+                target.info(text)
+            else:
+                target.debug(text)
+        except Exception:  # noqa: BLE001  # like every logging handler: a log line must not end the program
+            self.handleError(record)
+
 
 _CORE = "org.apache.logging.log4j.core"
+
 _PACKAGE = "io.pinotplugins.log"
+
 _PREFIX = "masked-"
 
 

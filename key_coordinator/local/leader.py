@@ -16,11 +16,10 @@ from key_coordinator.local.input_topic import InputTopic
 from key_coordinator.local.rebuild import Rebuild
 from key_coordinator.local.steps import PendingStep, step
 from key_coordinator.reading.records import Messages, RecordReader
-from key_coordinator.report import VersionReport
+from key_coordinator.report import VersionReport, events_of
 from key_coordinator.rules import Resolution
 from key_coordinator.state.store import KeyStore
 from key_coordinator.updates_topic import UpdatesWriter
-from key_coordinator.version_events import events_of
 
 __all__ = ["Leader", "LeaderParts"]
 

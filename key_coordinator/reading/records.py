@@ -26,11 +26,29 @@ from numpy.typing import NDArray
 from controller_client.errors import PinotPluginError
 from key_coordinator.entries import Entries, concatenate
 from key_coordinator.reading.avro_messages import AvroMessages
-from key_coordinator.reading.json_messages import read_json
 from key_coordinator.reading.ranking import ranks_of
 from key_coordinator.reading.recipe import Recipe
 
-__all__ = ["Messages", "Read", "RecordReader"]
+__all__ = ["Messages", "Read", "RecordReader", "read_json"]
+
+
+def read_json(values: Sequence[bytes]) -> list[Mapping[str, Any] | None]:
+    """Read messages; None for one that is not a JSON object."""
+    try:
+        rows = list(map(orjson.loads, values))
+    except orjson.JSONDecodeError:
+        rows = [_one(value) for value in values]
+    if set(map(type, rows)) == {dict}:
+        return rows
+    return [row if type(row) is dict else None for row in rows]
+
+
+def _one(value: bytes) -> Any:
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+
 
 logger = logging.getLogger(__name__)
 

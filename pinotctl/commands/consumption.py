@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName, TableType
-from controller_client.common.nearest import did_you_mean
+from controller_client.common.text import counted_text, did_you_mean
 from controller_client.errors import LostEndError, NotFoundError
 from pinotctl.commands import consumption_recipes
 from pinotctl.commands.consumption_partitions import pause_partitions_of, resume_partitions_of

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from controller_client.clock import Clock
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.consumption.state.pause_record import Holder
 from controller_client.consumption.state.pinots_pauses import pinots_remedy
-from controller_client.consumption.state.status import PartitionStatus, TableStatus
-from controller_client.consumption.state.status_text import note, time_text
+from controller_client.consumption.state.status import PartitionStatus, TableStatus, note, time_text
 from pinotctl.cells import table_lines
 from pinotctl.output import Output
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from controller_client.common.nearest import did_you_mean
+from controller_client.common.text import did_you_mean
 from controller_client.errors import AppliedError, ConflictError, NotFoundError
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.named_arguments import instance_argument

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from controller_client.common.utc_text import utc_text
+from controller_client.common.text import utc_text
 from controller_client.zookeeper import Standing, read_standing
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.options import output_option

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
+from controller_client.common.text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
 from pinotctl.arguments import table_with_type
 from pinotctl.context import CliContext, pass_cli

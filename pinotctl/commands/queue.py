@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from controller_client.common.counted_text import counted_text
-from controller_client.common.nearest import did_you_mean
+from controller_client.common.text import counted_text, did_you_mean
 from controller_client.common.waiting import wait_until
 from controller_client.errors import NotFoundError, RejectedError
 from pinotctl.arguments import table_with_type

@@ -6,8 +6,7 @@ from typing import TextIO
 
 import click
 
-from controller_client.common.counted_text import counted_text
-from controller_client.common.nearest import did_you_mean
+from controller_client.common.text import counted_text, did_you_mean
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import Schema
 from pinotctl.arguments import read_json_object

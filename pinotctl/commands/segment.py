@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
 from controller_client.common.new_file import new_file
+from controller_client.common.text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.models import TableConfig
-from controller_client.models.segment_times import steps_of_time_column
+from controller_client.models.segment import steps_of_time_column
 from controller_client.publishing.targets import check_upload
 from controller_client.publishing.uploaded_times import check_times
 from controller_client.rest.client import RestClient

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import click
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
+from controller_client.common.text import counted_text
 from controller_client.common.waiting import wait_until
 from controller_client.errors import NotFoundError
 from pinotctl.arguments import table_with_type

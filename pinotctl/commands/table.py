@@ -6,11 +6,11 @@ from typing import TextIO
 
 import click
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
+from controller_client.common.text import counted_text
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.models import TableConfig
-from controller_client.models.segment_times import check_segment_times
+from controller_client.models.segment import check_segment_times
 from controller_client.rest.table_configs import check_references
 from pinotctl.arguments import read_json_object, table_with_type
 from pinotctl.commands.table_copy import copy

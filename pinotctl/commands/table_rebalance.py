@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from pinotctl.arguments import table_with_type
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.named_arguments import table_argument

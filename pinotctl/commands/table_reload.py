@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import click
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
+from controller_client.common.text import counted_text
 from controller_client.errors import NotFoundError
 from pinotctl.arguments import table_with_type
 from pinotctl.context import CliContext, pass_cli

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from controller_client.errors import NotFoundError
 from pinotctl.arguments import table_with_type
 from pinotctl.context import CliContext, pass_cli

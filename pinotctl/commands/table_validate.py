@@ -7,7 +7,7 @@ from typing import TextIO
 import click
 
 from controller_client.models import Schema, TableConfig
-from controller_client.models.segment_times import check_segment_times
+from controller_client.models.segment import check_segment_times
 from pinotctl.arguments import read_json_object
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.options import output_option

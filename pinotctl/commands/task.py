@@ -8,10 +8,9 @@ from pathlib import Path
 import click
 
 from controller_client.clock import SystemClock
-from controller_client.common.counted_text import counted_text
 from controller_client.common.redaction import is_secret
 from controller_client.common.references import is_reference, shown
-from controller_client.common.visible_text import visible
+from controller_client.common.text import counted_text, visible
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper import TableLock, process_name
 from minion_tasks.file_ingestion.params.registration import (

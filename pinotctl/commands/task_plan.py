@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from minion_tasks.file_ingestion.params.registration import load_params, load_params_to_run, offline_table
 from minion_tasks.file_ingestion.run.preview import FirstAction, Preview, preview
 from minion_tasks.file_ingestion.run.purge import purge as purge_replaced

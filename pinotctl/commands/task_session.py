@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from controller_client.common.counted_text import counted_text
-from controller_client.common.page_file import write_page
+from controller_client.common.new_file import write_page
+from controller_client.common.text import counted_text
 from controller_client.errors import ConfigError, NotFoundError
 from minion_tasks.file_ingestion.params.registration import load_params, offline_table
-from minion_tasks.file_ingestion.report.counts import SessionReport, read_report
+from minion_tasks.file_ingestion.report.counts import SessionReport, clock_text, first_line, read_report
 from minion_tasks.file_ingestion.report.page import page
-from minion_tasks.file_ingestion.report.text import clock_text, first_line
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
 from minion_tasks.file_ingestion.run.preview import (
     DAMAGED,

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from controller_client.clock import SystemClock
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableName
 from controller_client.common.parsing import period_s
+from controller_client.common.text import counted_text
 from minion_tasks.file_ingestion.engine.choose import Engines
 from minion_tasks.file_ingestion.engine.minion import EngineContext
 from minion_tasks.file_ingestion.run.trigger import RunTools

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import TableType
-from controller_client.common.nearest import did_you_mean
+from controller_client.common.text import counted_text, did_you_mean
 from controller_client.errors import ConflictError, NotAppliedError, NotFoundError
 from pinotctl.commands.instance_changes import known_instance
 from pinotctl.context import CliContext, pass_cli

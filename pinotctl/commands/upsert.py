@@ -182,7 +182,7 @@ def status(cli: CliContext, table_name: str, html: Path | None) -> None:
 
     found = read_status(cli.property_store(), _table(cli, table_name).table, SystemClock().now())
     if html is not None:
-        from controller_client.common.page_file import write_page
+        from controller_client.common.new_file import write_page
         from pinotctl.pages.upsert import upsert_page
 
         write_page(html, upsert_page(found, cli.console()))

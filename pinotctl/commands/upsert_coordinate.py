@@ -132,8 +132,7 @@ def coordinate(
     from key_coordinator.engines import CoordinatorRun, engine_of
     from key_coordinator.metrics import CoordinatorMetrics
     from key_coordinator.plan import plan_of
-    from key_coordinator.report import VersionReport
-    from key_coordinator.version_lines import VersionLines
+    from key_coordinator.report import VersionLines, VersionReport
 
     settings = {
         **spark_conf(spark_master, spark_settings),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from controller_client.common.charts import Chart, Tick, tick_values
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from controller_client.consumption.state.lag_history import Reading
 
 __all__ = ["Band", "Curve", "LagChart", "Mark", "lag_chart"]

@@ -11,9 +11,9 @@ from typing import Any
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.extras import missing_module
-from controller_client.common.nearest import did_you_mean
 from controller_client.common.redaction import mask_text
 from controller_client.common.sql_text import statements
+from controller_client.common.text import did_you_mean
 from controller_client.errors import ConfigError, PinotPluginError
 from pinotctl.context import CliContext
 from pinotctl.output import OutputFormat

@@ -11,10 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.extras import missing_module
 from controller_client.common.terminal import json_text
-from controller_client.common.visible_text import visible
+from controller_client.common.text import counted_text, visible
 from controller_client.errors import ConfigError, SetupError
 from pinotctl.cells import cell_text, json_value
 from pinotctl.output import Output, OutputFormat

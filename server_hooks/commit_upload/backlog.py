@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from controller_client.clock import Clock
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from server_hooks.commit_upload.upload_state import (
     FINAL,
     LEVEL_CHANGES,

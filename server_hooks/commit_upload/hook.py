@@ -15,8 +15,7 @@ from server_hooks.commit_upload.backlog import Backlog
 from server_hooks.commit_upload.extension_point import install_extension
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.late_uploads import LateUploads
-from server_hooks.commit_upload.metrics import publish_uploads
-from server_hooks.commit_upload.outcomes import OutcomeCounts
+from server_hooks.commit_upload.metrics import OutcomeCounts, publish_uploads
 from server_hooks.commit_upload.pinot_store import PinotStore
 from server_hooks.commit_upload.settings import STORE_KEY, CommitUploadSettings
 from server_hooks.commit_upload.uploads import CommitUploads

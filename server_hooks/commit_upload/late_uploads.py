@@ -14,7 +14,7 @@ from controller_client.segment_tar import TarLimits, content_crc
 from controller_client.zookeeper import PropertyStore
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry
 from server_hooks.commit_upload.kept_tars import KeptTars
-from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
+from server_hooks.commit_upload.metrics import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.registering import (
     LateUpload,
     Registered,

@@ -14,7 +14,7 @@ from pathlib import Path
 from controller_client.common.redaction import mask_text
 from server_hooks.commit_upload.backlog import Backlog, KeptTar
 from server_hooks.commit_upload.kept_tars import KeptTars
-from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
+from server_hooks.commit_upload.metrics import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.store import SegmentStore
 from server_hooks.commit_upload.upload_state import UploadState
 

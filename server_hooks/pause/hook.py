@@ -10,7 +10,7 @@ from typing import Any
 
 from controller_client.clock import SystemClock
 from controller_client.common.names import SegmentName, TableName, TableType
-from controller_client.consumption.state.partition_report import (
+from controller_client.consumption.state.partition_record import (
     PartitionReport,
     read_report,
     read_reports,

@@ -27,26 +27,45 @@ from typing import Any
 
 import jpype
 
+from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.patched_classes import PatchedClasses, patching
-from server_hooks.upsert.java_0_11 import PACKAGE, load
 from server_hooks.upsert.server_events import EVENTS, Listener, listen
 from server_hooks.upsert.server_events import PACKAGE as SHARED
 
-__all__ = ["install"]
+__all__ = ["PACKAGE", "install", "install_filters", "load"]
+
+
+PACKAGE = "io.pinotplugins.v0_11.upsert"
+
+"""Package of the classes."""
+
+
+def load() -> None:
+    """Load the classes; errors as for :func:`jvm_bridge.java.load_java`."""
+    load_java(JavaSources.of("server_hooks", PACKAGE, SHARED))
+
 
 _DATA_MANAGERS = "org.apache.pinot.core.data.manager"
+
 _TABLE = f"{_DATA_MANAGERS}.BaseTableDataManager"
+
 _REALTIME_TABLE = f"{_DATA_MANAGERS}.realtime.RealtimeTableDataManager"
+
 _CONSUMING = f"{_DATA_MANAGERS}.realtime.LLRealtimeSegmentDataManager"
+
 _EXECUTOR = "org.apache.pinot.core.query.executor.ServerQueryExecutorV1Impl"
+
 _REQUEST = "org.apache.pinot.core.query.request.ServerQueryRequest"
+
 _SEGMENT = "org.apache.pinot.segment.spi.ImmutableSegment"
+
 _KEPT_COLUMNS = "org.apache.pinot.spi.config.table.TimestampIndexGranularity"
 
 _COLUMNS = tuple(
     f"org.apache.pinot.segment.local.segment.index.datasource.{kind}DataSource${kind}DataSourceMetadata"
     for kind in ("Mutable", "Immutable")
 )
+
 _NO_BOUND = f"if ({SHARED}.SystemColumns.isVersion(this._fieldSpec.getName())) {{ return null; }}"
 
 _OFFSET, _OFFSET_FIELD = f"{PACKAGE}.RowOffset", "pythonOffset"
@@ -106,3 +125,32 @@ def _method(owner: Any, name: str, first: str | None = None, count: int | None =
     if len(found) != 1:
         raise LookupError(f"{owner.getName()} has {len(found)} methods {name}({first or ''}...)")
     return found[0]
+
+
+_PLAN = "org.apache.pinot.core.plan"
+
+_OPERATOR = "org.apache.pinot.core.operator.filter.BaseFilterOperator"
+
+_JAVA = f"{PACKAGE}.VersionFilters"
+
+_FILTER = (
+    f"{{ {_OPERATOR} ours = {_JAVA}.operator(this._indexSegment, this._queryContext, $1, $2);"
+    " if (ours != null) { return ours; } }"
+)
+
+
+def install_filters() -> None:
+    """Patch Pinot's filters; call it before Pinot loads them.
+
+    Raises:
+        UnsupportedError: This Pinot is built differently, or has already loaded the class.
+    """
+    with patching(
+        "the hook upsert cannot filter queries in this version of Pinot",
+        remedy="run the server without the hook upsert, or check whether another hook uses these classes",
+    ):
+        load()
+        classes = PatchedClasses(f"{_PLAN}.PlanNode")
+        filters = classes.get(f"{_PLAN}.FilterPlanNode")
+        filters.getDeclaredMethod("constructPhysicalOperator").insertBefore(_FILTER)
+        classes.load(filters)

@@ -7,9 +7,8 @@ from typing import Any
 import jpype
 
 from jvm_bridge.role_host import HostedServerView
-from server_hooks.upsert.classes_0_11 import install
+from server_hooks.upsert.classes_0_11 import install, install_filters
 from server_hooks.upsert.server_events import Listener
-from server_hooks.upsert.version_filters_0_11 import install_filters
 
 __all__ = ["PatchedServer"]
 

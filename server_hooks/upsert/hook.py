@@ -24,10 +24,9 @@ from controller_client.zookeeper import PropertyStore
 from jvm_bridge.role_host import Dependents, HostedRoleView, HostedServerView, TickingHook
 from server_hooks.dependents import upsert_tables
 from server_hooks.upsert import served_versions
-from server_hooks.upsert.counters import COUNTERS, count
 from server_hooks.upsert.extension_point import TableExtensionPoint, install_extension
 from server_hooks.upsert.helix_session import HelixSession
-from server_hooks.upsert.metrics import UpsertMetrics
+from server_hooks.upsert.metrics import COUNTERS, UpsertMetrics, count
 from server_hooks.upsert.table_updater import TableUpdater
 
 __all__ = ["NAME", "UpsertHook"]

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+
+import jpype
 
 from controller_client.common.names import TableName
 from controller_client.monitoring import Monitoring, catalogue, replace_values
 from controller_client.upsert.columns import NIL
+from server_hooks.upsert.server_events import PACKAGE
 from server_hooks.upsert.table_state import UpsertTableState
 
-__all__ = ["UpsertMetrics"]
+__all__ = ["COUNTERS", "UpsertMetrics", "count"]
+
+
+COUNTERS: Mapping[str, str] = MappingProxyType(
+    {
+        "versionHits": "HITS",
+        "versionsCarried": "CARRIED",
+        "versionScans": "SCANS",
+        "versionFailures": "FAILURES",
+        "queriesRefused": "REFUSED",
+    }
+)
+
+"""Names of the counters, and their constants in ``Counter.java``."""
+
+
+def count(name: str) -> int:
+    """Return the value of one of :data:`COUNTERS`, once the Java classes are loaded."""
+    return int(jpype.JClass(f"{PACKAGE}.Counter").valueOf(COUNTERS[name]).count())
 
 
 class UpsertMetrics:

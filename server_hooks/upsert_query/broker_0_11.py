@@ -21,12 +21,12 @@ from typing import Any
 
 import jpype
 
-from controller_client.upsert.visibility import visible_at
+from controller_client.upsert.columns import visible_at
 from jvm_bridge.java import JavaSources, load_java
 from jvm_bridge.java_interface import overrides
 from jvm_bridge.patched_classes import PatchedClasses, patching
-from server_hooks.upsert_query.refusal_text import refusal_text
 from server_hooks.upsert_query.routed import PACKAGE as SHARED
+from server_hooks.upsert_query.routed import refusal_text
 
 __all__ = ["BrokerRequest", "change_routing", "install", "unrouted"]
 

@@ -14,8 +14,8 @@ import jpype
 
 from jvm_bridge.java_interface import overrides
 from server_hooks.extension_points import load_classes
-from server_hooks.upsert_query.refusal_text import refusal_text
 from server_hooks.upsert_query.routed import PACKAGE as SHARED
+from server_hooks.upsert_query.routed import refusal_text
 
 __all__ = ["STARTER", "install", "unrouted"]
 

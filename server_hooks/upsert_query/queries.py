@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, MutableMapping
 from typing import Protocol
 
-from controller_client.upsert.query_version import version_for
 from controller_client.upsert.rewriting import RefusedQueryError, rewrite
 from controller_client.upsert.tables import QueriedTable, VersionOptions
 from controller_client.upsert.version_option import option_text, queried_tables, versions_at
+from controller_client.upsert.versioned_query import version_for
 from server_hooks.upsert_query.routing_state import RoutingState
 
 __all__ = ["Request", "check_multistage", "version_of_query", "versions_of_query"]

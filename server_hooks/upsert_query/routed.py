@@ -7,9 +7,18 @@ from typing import Any
 
 import jpype
 
-__all__ = ["PACKAGE", "BrokerRouting"]
+from controller_client.errors import PinotPluginError
+
+__all__ = ["PACKAGE", "BrokerRouting", "refusal_text"]
+
+
+def refusal_text(error: Exception) -> str:
+    """Return the message for an error; an unexpected error is included for the broker's operators."""
+    return str(error) if isinstance(error, PinotPluginError) else f"the hook upsert failed: {error!r}"
+
 
 PACKAGE = "io.pinotplugins.broker"
+
 """The Java package that stores which segments an answer needs."""
 
 

@@ -20,7 +20,7 @@ from minion_tasks.file_ingestion.session.model import Session
 from spark_connectors.faults import in_short
 from spark_connectors.file_ingestion.job import SparkJob, watch
 from spark_connectors.file_ingestion.worker import RunSubtask
-from spark_connectors.parallelism import task_slots
+from spark_connectors.session import task_slots
 
 __all__ = ["SparkEngine"]
 

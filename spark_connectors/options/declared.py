@@ -8,9 +8,45 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
 from controller_client.errors import ConfigError
-from spark_connectors.options.scala_names import instead_of
 
-__all__ = ["Declared", "declared", "option", "option_table", "parse_options", "prefixed"]
+__all__ = ["Declared", "declared", "instead_of", "option", "option_table", "parse_options", "prefixed"]
+
+
+_TRUST = "set 'tlsCaFile' to the certificates of the authorities (PEM)"
+
+_KEYS = "set 'tlsClientCertFile' and 'tlsClientKeyFile' to the certificate and its key (PEM)"
+
+_FORMAT = "remove it: dates and timestamps become TIMESTAMP; for another format, create the table yourself"
+
+_PROXY = "remove it: controller, brokers and servers must be reachable directly"
+
+_INSTEAD = {
+    "authheader": "remove it: the token is sent in the header Authorization",
+    "grpc.max-inbound-message-size": "remove it: there is no limit",
+    "grpc.port": "remove it: the port of each server is read from ZooKeeper",
+    "grpc.proxy-uri": _PROXY,
+    "grpc.tls.keystore-password": _KEYS,
+    "grpc.tls.keystore-path": _KEYS,
+    "grpc.tls.keystore-type": _KEYS,
+    "grpc.tls.ssl-provider": "remove it",
+    "grpc.tls.truststore-password": _TRUST,
+    "grpc.tls.truststore-path": _TRUST,
+    "grpc.tls.truststore-type": _TRUST,
+    "keystorepassword": _KEYS,
+    "keystorepath": _KEYS,
+    "proxy.enabled": _PROXY,
+    "segmentnameformat": "remove it: segment names show the write and the attempt that they belong to",
+    "timeformat": _FORMAT,
+    "timegranularity": _FORMAT,
+    "truststorepassword": _TRUST,
+    "truststorepath": _TRUST,
+}
+
+
+def instead_of(name: str) -> str | None:
+    """Describe the alternative to an option; None if the Scala connector has no such option."""
+    return _INSTEAD.get(name.lower())
+
 
 T = TypeVar("T")
 
@@ -18,6 +54,7 @@ _KEY = "option"
 
 # Options that Spark itself adds; CREATE TABLE adds the last two, and a copy of each option.
 _SPARK_OWN = frozenset({"path", "checkpointlocation", "provider", "owner"})
+
 _SPARK_COPIES = "option."
 
 
@@ -138,6 +175,7 @@ def option_table(cls: type) -> str:
 
 
 _REQUIRED = "required"
+
 _LOST = (
     "Spark does not pass the options of a table in its catalog (CREATE TABLE … USING pinot, saveAsTable):"
     " create a TEMPORARY VIEW instead, or use DataFrames"

@@ -17,10 +17,10 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from controller_client.broker.client import without_java
-from controller_client.common.counted_text import counted_text
 from controller_client.common.credential_rules import may_go_beside
 from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
+from controller_client.common.text import counted_text
 from controller_client.config import Auth, Tls, max_reply_bytes
 from controller_client.errors import AuthError, NotAppliedError, PartialResultError, QueryError
 from spark_connectors.options import ReadOptions

@@ -14,16 +14,14 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableType
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.models import TableConfig
-from controller_client.upsert.columns import VALID_FROM, VALID_UNTIL
+from controller_client.upsert.columns import VALID_FROM, VALID_UNTIL, visible_at
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.queries import UpsertQueries
-from controller_client.upsert.query_version import version_for
 from controller_client.upsert.settings import is_upsert
 from controller_client.upsert.tables import REWRITTEN, QueriedTable, TableNames, VersionOptions, find_table
 from controller_client.upsert.version_ends import VersionEnds
 from controller_client.upsert.version_option import VERSIONS, option_text, queried_words
-from controller_client.upsert.versioned_query import VersionedQuery
-from controller_client.upsert.visibility import visible_at
+from controller_client.upsert.versioned_query import VersionedQuery, version_for
 from spark_connectors.options import ReadFrom, ReadOptions
 from spark_connectors.zookeeper import open_zookeeper
 

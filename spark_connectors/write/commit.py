@@ -13,17 +13,17 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.names import TableName
 from controller_client.publishing.named_writes import was_committed
-from controller_client.publishing.quota import check_quota
 from controller_client.publishing.reverting import LineageTimeouts, delete_leftovers, revert_entry
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.publishing.switch import Switched, switch
+from controller_client.publishing.targets import check_quota
 from controller_client.rest.lineage import LineageEntry, LineageState, TableView
-from spark_connectors.write.cluster import locked
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.report import WriteOutcome, Written, report_commit
 from spark_connectors.write.scope import segments_to_replace
 from spark_connectors.write.staged import StagedByTask
 from spark_connectors.write.sweeping import delete_folder, sweep
+from spark_connectors.zookeeper import locked
 
 __all__ = ["abort", "commit"]
 

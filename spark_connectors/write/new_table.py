@@ -28,7 +28,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.models import Schema, TableConfig
 from spark_connectors.options import WriteOptions
-from spark_connectors.write.cluster import locked
+from spark_connectors.zookeeper import locked
 
 __all__ = ["create_table", "schema_of"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from controller_client.common.word_enum import WordEnum
+from controller_client.common.text import WordEnum
 from controller_client.publishing.switch import Switched
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.staged import StagedByTask

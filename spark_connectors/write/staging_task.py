@@ -20,11 +20,10 @@ from jvm_bridge.builder import SegmentBuilder
 from jvm_bridge.jvm import start_jvm
 from spark_connectors.types import cast_batch
 from spark_connectors.work_dir import work_dir
-from spark_connectors.write.cutting import cut
 from spark_connectors.write.partitioning import PartitionIds
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.scope import PartitionScope, TimeScope
-from spark_connectors.write.splitting import split
+from spark_connectors.write.splitting import cut, split
 from spark_connectors.write.staged import StagedByTask
 
 __all__ = ["stage", "stage_empty_segment"]

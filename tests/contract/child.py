@@ -34,6 +34,7 @@ from jvm_bridge.builder import (
     mapped_rows,
 )
 from jvm_bridge.builder.columnar import column_file
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.pinot_classes import (
     has_class,
     has_constructor,
@@ -43,7 +44,6 @@ from jvm_bridge.builder.pinot_classes import (
     parse_table_config,
     root_causes,
 )
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.transformers import replaces_special_values
 from jvm_bridge.jvm import start_jvm
 from spark_connectors.read.local_segments import LoadedSegment

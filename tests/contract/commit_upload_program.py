@@ -20,7 +20,7 @@ from jvm_bridge.jvm import logging_options, start_jvm_with
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry, BacklogLimits
 from server_hooks.commit_upload.extension_point import install_extension
 from server_hooks.commit_upload.kept_tars import KeptTars
-from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
+from server_hooks.commit_upload.metrics import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.pinot_store import PinotStore
 from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.commit_upload.uploads import CommitUploads

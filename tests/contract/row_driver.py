@@ -14,10 +14,9 @@ import pyarrow as pa
 from jpype import JProxy
 
 from jvm_bridge.builder.driver import SegmentTarget, generator_config, pack, run_driver
-from jvm_bridge.builder.model import BuiltSegment
+from jvm_bridge.builder.model import BuiltSegment, SourceFile
 from jvm_bridge.builder.pinot_classes import java_file_format, parse_schema, parse_table_config, source_fields
 from jvm_bridge.builder.record_reader import reader_config
-from jvm_bridge.builder.source_file import SourceFile
 
 __all__ = ["build_by_pinot_alone", "build_by_rows"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import jpype
 import pytest
 
+from controller_client.upsert.columns import visible_at
 from controller_client.upsert.rewriting import rewrite
-from controller_client.upsert.visibility import visible_at
 from tests.contract.segment_child import SegmentChild
 
 pytestmark = pytest.mark.jvm

@@ -14,15 +14,14 @@ from typing import Any
 import jpype
 import numpy as np
 
-from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL
+from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL, visible_at
 from controller_client.upsert.version_option import VERSIONS, option_text
-from controller_client.upsert.visibility import visible_at
 from jvm_bridge.jvm import logging_options, start_jvm_with
 from server_hooks import table_managers
 from server_hooks.upsert import classes_0_11, served_versions
-from server_hooks.upsert.counters import COUNTERS, count
+from server_hooks.upsert.classes_0_11 import install_filters
 from server_hooks.upsert.first_versions import VersionsOfRows
-from server_hooks.upsert.version_filters_0_11 import install_filters
+from server_hooks.upsert.metrics import COUNTERS, count
 from tests.contract.upsert_segments import TABLE, ConsumingSegment, SealedSegment, UpsertSegment
 from tests.support.java_options import QUICK_START
 from tests.support.wait import wait_for

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
 from jvm_bridge.builder.sources.avro_file import check_avro
 from tests.fuzz.scratch import file_with
 

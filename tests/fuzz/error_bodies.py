@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from controller_client.broker.client import without_java
 from controller_client.common.redaction import Redactor, mask_text
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.rest.bodies import words_of
 
 _REDACT = Redactor(["hush-hush"])

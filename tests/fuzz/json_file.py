@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.builder.model import FileFormat, SourceFile
 from jvm_bridge.builder.planning import Unsuitable
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
 from jvm_bridge.builder.sources.text_input import check_text

@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import SegmentName
+from controller_client.common.text import counted_text
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.table_control import TableControl
 from controller_client.errors import OutcomeUnknownError, RejectedError, UnreachableError

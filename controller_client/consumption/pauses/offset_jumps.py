@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.names import SegmentName
 from controller_client.common.parsing import whole_number
+from controller_client.common.text import counted_text
 from controller_client.consumption.table_control import TableControl
 from controller_client.helix.stream_segments import PartitionSegments, read_segment
 

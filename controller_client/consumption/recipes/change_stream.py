@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.parsing import whole_number
 from controller_client.common.redaction import mask_text
+from controller_client.common.text import counted_text
 from controller_client.consumption.pauses.committing import failed_segments
 from controller_client.consumption.pauses.offsets import parse_consume_from
 from controller_client.consumption.pauses.pausing import pause, wait_paused

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.pauses.committing import failed_segments, force_commit
 from controller_client.consumption.pauses.pausing import pause

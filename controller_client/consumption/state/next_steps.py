@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.pages import PageStep
+from controller_client.common.text import counted_text
 from controller_client.consumption.state.pinots_pauses import pinots_remedy, topic_resume_path
 from controller_client.consumption.state.status import (
     PartitionState,

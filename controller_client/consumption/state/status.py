@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from controller_client.common.names import SegmentName, TableName
 from controller_client.common.parsing import whole_number
+from controller_client.common.text import counted_text, utc_text
 from controller_client.consumption.state.lost_ends import LostEnd
 from controller_client.consumption.state.pause_record import Holder, PauseRecord
 from controller_client.consumption.state.pinots_pauses import is_topic_paused
@@ -20,7 +21,16 @@ from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import OffsetRange
 from controller_client.stream.topics import TopicPartition, topic_partition
 
-__all__ = ["Observation", "PartitionState", "PartitionStatus", "TableState", "TableStatus", "assess"]
+__all__ = [
+    "Observation",
+    "PartitionState",
+    "PartitionStatus",
+    "TableState",
+    "TableStatus",
+    "assess",
+    "note",
+    "time_text",
+]
 
 
 class PartitionState(StrEnum):
@@ -298,3 +308,29 @@ def _furthest(offsets: list[str]) -> str | None:
 def _furthest_number(reported: list[ReplicaProgress]) -> int | None:
     offsets = [each.latest_offset for each in reported if each.latest_offset is not None]
     return whole_number(_furthest(offsets))
+
+
+def note(each: PartitionStatus) -> str:
+    """Return the partition's topic, if its table has several, and its problem; empty if there is neither."""
+    return "; ".join(filter(None, (str(each.topic_partition or ""), _finding(each))))
+
+
+def _finding(each: PartitionStatus) -> str:
+    if each.lost_end:
+        return each.lost_end
+    if each.lost:
+        first, end = each.lost
+        lost = counted_text(end - first, "unread offset")
+        return f"the stream has dropped {lost}: {first} to {end - 1}"
+    if each.ahead:
+        return f"the stream ends at {each.latest_offset}, before this offset"
+    if each.building:
+        return f"not yet built: {', '.join(each.building)}"
+    return ""
+
+
+def time_text(epoch_ms: int | None) -> str:
+    """Format a time in UTC, to the second; ``-`` if unknown."""
+    if epoch_ms is None:
+        return "-"
+    return utc_text(epoch_ms, "T")

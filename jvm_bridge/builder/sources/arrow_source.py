@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.sources.file_columns import (
     FileColumns,
     as_meant,

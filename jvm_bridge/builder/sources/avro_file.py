@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from controller_client.common.avro_bounds import avro_size
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.models.epoch_format import UNIT_NS
-from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 
 __all__ = ["check_avro"]

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from controller_client.segment_tar import TarLimits
-from jvm_bridge.builder.model import UnreadableFileError
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 
 __all__ = ["Writable", "open_copy"]
 

@@ -13,8 +13,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import Unsuitable
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.copies import open_copy
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 

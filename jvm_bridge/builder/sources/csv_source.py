@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import DataError
+from jvm_bridge.builder.model import HEADER_PROPERTY, SourceFile
 from jvm_bridge.builder.planning import CsvPlan, TableRequirements, Unsuitable, plan_column, plan_csv
-from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
 from jvm_bridge.builder.sources.csv_header import read_header
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, Batch, Source, open_bytes
 

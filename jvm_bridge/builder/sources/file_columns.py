@@ -15,9 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import DECIMAL, NESTED, TableRequirements, Unsuitable, plan_column
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.json_text import json_texts
 from jvm_bridge.builder.sources.lists import with_values
 from jvm_bridge.builder.sources.source import Batch, Source

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.builder.model import FileFormat, SourceFile
 from jvm_bridge.builder.planning import TableRequirements, plan_csv
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_source import avro_columns
 from jvm_bridge.builder.sources.csv_source import open_csv
 from jvm_bridge.builder.sources.file_columns import FileColumns, planned

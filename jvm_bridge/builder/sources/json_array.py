@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 
 __all__ = ["check_array"]

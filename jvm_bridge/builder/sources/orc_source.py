@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 from pyarrow import fs, orc
 
 from controller_client.errors import SetupError
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.sources.file_columns import (
     FileColumns,
     as_meant,

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from jvm_bridge.builder.columns import check_columns, mismatch_of
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.model import HEADER_PROPERTY, FileFormat, SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import CsvPlan, Unsuitable, plan_csv
-from jvm_bridge.builder.source_file import HEADER_PROPERTY, SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.file_columns import first_twice

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
 from jvm_bridge.builder.sources.copies import Writable, open_copy
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 

@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
+from controller_client.monitoring import Monitoring, catalogue
 from jvm_bridge.minion import MinionContext, MinionTask
-from minion_tasks.file_ingestion.engine.file_metrics import FileMetrics
+from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
 from minion_tasks.file_ingestion.engine.subtask import Subtask, SubtaskCluster
 from minion_tasks.file_ingestion.engine.subtask_run import run_subtask
+from minion_tasks.file_ingestion.session.model import FileEntry
+
+__all__ = ["FileMetrics"]
+
+
+class FileMetrics:
+    """Counts the results of files; used by the threads of subtasks.
+
+    Args:
+        monitoring: The monitoring of this process.
+    """
+
+    def __init__(self, monitoring: Monitoring) -> None:
+        files = monitoring.counter(catalogue.MINION_FILES)
+        self._staged, self._failed = files.labels("staged"), files.labels("failed")
+        self._read_bytes = monitoring.counter(catalogue.MINION_READ_BYTES)
+        self._rows = monitoring.counter(catalogue.MINION_ROWS)
+        self._segment_bytes = monitoring.counter(catalogue.MINION_SEGMENT_BYTES)
+
+    def built(self, entries: Sequence[FileEntry], built: BuiltUnit) -> None:
+        """Count files that were built together, good ones and failures."""
+        staged = set(built.unit.files) if built.unit else set()
+        segments = built.unit.segments if built.unit else ()
+        self._staged.inc(len(staged))
+        self._failed.inc(len(built.failures))
+        self._read_bytes.inc(sum(each.file.size_bytes for each in entries if each.number in staged))
+        self._rows.inc(sum(segment.rows for segment in segments))
+        self._segment_bytes.inc(sum(segment.segment_size_bytes for segment in segments))
 
 
 def create(context: MinionContext) -> FileIngestionExecutor:

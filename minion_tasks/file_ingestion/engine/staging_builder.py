@@ -12,7 +12,7 @@ from pathlib import Path
 
 from controller_client.clock import Clock
 from controller_client.common.disk import naming_full_disks
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import DataError, PinotPluginError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment, stage_segment

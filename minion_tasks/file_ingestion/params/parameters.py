@@ -10,15 +10,47 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller_client.common.parsing import boolean, count, count_or_all, one_of, period_s, size_bytes, text
-from jvm_bridge.input_rules import MissingLimit, time_zone
+from controller_client.common.parsing import (
+    boolean,
+    count,
+    count_or_all,
+    one_of,
+    period_s,
+    size_bytes,
+    text,
+    whole_number,
+)
+from jvm_bridge.input_rules import MissingLimit, text_encoding, time_zone
 from jvm_bridge.minion import DEFAULT_TAG
-from minion_tasks.file_ingestion.params.values import count_or_no_bound, encoding, retries
 from minion_tasks.file_ingestion.session import naming
 
 __all__ = ["ENGINES", "PARAMETERS", "PREFIXES", "Parameter"]
 
+
+_INT_MAX = 2**31 - 1
+
+
+def count_or_no_bound(value: str) -> int | None:
+    """Parse a whole number of at least 1, or -1 for None."""
+    return None if value.strip() == "-1" else count(value)
+
+
+def retries(value: str) -> int:
+    """Parse a whole number up to Java's INT_MAX."""
+    number = whole_number(value.strip())
+    if number is None or number > _INT_MAX:
+        raise ValueError(f"expected a whole number from 0 to {_INT_MAX}")
+    return number
+
+
+def encoding(value: str) -> str:
+    """Check the name of a text encoding."""
+    text_encoding(value)
+    return value.strip()
+
+
 ENGINES = ("minion", "spark")
+
 _FORMATS = ("avro", "csv", "json", "orc", "parquet")
 
 

@@ -12,9 +12,8 @@ from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
 from controller_client.publishing.targets import FILE_INGESTION
 from jvm_bridge.input_rules import InputRules, csv_header
-from minion_tasks.file_ingestion.params.hidden import listed_forms
 from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES, RECORD_READER
-from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.params.patterns import PathMatcher, listed_forms
 from minion_tasks.file_ingestion.params.stores import INPUT_FS, OUTPUT_FS, TaskStores
 from minion_tasks.file_ingestion.session import naming
 from minion_tasks.file_ingestion.session.model import IngestionMode

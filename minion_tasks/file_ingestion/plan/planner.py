@@ -6,11 +6,10 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
-from minion_tasks.file_ingestion.params.hidden import HiddenNames
-from minion_tasks.file_ingestion.params.patterns import PathMatcher, path_of
+from minion_tasks.file_ingestion.params.patterns import HiddenNames, PathMatcher, path_of
 from minion_tasks.file_ingestion.plan.ingested import TableContents
 from minion_tasks.file_ingestion.session.model import IngestionMode
 

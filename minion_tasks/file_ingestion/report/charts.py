@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from controller_client.common.bytes_text import bytes_text
 from controller_client.common.charts import Chart, Tick, tick_values
-from controller_client.common.counted_text import counted_text
-from minion_tasks.file_ingestion.report.counts import AttemptFigures, Histogram
-from minion_tasks.file_ingestion.report.text import clock_text, seconds_text
+from controller_client.common.text import bytes_text, counted_text
+from minion_tasks.file_ingestion.report.counts import AttemptFigures, Histogram, clock_text, seconds_text
 
 __all__ = ["AttemptPanel", "AttemptsChart", "Bar", "HistogramChart", "attempts_chart", "histogram_chart"]
 

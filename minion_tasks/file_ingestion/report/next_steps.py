@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.pages import PageStep
+from controller_client.common.text import counted_text
 from minion_tasks.file_ingestion.report.counts import SessionReport
 from minion_tasks.file_ingestion.session.model import FileStatus, SessionState
 

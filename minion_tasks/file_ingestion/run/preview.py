@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
-from controller_client.common.word_enum import WordEnum
+from controller_client.common.text import WordEnum
 from controller_client.errors import ConflictError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.lineage_size import LineageFullError
@@ -25,8 +25,7 @@ from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import cut
 from minion_tasks.file_ingestion.run.publish import Publication
 from minion_tasks.file_ingestion.run.resuming import abandon_reason, is_entry_of, switch_abandon_reason
-from minion_tasks.file_ingestion.run.room import check_room
-from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, view_source
+from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, check_room, view_source
 from minion_tasks.file_ingestion.run.types import RunTools
 from minion_tasks.file_ingestion.session.model import SETTLED, FileGroup, FileStatus, Session, SessionState
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore

@@ -11,7 +11,7 @@ from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.lineage_size import check_lineage_size
-from controller_client.publishing.quota import check_quota
+from controller_client.publishing.targets import check_quota
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -21,8 +21,7 @@ from minion_tasks.file_ingestion.plan.write import SavedSession, write_groups
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
 from minion_tasks.file_ingestion.run.publish import Publication, publish
 from minion_tasks.file_ingestion.run.resuming import abandon_reason
-from minion_tasks.file_ingestion.run.room import check_room
-from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, view_source
+from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, check_room, view_source
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools, summary
 from minion_tasks.file_ingestion.session.model import FileStatus, Session, SessionState, move
 from minion_tasks.file_ingestion.session.naming import new_session_id

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.common.names import TableName
-from controller_client.common.word_enum import WordEnum
+from controller_client.common.text import WordEnum
 from controller_client.errors import InputError, NotAppliedError
 from controller_client.zookeeper import PropertyStore, TableLock, process_name
 from minion_tasks.file_ingestion.engine.minion import Engine

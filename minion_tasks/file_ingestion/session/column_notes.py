@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from jvm_bridge.input_rules import ColumnMismatch, near_miss
 from minion_tasks.file_ingestion.session.model import ColumnNote, FileGroup
 

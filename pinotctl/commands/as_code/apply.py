@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from controller_client.as_code import Action, Applier, Plan, Step, load_plan
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from controller_client.errors import ConfigError
 from pinotctl.commands.as_code.options import opened, plan_options
 from pinotctl.commands.as_code.plan_view import show_plan

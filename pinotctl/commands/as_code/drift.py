@@ -10,7 +10,7 @@ import click
 
 from controller_client.as_code import DriftedObject, find_drift, read_folder
 from controller_client.as_code.fields import ABSENT
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from pinotctl.commands.as_code.options import DIFFERENCES, folder_argument
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.options import output_option

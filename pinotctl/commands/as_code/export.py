@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from controller_client.as_code import export_cluster
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import counted_text
 from pinotctl.commands.as_code.options import folder_argument
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.options import output_option

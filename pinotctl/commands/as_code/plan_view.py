@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from controller_client.as_code import Action, Effect, Plan, PlannedField, Step
-from controller_client.common.bytes_text import bytes_text
-from controller_client.common.counted_text import counted_text
+from controller_client.common.text import bytes_text, counted_text
 from pinotctl.output import Output
 
 __all__ = ["show_plan"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from controller_client.common.page_file import write_page
+from controller_client.common.new_file import write_page
 from controller_client.deepstore.report import COLUMNS
 from controller_client.segment_tar import TarLimits
 from pinotctl.commands.deepstore.options import audit_options, auditor, named_tables, run_audit

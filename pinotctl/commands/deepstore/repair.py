@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from controller_client.common.counted_text import counted_text
 from controller_client.common.folders import scratch_folder
 from controller_client.common.parallel import open_parallel_engine
+from controller_client.common.text import counted_text
 from controller_client.deepstore.distributed_repair import RepairPart
 from controller_client.deepstore.fetching import SegmentFetcher
 from controller_client.deepstore.judge import REPAIRABLE, Judgement

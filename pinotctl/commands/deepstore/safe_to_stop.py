@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from controller_client.common.counted_text import counted_text
-from controller_client.common.utc_text import utc_text
+from controller_client.common.text import counted_text, utc_text
 from controller_client.deepstore.reservations import LONGEST_MINUTES, Reservation, Reservations
 from controller_client.deepstore.safe_to_stop import Safety, SegmentState
 from controller_client.deepstore.safe_to_stop import safe_to_stop as check_stop

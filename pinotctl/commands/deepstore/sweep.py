@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from controller_client.common.counted_text import counted_text
-from controller_client.common.visible_text import visible
+from controller_client.common.text import counted_text, visible
 from controller_client.deepstore.layout import StoreLayout
 from controller_client.deepstore.sweep import DEFAULT_MAX_SHARE
 from pinotctl.commands.deepstore.options import (

@@ -11,8 +11,7 @@ from controller_client.config import BasicAuth, ControllerConfig, Secret
 from minion_tasks.file_ingestion.engine.subtask import SubtaskCluster
 from spark_connectors.faults import in_short
 from spark_connectors.file_ingestion.worker import RunSubtask
-from spark_connectors.parallelism import task_slots
-from spark_connectors.session import choose_workers_python
+from spark_connectors.session import choose_workers_python, task_slots
 
 CLUSTER = {"spark.master": "spark://host:7077"}
 

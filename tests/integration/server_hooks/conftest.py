@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from controller_client.consumption import TableControl
-from controller_client.consumption.state.paused_partitions import PartitionPauses, read_partition_pauses
+from controller_client.consumption.state.partition_record import PartitionPauses, read_partition_pauses
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.models import Schema, TableConfig
 from tests.integration.upsert.realtime_table import Clients, RealtimeTable, making

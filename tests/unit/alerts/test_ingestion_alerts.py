@@ -11,7 +11,7 @@ from controller_client.helix.unfinished_subtasks import Unfinished
 from controller_client.monitoring import Monitoring, catalogue
 from jvm_bridge.minion.adapters import RunningTasks
 from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
-from minion_tasks.file_ingestion.engine.file_metrics import FileMetrics
+from minion_tasks.file_ingestion.engine.executor import FileMetrics
 from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
 from minion_tasks.file_ingestion.run.types import RunReport
 from minion_tasks.scheduler_metrics import SchedulerMetrics

@@ -26,8 +26,7 @@ from key_coordinator.report import VersionReport
 from server_hooks.commit_upload.backlog import Backlog, BacklogLimits, KeptTar
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.late_uploads import LateUploads
-from server_hooks.commit_upload.metrics import publish_uploads
-from server_hooks.commit_upload.outcomes import OutcomeCounts
+from server_hooks.commit_upload.metrics import OutcomeCounts, publish_uploads
 from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.pause.metrics import PauseMetrics
 from server_hooks.upsert.metrics import UpsertMetrics

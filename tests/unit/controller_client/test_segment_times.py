@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from controller_client.errors import ConfigError
 from controller_client.models import Schema, TableConfig
 from controller_client.models.epoch_format import UNIT_NS
-from controller_client.models.segment_times import check_segment_times, wrong_times
+from controller_client.models.segment import check_segment_times, wrong_times
 
 
 def table(table_type: str = "REALTIME", time_column: str | None = "ts") -> TableConfig:

@@ -23,7 +23,7 @@ from controller_client.consumption.recipes import recovering
 from controller_client.consumption.recipes.change_stream import change_stream
 from controller_client.consumption.recipes.draining import drain
 from controller_client.consumption.recipes.recovering import recover
-from controller_client.consumption.state.partition_report import PartitionReport
+from controller_client.consumption.state.partition_record import PartitionReport
 from controller_client.consumption.state.pause_record import plugin_path
 from controller_client.errors import FormatVersionError
 from controller_client.helix.table_config import table_config_path

@@ -12,12 +12,10 @@ from controller_client.consumption import TableControl
 from controller_client.consumption.recipes.plan import PLAN_FORMAT, RecipePlan, begin, read_plan
 from controller_client.consumption.state.partition_record import (
     PARTITIONS_FORMAT,
-    note_partitions,
-    read_partition_holders,
-)
-from controller_client.consumption.state.partition_report import (
     REPORT_FORMAT,
     PartitionReport,
+    note_partitions,
+    read_partition_holders,
     read_report,
     write_report,
 )

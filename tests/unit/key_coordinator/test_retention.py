@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controller_client.errors import NotFoundError
 from controller_client.zookeeper import ZNRecord
-from key_coordinator.retention import FOREVER_MS, longer_retention_ms, needed_ms
+from key_coordinator.topic_settings import FOREVER_MS, longer_retention_ms, needed_ms
 from tests.unit.controller_client.consumption.worlds import NOW_S, TABLE, World, segment
 
 _HOUR_MS = 3_600_000

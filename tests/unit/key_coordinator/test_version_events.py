@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from key_coordinator.entries import Entries
+from key_coordinator.report import events_of
 from key_coordinator.rules import Resolution
-from key_coordinator.version_events import events_of
 
 
 def entries_of(*positions: tuple[int, int]) -> Entries:

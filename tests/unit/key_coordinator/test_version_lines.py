@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from key_coordinator.report import VersionReport
-from key_coordinator.version_lines import VersionLines
+from key_coordinator.report import VersionLines, VersionReport
 from tests.unit.fake_clock import FakeClock
 
 

@@ -18,9 +18,9 @@ from unittest import mock
 from controller_client.common.names import TableName
 from controller_client.errors import NotAppliedError
 from controller_client.filestore import FileInfo, FileStore, SourceChangedError
-from controller_client.publishing.quota import QuotaExceededError
 from controller_client.publishing.staged_segment import StagedSegment
 from controller_client.publishing.switch import Switched
+from controller_client.publishing.targets import QuotaExceededError
 from controller_client.zookeeper import TableLock, ZNRecord
 from controller_client.zookeeper.cluster_id import cluster_id
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.filestore import open_store
-from minion_tasks.file_ingestion.params.hidden import HiddenNames
-from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.file_ingestion.params.patterns import HiddenNames, PathMatcher
 from minion_tasks.file_ingestion.plan.planner import select
 
 NOT_DATA = [

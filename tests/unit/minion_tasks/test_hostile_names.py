@@ -18,15 +18,15 @@ from typing import Any
 
 import pytest
 
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import DataError
 from controller_client.filestore import open_store
 from controller_client.filestore.s3 import _split
 from jvm_bridge.builder import BuiltSegment, FileFormat, FilesBuilt, InputRules
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import Field, TableRequirements
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.prepare import prepare
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.common.bytes_text import bytes_text
 from controller_client.common.names import TableName
+from controller_client.common.text import bytes_text
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment
 from minion_tasks.file_ingestion.report.counts import (
@@ -22,9 +22,9 @@ from minion_tasks.file_ingestion.report.counts import (
     count_session,
     histogram,
     read_report,
+    seconds_text,
 )
 from minion_tasks.file_ingestion.report.page import outcome, page
-from minion_tasks.file_ingestion.report.text import seconds_text
 from minion_tasks.file_ingestion.session.model import (
     ColumnNote,
     FileEntry,

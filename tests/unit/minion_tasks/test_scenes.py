@@ -14,7 +14,7 @@ import pytest
 
 from controller_client.errors import ConflictError, SetupError
 from controller_client.publishing.lineage_size import LineageFullError, lineage_path
-from controller_client.publishing.quota import QuotaExceededError
+from controller_client.publishing.targets import QuotaExceededError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome
 from minion_tasks.file_ingestion.session.model import SessionState

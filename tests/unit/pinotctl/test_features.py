@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from controller_client.consumption.state.partition_report import PartitionReport, write_report
+from controller_client.consumption.state.partition_record import PartitionReport, write_report
 from controller_client.errors import UnreachableError
 from controller_client.rest.capabilities import Capabilities, PinotVersion
 from controller_client.zookeeper import PropertyStore, ZNRecord

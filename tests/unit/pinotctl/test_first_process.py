@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pinotctl.first_process import end_at_once_as_init
+from pinotctl.container import end_at_once_as_init
 from pinotctl.signals import stop_on_signals
 
 
@@ -23,7 +23,7 @@ def _handlers() -> Iterator[None]:
 def test_signals_of_a_containers_first_process_are_not_dropped() -> None:
     program = (
         "import signal\n"
-        "from pinotctl.first_process import end_at_once_as_init\n"
+        "from pinotctl.container import end_at_once_as_init\n"
         "end_at_once_as_init(signal.SIGTERM, pid=1)\n"
         "signal.raise_signal(signal.SIGTERM)\n"
     )

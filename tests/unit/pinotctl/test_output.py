@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from controller_client.common.terminal import LogFormatter, json_text, visible_lines
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import NotFoundError, PinotPluginError
 from pinotctl.cells import table_lines
 from pinotctl.options import confirm

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from controller_client.common.word_enum import WordEnum
+from controller_client.common.text import WordEnum
 from pinotctl.root import cli
 from tests.unit.pinotctl.conftest import Run
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from controller_client.common.names import SegmentName, TableName
-from controller_client.consumption.state.partition_report import read_report
+from controller_client.consumption.state.partition_record import read_report
 from controller_client.errors import UnreachableError
 from controller_client.helix.ideal_state import (
     ConsumptionFlags,

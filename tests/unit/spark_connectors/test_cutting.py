@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_connectors.write.cutting import cut
+from spark_connectors.write.splitting import cut
 
 
 def batches_of(sizes: list[int]) -> list[pa.RecordBatch]:

@@ -12,11 +12,10 @@ from controller_client.errors import ConfigError
 from controller_client.models import Schema, TableConfig
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import SYSTEM_COLUMNS
-from controller_client.upsert.dropping import plan_drop
+from controller_client.upsert.dropping import plan_drop, topic_exists
 from controller_client.upsert.queries import UpsertQueries
 from controller_client.upsert.record import LOCK, CoordinatorRecord, write_coordinator
 from controller_client.upsert.settings import UpsertSettings
-from controller_client.upsert.updates import topic_exists
 from controller_client.zookeeper import TableLock
 from tests.integration.upsert.broker.conftest import MakeTable, Pinotctl
 from tests.integration.upsert.broker.versioned_table import VersionedTable

@@ -20,9 +20,8 @@ from controller_client.stream.config import StreamConfig
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.update_message import Events, VersionEnd, VersionRecord, decode
 from controller_client.upsert.version_ends import VersionEnds
-from key_coordinator.retention import FOREVER_MS
 from key_coordinator.sent_versions import SentVersions
-from key_coordinator.topic_settings import TopicSettings
+from key_coordinator.topic_settings import FOREVER_MS, TopicSettings
 from key_coordinator.updates_topic import UpdatesWriter
 from tests.integration.upsert.coordinator.topics import read_topic
 from tests.support.kafka import Kafka

@@ -9,10 +9,9 @@ import pytest
 
 from controller_client.broker.client import BrokerClient
 from controller_client.errors import PinotPluginError, QueryError
-from controller_client.upsert.columns import NIL
+from controller_client.upsert.columns import NIL, visible_at
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.version_option import VERSIONS, option_text
-from controller_client.upsert.visibility import visible_at
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
 from tests.support.wait import wait_for

@@ -12,10 +12,10 @@ from confluent_kafka import Message, Producer
 
 from controller_client.common.names import SegmentName
 from controller_client.errors import QueryError
+from controller_client.upsert.columns import visible_at
 from controller_client.upsert.creating import create_upsert_table
 from controller_client.upsert.low_water_mark import read_mark
 from controller_client.upsert.version_option import VERSIONS, option_text
-from controller_client.upsert.visibility import visible_at
 from tests.integration.upsert.model_coordinator import ModelCoordinator
 from tests.integration.upsert.realtime_table import Clients, RealtimeTable
 from tests.support.kafka_topics import Topic, read_committed

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.broker.answer import parse_answer
 from controller_client.broker.client import Column, QueryResult, QueryStats
+from controller_client.broker.reply import parse_answer
 from controller_client.errors import ConfigError, DataError, SetupError
 
 _STATS = QueryStats(1, 1, 1, 1, 0, 1, 1, 1, False, False, 0, False)

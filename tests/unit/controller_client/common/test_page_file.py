@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.common.page_file import write_page
+from controller_client.common.new_file import write_page
 from controller_client.errors import ConfigError
 
 

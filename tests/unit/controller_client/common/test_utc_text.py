@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.common.utc_text import utc_text
+from controller_client.common.text import utc_text
 
 
 def test_a_time_is_shown_to_the_second() -> None:

@@ -13,8 +13,7 @@ from controller_client.consumption.pauses.resuming import resume
 from controller_client.consumption.state.lost_ends import LostEnd, find_lost_ends, partitions_left_out
 from controller_client.consumption.state.next_steps import next_steps
 from controller_client.consumption.state.pause_record import Holder, PauseRecord, change_record, read_record
-from controller_client.consumption.state.status import Observation, assess
-from controller_client.consumption.state.status_text import note
+from controller_client.consumption.state.status import Observation, assess, note
 from controller_client.errors import ConflictError, LostEndError, RejectedError
 from controller_client.helix.stream_segments import newest_by_partition, read_partitions
 from controller_client.rest.consumption import ConsumeFrom

@@ -9,7 +9,7 @@ import pytest
 
 from controller_client.deepstore.enable import check_peers
 from controller_client.deepstore.policy import StorePolicy
-from controller_client.deepstore.table_servers import TableServers, table_servers
+from controller_client.deepstore.servers import TableServers, table_servers
 from controller_client.errors import UnreachableError
 from controller_client.models import ServerTags, TableConfig
 

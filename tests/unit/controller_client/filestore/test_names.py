@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller_client.common.visible_text import visible
+from controller_client.common.text import visible
 from controller_client.errors import ConfigError
 from controller_client.filestore import SourceChangedError, open_store
 from controller_client.filestore.local import LocalStore, local_path

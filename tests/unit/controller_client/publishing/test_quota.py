@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller_client.publishing.quota import parse_quota
+from controller_client.publishing.targets import parse_quota
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 
 from controller_client.common.sql_text import table_names
 from controller_client.errors import QueryError
+from controller_client.upsert.columns import visible_at
 from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
-from controller_client.upsert.visibility import visible_at
 
 CONDITION = visible_at(7)
 

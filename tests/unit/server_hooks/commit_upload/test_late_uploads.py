@@ -12,7 +12,7 @@ from controller_client.zookeeper import ZNRecord, segment_path
 from server_hooks.commit_upload.backlog import Backlog, BacklogLimits
 from server_hooks.commit_upload.kept_tars import KeptTars
 from server_hooks.commit_upload.late_uploads import LateUploads
-from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
+from server_hooks.commit_upload.metrics import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.upload_state import UploadState
 from tests.unit.controller_client.deepstore.samples import crc_of, write_tar
 from tests.unit.fake_clock import FakeClock

@@ -12,7 +12,7 @@ import pytest
 from controller_client.clock import SystemClock
 from server_hooks.commit_upload.backlog import Backlog, BacklogEntry, BacklogLimits
 from server_hooks.commit_upload.kept_tars import KeptTars
-from server_hooks.commit_upload.outcomes import OutcomeCounts, UploadOutcome
+from server_hooks.commit_upload.metrics import OutcomeCounts, UploadOutcome
 from server_hooks.commit_upload.upload_state import UploadState
 from server_hooks.commit_upload.uploads import CommitUploads
 from tests.support.wait import wait_for

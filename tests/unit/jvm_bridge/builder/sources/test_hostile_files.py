@@ -16,9 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from controller_client.segment_tar import TarLimits
-from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import Unsuitable
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.json_source import first_keys

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from controller_client.errors import DataError
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.builder.model import FileFormat, SourceFile
 from jvm_bridge.builder.planning import Unsuitable
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources import json_array
 from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.prepare import prepare

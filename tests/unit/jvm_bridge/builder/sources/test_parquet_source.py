@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jvm_bridge.builder.model import FileFormat
+from jvm_bridge.builder.model import FileFormat, SourceFile
 from jvm_bridge.builder.planning import Field, TableRequirements
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.file_columns import planned
 from jvm_bridge.builder.sources.parquet_source import parquet_columns
 

@@ -22,9 +22,8 @@ from hypothesis import strategies as st
 
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.model import FileFormat, UnreadableFileError
+from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import Field, TableRequirements
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.prepare import Prepared, prepare
 from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, derived_columns, near_miss

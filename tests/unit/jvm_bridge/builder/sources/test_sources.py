@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from controller_client.errors import ConfigError, DataError
-from jvm_bridge.builder.model import FileFormat, check_custom_metadata, check_segment_name
+from jvm_bridge.builder.model import FileFormat, SourceFile, check_custom_metadata, check_segment_name
 from jvm_bridge.builder.planning import CsvPlan, Field, TableRequirements, Unsuitable
-from jvm_bridge.builder.source_file import SourceFile
 from jvm_bridge.builder.sources import csv_source
 from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches
 from jvm_bridge.builder.sources.avro_file import check_avro

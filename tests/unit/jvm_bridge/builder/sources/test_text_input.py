@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat, UnreadableFileError
-from jvm_bridge.builder.source_file import SourceFile
+from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
 from jvm_bridge.builder.sources import text_input
 from jvm_bridge.builder.sources.text_input import check_text
 from jvm_bridge.input_rules import text_encoding
