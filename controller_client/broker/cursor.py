@@ -11,7 +11,8 @@ from controller_client.broker.result import QueryResult
 from controller_client.common.closing import Closing
 from controller_client.errors import NotFoundError, PinotPluginError, UnsupportedError
 from controller_client.rest.capabilities import SINCE, Capability
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["Cursor"]
 

@@ -18,7 +18,8 @@ from controller_client.config import BrokerConfig
 from controller_client.errors import AuthError, DataError, RejectedError
 from controller_client.rest.bodies import Download
 from controller_client.rest.client import RestClient
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["TAR_TIMEOUT_S", "HttpCopies", "download_tar"]
 

@@ -18,7 +18,8 @@ from controller_client.errors import NotAppliedError, NotFoundError
 from controller_client.models import ServerTags, TableConfig
 from controller_client.rest.client import RestClient
 from controller_client.rest.cluster import visible_config
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["ServerAdmins", "ServerTars", "TableServers", "table_servers"]
 

@@ -16,7 +16,8 @@ from controller_client.common.names import TableName
 from controller_client.common.waiting import wait_until
 from controller_client.config import BrokerConfig
 from controller_client.errors import NotAppliedError, NotFoundError, PinotPluginError
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 if TYPE_CHECKING:
     from controller_client.rest.client import RestClient

@@ -12,7 +12,8 @@ from controller_client.common.retry import RetryPolicy
 from controller_client.config import BrokerConfig, ControllerConfig
 from controller_client.errors import NotFoundError
 from controller_client.rest.cluster import ClusterApi
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["BrokersApi", "RunningQuery", "cancel_query"]
 

@@ -11,7 +11,8 @@ from controller_client.common.redaction import masked
 from controller_client.common.retry import RetryPolicy
 from controller_client.errors import NotAppliedError
 from controller_client.rest.capabilities import Capabilities, PinotVersion, warn_if_untested
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["ClusterApi", "visible_config"]

@@ -10,9 +10,10 @@ from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.column_types import check_columns
+from controller_client.rest.paths import path_of
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.table_configs import TableConfigs, check_references
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["ConfigsApi", "ReadConfig"]
 

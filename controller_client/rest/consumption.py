@@ -9,8 +9,9 @@ from typing import Any
 
 from controller_client.common.parsing import whole_number
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.paths import path_of
 from controller_client.rest.replies import has_nothing, parse_reply
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["ConsumeFrom", "ConsumptionApi", "PauseStatus", "ReplicaProgress"]
 

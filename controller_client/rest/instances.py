@@ -11,8 +11,9 @@ from controller_client.common.text import counted_text
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.cluster import ClusterApi
+from controller_client.rest.paths import path_of
 from controller_client.rest.tables import TablesApi
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["DRAINED", "DropCheck", "Instance", "InstancesApi"]
 

@@ -16,9 +16,10 @@ from controller_client.common.names import TableName
 from controller_client.errors import ConfigError, ConflictError
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.lineage_entry import LineageEntry, LineageState, read_lineage
+from controller_client.rest.paths import path_of
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segments import SegmentsApi
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["LineageApi", "LineageEntry", "LineageState", "TableView"]
 

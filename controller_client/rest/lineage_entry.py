@@ -8,7 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from controller_client.common.names import TableName
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["LineageEntry", "LineageState", "parse_lineage", "read_lineage"]
 

@@ -17,11 +17,12 @@ from controller_client.errors import (
     RejectedError,
 )
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.paths import path_of
 from controller_client.rest.rebalance_plan import RebalancePlan, plan_of
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_states import SegmentStates
 from controller_client.rest.tables import TablesApi
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["RebalanceApi", "RebalanceOptions", "RebalanceStatus", "StartedRebalance", "moved"]
 

@@ -11,7 +11,8 @@ from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capabilities
 from controller_client.rest.column_types import check_columns
 from controller_client.rest.databases import list_everywhere
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["SchemasApi"]
 

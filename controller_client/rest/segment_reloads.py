@@ -10,10 +10,11 @@ import requests
 from controller_client.common.waiting import wait_until
 from controller_client.errors import AppliedError
 from controller_client.rest.capabilities import Capabilities, Capability
+from controller_client.rest.paths import path_of
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_states import ReloadStatus
 from controller_client.rest.tables import TablesApi
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["SegmentReloads"]
 

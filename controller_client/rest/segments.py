@@ -14,10 +14,10 @@ from controller_client.models import SegmentMetadata
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.delete_risks import DeleteConsequence, DeleteRisk, consequences_of_delete
 from controller_client.rest.lineage_entry import read_lineage
+from controller_client.rest.paths import path_of
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_reloads import SegmentReloads
 from controller_client.rest.segment_states import LoadState, Unloaded, first_few
-from controller_client.rest.transport import path_of
 
 __all__ = ["SegmentsApi"]
 

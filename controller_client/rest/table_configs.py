@@ -17,7 +17,8 @@ from controller_client.errors import AuthError, ConfigError, ConflictError, NotF
 from controller_client.models.table import record_document
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.cluster import ClusterApi
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["TableConfigs", "check_references", "with_templates"]
 

@@ -12,11 +12,12 @@ from controller_client.errors import ConflictError, NotFoundError, PinotPluginEr
 from controller_client.models import Schema, TableConfig
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.databases import list_everywhere
+from controller_client.rest.paths import path_of
 from controller_client.rest.replies import parse_reply
 from controller_client.rest.segment_states import SegmentStates
 from controller_client.rest.table_configs import TableConfigs, check_references
 from controller_client.rest.table_size import TableSize
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["SegmentStates", "TablesApi"]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from controller_client.errors import NotFoundError
 from controller_client.rest.cluster import ClusterApi
+from controller_client.rest.paths import path_of
 from controller_client.rest.replies import parse_reply
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["ScheduledTasks", "TasksApi"]
 

@@ -9,8 +9,9 @@ from enum import StrEnum
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import ConflictError, NotFoundError
 from controller_client.rest.instances import InstancesApi
+from controller_client.rest.paths import path_of
 from controller_client.rest.replies import parse_reply
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["Tenant", "TenantRole", "Tenants", "TenantsApi", "tags_of"]
 

@@ -21,11 +21,9 @@ controller whose certificate is not trusted.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Mapping
 from functools import partial
 from typing import IO, Any, TypeVar
-from urllib.parse import quote
 
 import requests
 
@@ -35,7 +33,7 @@ from controller_client.common.redaction import MASK, Redactor
 from controller_client.common.reply_limits import reply_limits
 from controller_client.common.retry import RetryPolicy, TransientFailureError, call_with_retry, retry_after_s
 from controller_client.config import BrokerConfig, ControllerConfig
-from controller_client.errors import ConfigError, NotAppliedError, PinotPluginError, RejectedError
+from controller_client.errors import NotAppliedError, PinotPluginError, RejectedError
 from controller_client.rest.addresses import Addresses
 from controller_client.rest.authorization import Authorization
 from controller_client.rest.bodies import (
@@ -52,7 +50,7 @@ from controller_client.rest.faults import translate
 from controller_client.rest.multipart import FilePart
 from controller_client.rest.replies import has_nothing, parse_reply
 
-__all__ = ["Transport", "path_of"]
+__all__ = ["Transport"]
 
 _Form = TypeVar("_Form")
 
@@ -62,29 +60,6 @@ _LONGEST_TEXT = 2_000
 _LONGEST_ANSWER = 100_000
 """Maximum number of characters to read of an error response."""
 _MAX_REDIRECTS = 5
-
-_NOT_IN_NAME = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-def fits_in_path(name: str) -> bool:
-    """Whether a controller can be asked for an object: its HTTP server refuses quoted slashes."""
-    return name not in (".", "..") and bool(name.strip()) and not _NOT_IN_NAME.search(name)
-
-
-def path_of(*parts: str) -> str:
-    """Join names to a path, each quoted, so that a name with a space or a question mark stays one part.
-
-    Raises:
-        ConfigError: A name cannot be part of a path, see :func:`fits_in_path`.
-    """
-    for part in parts:
-        if not fits_in_path(part):
-            raise ConfigError(
-                f"{part[:_LONGEST_TEXT]!r} is not a valid name",
-                expected="the name of a table, segment, instance ... without slashes, backslashes and control"
-                " characters",
-            )
-    return "".join("/" + quote(part, safe="") for part in parts)
 
 
 class Transport:

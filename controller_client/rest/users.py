@@ -13,7 +13,8 @@ from typing import Any
 from controller_client.common.redaction import Redactor
 from controller_client.config import Secret
 from controller_client.errors import ConflictError, NotFoundError, PinotPluginError
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 
 __all__ = ["Component", "Permission", "User", "UserRole", "UsersApi"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -27,7 +26,6 @@ from controller_client.upsert.generation import (
     Generation,
     beside,
     following,
-    is_folder_of,
     new_folder,
     read_generation,
     read_request,
@@ -48,11 +46,11 @@ from key_coordinator.reading.records import RecordReader
 from key_coordinator.report import VersionReport
 from key_coordinator.retries import Retries
 from key_coordinator.sent_versions import SentVersions
-from key_coordinator.state.store import KeyStore, StoredUpTo
+from key_coordinator.state.store import KeyStore, StoredUpTo, delete_leftovers
 from key_coordinator.topic_settings import TopicSettings, settings_of_topic
 from key_coordinator.updates_topic import UpdatesWriter
 
-__all__ = ["ENGINE", "LocalCoordinator", "LocalOptions", "delete_leftovers", "run_locally"]
+__all__ = ["ENGINE", "LocalCoordinator", "LocalOptions", "run_locally"]
 
 ENGINE = "local"
 _CHECK_EVERY_S = 1.0
@@ -356,20 +354,6 @@ class _Duties:
             if self.rebuild is None and requested > generation.number:
                 self.rebuild = self._begin(generation, requested, opened)
         return self.rebuild
-
-
-def delete_leftovers(folder: Path, current: str, cluster: str) -> None:
-    """Delete the states of a cluster's other generations in a table's folder, e.g. of a killed rebuild.
-
-    Args:
-        folder: The folder, which another cluster may use for a table of the same name.
-        current: Name of the current generation's folder.
-        cluster: The cluster's id.
-    """
-    for path in folder.iterdir():
-        is_other = path.name != current and is_folder_of(path.name, cluster)
-        if is_other and path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _version(state: KeyStore) -> int:

@@ -21,11 +21,12 @@ import numpy as np
 
 from controller_client.common.formats import Format
 from controller_client.errors import DataError
+from controller_client.upsert.generation import is_folder_of
 from key_coordinator.entries import Entries, by_hash, concatenate
 from key_coordinator.rules import live
 from key_coordinator.state.run import Run, merge_runs, write_run
 
-__all__ = ["STATE_FORMAT", "KeyStore", "StoredUpTo"]
+__all__ = ["STATE_FORMAT", "KeyStore", "StoredUpTo", "delete_leftovers"]
 
 _MANIFEST = "manifest.json"
 STATE_FORMAT = Format("the key coordinator's state")
@@ -268,3 +269,17 @@ class KeyStore:
         finally:
             os.close(folder)
         self._written = up_to
+
+
+def delete_leftovers(folder: Path, current: str, cluster: str) -> None:
+    """Delete the states of a cluster's other generations in a table's folder, e.g. of a killed rebuild.
+
+    Args:
+        folder: The folder, which another cluster may use for a table of the same name.
+        current: Name of the current generation's folder.
+        cluster: The cluster's id.
+    """
+    for path in folder.iterdir():
+        is_other = path.name != current and is_folder_of(path.name, cluster)
+        if is_other and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)

@@ -18,7 +18,7 @@ from controller_client.models.segment import steps_of_time_column
 from controller_client.publishing.targets import check_upload
 from controller_client.publishing.uploaded_times import check_times
 from controller_client.rest.client import RestClient
-from controller_client.rest.transport import fits_in_path
+from controller_client.rest.paths import fits_in_path
 from controller_client.segment_tar import describe_tar
 from pinotctl.arguments import table_with_type
 from pinotctl.commands import SEGMENT_COMMANDS

@@ -12,7 +12,8 @@ from controller_client.common.names import TableName, TableType
 from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError, NotAppliedError, NotFoundError, PartialResultError
 from controller_client.models import Schema, TableConfig
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 from controller_client.upsert.columns import SYSTEM_COLUMNS
 from controller_client.upsert.settings import is_upsert
 from spark_connectors.options import ReadFrom, ReadOptions

@@ -29,7 +29,7 @@ from controller_client.upsert.generation import new_folder
 from controller_client.upsert.record import forget_server, server_path
 from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
 from controller_client.zookeeper.cluster_id import cluster_id
-from key_coordinator.local.engine import delete_leftovers
+from key_coordinator.state.store import delete_leftovers
 from minion_tasks.file_ingestion.engine.choose import Engines
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
 from minion_tasks.file_ingestion.run.fired import FiredTriggers, fired_path
@@ -85,7 +85,7 @@ REASONS: Mapping[str, str] = {
     "controller_client/consumption/recipes/plan.py::read_plan": RECORDS,
     "controller_client/consumption/recipes/plan.py::drop": RECORDS,
     "key_coordinator/local/engine.py::LocalCoordinator._close_state": MACHINE,
-    "key_coordinator/local/engine.py::delete_leftovers": STATES,
+    "key_coordinator/state/store.py::delete_leftovers": STATES,
     "key_coordinator/state/store.py::KeyStore.delete": MACHINE,
     "key_coordinator/state/store.py::KeyStore._sweep": MACHINE,
     "controller_client/deepstore/quarantine.py::Quarantine.put": SWEEP,

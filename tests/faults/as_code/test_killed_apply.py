@@ -16,7 +16,7 @@ import pytest
 from controller_client.as_code import Kind, ObjectRef
 from controller_client.as_code.inventory import Inventory
 from controller_client.errors import PinotPluginError
-from controller_client.rest.transport import path_of
+from controller_client.rest.paths import path_of
 from controller_client.zookeeper import ClusterLock
 from tests.integration.as_code.table_files import LOCK_WAIT_S, TableFiles, table_files
 from tests.support.cluster import PinotCluster

@@ -20,7 +20,7 @@ from controller_client.as_code.live import all_of, read_cluster
 from controller_client.as_code.wanted import read_targets
 from controller_client.client import ControllerClient
 from controller_client.errors import PinotPluginError, RejectedError
-from controller_client.rest.transport import path_of
+from controller_client.rest.paths import path_of
 from controller_client.zookeeper import PropertyStore
 from tests.integration.as_code.random_configs import (
     COLUMNS,

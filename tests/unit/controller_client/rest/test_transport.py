@@ -29,7 +29,8 @@ from controller_client.errors import (
     UnreachableError,
 )
 from controller_client.rest.addresses import Addresses
-from controller_client.rest.transport import Transport, path_of
+from controller_client.rest.paths import path_of
+from controller_client.rest.transport import Transport
 from tests.support.tiers import FULL
 from tests.unit.controller_client.scripted_server import (
     NOTHING,

@@ -26,7 +26,7 @@ from controller_client.upsert.generation import (
     why_new,
     write_generation,
 )
-from key_coordinator.local.engine import delete_leftovers
+from key_coordinator.state.store import delete_leftovers
 from tests.unit.memory_zookeeper import memory_store
 
 _TABLE = TableName("t_REALTIME")
