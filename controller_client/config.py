@@ -38,9 +38,6 @@ _ADDRESS = "an address like http://localhost:9000"
 _MAX_REPLY_BYTES = "PINOT_MAX_REPLY_BYTES"
 
 
-"""What a client can show a controller or broker to prove who it is."""
-
-
 def max_reply_bytes() -> int:
     """Return the maximum size of a response, as set in the environment.
 

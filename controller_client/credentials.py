@@ -86,6 +86,7 @@ class BearerToken:
 
 
 Auth = BasicAuth | BearerToken
+"""What a client can show a controller or broker to prove who it is."""
 
 
 @dataclass(frozen=True)

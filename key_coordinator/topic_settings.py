@@ -39,7 +39,6 @@ __all__ = [
 
 
 FOREVER_MS = -1
-
 """Kafka's value of ``retention.ms`` for no limit."""
 
 _LEAST_MARGIN_MS = 86_400_000

@@ -26,7 +26,6 @@ __all__ = ["PinotAdmin", "Pinotctl", "command_of", "end_at_once_as_init", "hand_
 
 
 _OF_SIGNALS = 128
-
 """Exit code of a process that a signal ended, minus the signal's number."""
 
 

@@ -70,7 +70,6 @@ def _is_number(types: set[type], position: int, table: Any) -> bool:
 
 
 UNKNOWN_TABLE = 190
-
 """Pinot's error code for a query of a table that does not exist."""
 
 # Codes of org.apache.pinot.common.exception.QueryException for missing parts of the data.

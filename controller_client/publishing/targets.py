@@ -19,7 +19,6 @@ __all__ = ["FILE_INGESTION", "check_target", "check_upload"]
 
 
 FILE_INGESTION = "FileIngestionTask"
-
 """The task type that publishes segments into the table whose config contains it."""
 
 

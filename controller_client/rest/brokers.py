@@ -131,9 +131,11 @@ class BrokersApi:
 
     def _running(self, url: str) -> Iterator[RunningQuery]:
         with closing(self._transport(url)) as transport:
-            found = transport.get_json("/queries", dict)
-        for query_id in sorted(found, key=int):
-            yield RunningQuery(url, query_id, str(found[query_id]))
+            queries = transport.get_value(
+                "/queries", dict, lambda answer: sorted(answer.items(), key=lambda item: int(item[0]))
+            )
+        for query_id, text in queries:
+            yield RunningQuery(url, query_id, str(text))
 
     def _urls(self, given: Sequence[str], table: str | None = None) -> list[str]:
         urls = list(given) or self._cluster.broker_urls(table)

@@ -97,16 +97,19 @@ class ClusterApi:
             table_name: Only the brokers that serve this table.
             scheme: ``http`` or ``https``; default: that of the controller's address.
         """
-        if table_name is None:
-            params = {"state": "ONLINE"}
-            tenants = self._transport.get_json("/v2/brokers", dict, key="tenants", params=params)
-            brokers = [broker for group in tenants.values() for broker in group]
-        else:
-            brokers = self._transport.get_json(
-                path_of("v2", "brokers", "tables", table_name), list, params={"state": "ONLINE"}
-            )
         chosen = scheme or self._transport.base_url.partition(":")[0]
-        return sorted({f"{chosen}://{broker['host']}:{broker['port']}" for broker in brokers})
+        params = {"state": "ONLINE"}
+
+        def addresses(brokers: Iterable[Mapping[str, Any]]) -> list[str]:
+            return sorted({f"{chosen}://{broker['host']}:{broker['port']}" for broker in brokers})
+
+        def of_all(tenants: Mapping[str, Any]) -> list[str]:
+            return addresses(broker for group in tenants.values() for broker in group)
+
+        if table_name is None:
+            return self._transport.get_value("/v2/brokers", dict, of_all, key="tenants", params=params)
+        path = path_of("v2", "brokers", "tables", table_name)
+        return self._transport.get_value(path, list, addresses, params=params)
 
 
 def visible_config(pinot_config: Mapping[str, Any]) -> dict[str, str]:

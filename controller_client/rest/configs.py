@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 from controller_client.rest.capabilities import Capabilities, Capability
 from controller_client.rest.column_types import check_columns
 from controller_client.rest.paths import path_of
-from controller_client.rest.replies import parse_reply
+from controller_client.rest.replies import parse_value
 from controller_client.rest.table_configs import TableConfigs, check_references
 from controller_client.rest.transport import Transport
 
 __all__ = ["ConfigsApi", "ReadConfig"]
 
 _UNRECOGNIZED = "unrecognizedProperties"
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,13 @@ class ConfigsApi:
         Raises:
             RejectedError: The controller's classes cannot read it.
         """
-        answer = self._posted("/tables/validate", document, {"validationTypesToSkip": "ALL"})
-        return ReadConfig(answer[str(document["tableType"]).upper()], _unrecognized(answer))
+        table_type = str(document["tableType"]).upper()
+        return self._posted(
+            "/tables/validate",
+            document,
+            {"validationTypesToSkip": "ALL"},
+            lambda answer: ReadConfig(answer[table_type], _unrecognized(answer)),
+        )
 
     def read_schema(self, document: Mapping[str, Any]) -> ReadConfig:
         """Return a schema as the controller reads it, after its checks.
@@ -77,10 +83,12 @@ class ConfigsApi:
             UnsupportedError: The cluster's version has no type for a column.
         """
         check_columns(document, self._capabilities)
-        answer = self._posted("/schemas/validate", document, {})
-        return ReadConfig(
-            {key: value for key, value in answer.items() if key != _UNRECOGNIZED}, _unrecognized(answer)
-        )
+
+        def read(answer: dict[str, Any]) -> ReadConfig:
+            schema = {key: value for key, value in answer.items() if key != _UNRECOGNIZED}
+            return ReadConfig(schema, _unrecognized(answer))
+
+        return self._posted("/schemas/validate", document, {}, read)
 
     def check(
         self,
@@ -108,7 +116,7 @@ class ConfigsApi:
         document.update({str(key).lower(): value for key, value in configs.items()})
         known = self._capabilities().has(Capability.TASK_VALIDATION)
         params = {"validationTypesToSkip": ",".join(skip) if skip and known else None}
-        return _unrecognized(self._posted("/tableConfigs/validate", document, params))
+        return self._posted("/tableConfigs/validate", document, params, _unrecognized)
 
     def create_table(self, document: Mapping[str, Any]) -> None:
         """Add a table; raises what :meth:`.TablesApi.create` raises."""
@@ -130,10 +138,14 @@ class ConfigsApi:
         self._transport.request("PUT", path_of("schemas", name), json=document)
 
     def _posted(
-        self, path: str, document: Mapping[str, Any], params: Mapping[str, str | None]
-    ) -> dict[str, Any]:
+        self,
+        path: str,
+        document: Mapping[str, Any],
+        params: Mapping[str, str | None],
+        make: Callable[[dict[str, Any]], _Value],
+    ) -> _Value:
         response = self._transport.request("POST", path, params=params, json=document, read_only=True)
-        return parse_reply(response, dict, clean=self._transport.clean, reads=True)
+        return parse_value(response, dict, make, clean=self._transport.clean, reads=True)
 
     def _skip_tasks(self) -> dict[str, str | None]:
         # The controller has no generators for task types that Python minions run.

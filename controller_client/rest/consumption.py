@@ -135,8 +135,7 @@ class ConsumptionApi:
         Raises:
             NotFoundError: There is no such table.
         """
-        document = self._transport.get_json(path_of("tables", table, "pauseStatus"), dict)
-        return PauseStatus(bool(document["pauseFlag"]), frozenset(document.get("consumingSegments") or ()))
+        return self._transport.get_value(path_of("tables", table, "pauseStatus"), dict, _pause_status)
 
     def progress(self, table: str) -> dict[str, tuple[ReplicaProgress, ...]]:
         """Return the servers' progress: segment -> reports of its servers, except servers that do not answer.
@@ -145,11 +144,14 @@ class ConsumptionApi:
             NotFoundError: There is no such table.
         """
         path = path_of("tables", table, "consumingSegmentsInfo")
-        by_segment = self._transport.get_json(path, dict, key="_segmentToConsumingInfoMap")
-        return {
-            segment: tuple(_replica(reported) for reported in replicas)
-            for segment, replicas in by_segment.items()
-        }
+        return self._transport.get_value(
+            path,
+            dict,
+            lambda by_segment: {
+                segment: tuple(map(_replica, replicas)) for segment, replicas in by_segment.items()
+            },
+            key="_segmentToConsumingInfoMap",
+        )
 
     def _post(self, table: str, call: str, **params: str | None) -> dict[str, Any]:
         response = self._transport.request("POST", path_of("tables", table, call), params=params)
@@ -162,6 +164,10 @@ class ConsumptionApi:
 
 def _text(value: int | None) -> str | None:
     return None if value is None else str(value)
+
+
+def _pause_status(document: Mapping[str, Any]) -> PauseStatus:
+    return PauseStatus(bool(document["pauseFlag"]), frozenset(document.get("consumingSegments") or ()))
 
 
 def _replica(reported: Mapping[str, Any]) -> ReplicaProgress:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from controller_client.errors import AuthError
 from controller_client.rest.capabilities import Capabilities, Capability
-from controller_client.rest.replies import parse_reply
+from controller_client.rest.replies import parse_value
 from controller_client.rest.transport import Transport
 
 __all__ = ["list_everywhere"]
@@ -42,11 +43,11 @@ def list_everywhere(
     Yields:
         The names in each list.
     """
-    yield from transport.get_json(path, list, key=key, params=params)
+    yield from transport.get_value(path, list, _names, key=key, params=params)
     if not capabilities().has(Capability.DATABASES):
         return
     try:
-        databases = transport.get_json("/databases", list)
+        databases = transport.get_value("/databases", list, _names)
     except AuthError as error:
         # Requires a separate permission; a user without it may still see tables.
         logger.warning("tables of databases other than the default one are not listed: %s", error.message)
@@ -54,4 +55,10 @@ def list_everywhere(
     for name in sorted(databases):
         if name.lower() != _DEFAULT:
             response = transport.request("GET", path, params=params, headers={_HEADER: name})
-            yield from parse_reply(response, list, key=key, clean=transport.clean)
+            yield from parse_value(response, list, _names, key=key, clean=transport.clean)
+
+
+def _names(answer: list[Any]) -> list[str]:
+    if not all(isinstance(name, str) for name in answer):
+        raise TypeError("a name is not a text")
+    return answer

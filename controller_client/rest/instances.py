@@ -101,15 +101,7 @@ class InstancesApi:
         Raises:
             NotFoundError: There is no such instance.
         """
-        document = self._transport.get_json(path_of("instances", name), dict)
-        return Instance(
-            name=document["instanceName"],
-            host=document["hostName"],
-            port=int(document["port"]),
-            enabled=bool(document["enabled"]),
-            tags=tuple(document.get("tags") or ()),
-            details=document,
-        )
+        return self._transport.get_value(path_of("instances", name), dict, _instance)
 
     def find(self, name: str) -> Instance | None:
         """Return an instance, or None if it does not exist: a listed one may have been dropped since."""
@@ -236,3 +228,14 @@ class InstancesApi:
         path = f"/{self._cluster.name()}/IDEALSTATES/{_BROKER_RESOURCE}"
         served = self._transport.get_json("/zk/get", dict, key="mapFields", params={"path": path})
         return tuple(sorted(table for table, brokers in served.items() if name in brokers))
+
+
+def _instance(document: dict[str, Any]) -> Instance:
+    return Instance(
+        name=document["instanceName"],
+        host=document["hostName"],
+        port=int(document["port"]),
+        enabled=bool(document["enabled"]),
+        tags=tuple(document.get("tags") or ()),
+        details=document,
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 from controller_client.common.names import TableName
 from controller_client.rest.paths import path_of
+from controller_client.rest.replies import has_nothing, parse_value
 from controller_client.rest.transport import Transport
 
 __all__ = ["LineageEntry", "LineageState", "parse_lineage", "read_lineage"]
@@ -50,11 +51,12 @@ def read_lineage(transport: Transport, table: str) -> list[LineageEntry]:
     """Return a table's entries, oldest first; empty if it never had one. Errors as for any request."""
     name = TableName(table)
     path = path_of("segments", name.raw, "lineage")
-    return parse_lineage(transport.find_json(path, dict, params={"type": name.type}))
+    response = transport.request("GET", path, params={"type": name.type})
+    return [] if has_nothing(response) else parse_value(response, dict, parse_lineage, clean=transport.clean)
 
 
-def parse_lineage(document: Mapping[str, Any] | None) -> list[LineageEntry]:
-    """Parse the response of ``GET /segments/{table}/lineage``, oldest entry first; empty if there is none."""
+def parse_lineage(document: Mapping[str, Any]) -> list[LineageEntry]:
+    """Parse the response of ``GET /segments/{table}/lineage``, oldest entry first."""
     entries = [
         LineageEntry(
             entry_id=entry_id,
@@ -63,6 +65,6 @@ def parse_lineage(document: Mapping[str, Any] | None) -> list[LineageEntry]:
             segments_to=tuple(entry.get("segmentsTo") or ()),
             timestamp_ms=int(entry["timestamp"]),
         )
-        for entry_id, entry in ((document or {}).get("lineageEntries") or {}).items()
+        for entry_id, entry in (document.get("lineageEntries") or {}).items()
     ]
     return sorted(entries, key=lambda entry: (entry.timestamp_ms, entry.entry_id))

@@ -14,9 +14,10 @@ import requests
 
 from controller_client.errors import NotAppliedError, OutcomeUnknownError
 
-__all__ = ["broken_reply", "has_nothing", "parse_reply"]
+__all__ = ["broken_reply", "has_nothing", "parse_reply", "parse_value"]
 
 _Form = TypeVar("_Form")
+_Value = TypeVar("_Value")
 
 _NAMES: dict[type, str] = {dict: "a JSON object", list: "a JSON list", str: "a JSON text"}
 _OF_PINOT = "Pinot-Controller-Version"
@@ -69,6 +70,37 @@ def parse_reply(
     if not isinstance(value, form):
         raise broken_reply(response, expected, clean=clean, reads=reads)
     return value
+
+
+def parse_value(
+    response: requests.Response,
+    form: type[_Form],
+    make: Callable[[_Form], _Value],
+    *,
+    clean: Callable[[str], str],
+    key: str | None = None,
+    reads: bool | None = None,
+) -> _Value:
+    """Parse a response and make a value of it; JSON that lacks what the value needs is no answer of Pinot's.
+
+    Args:
+        response: See :func:`parse_reply`, as all others.
+        form: The form of the document.
+        make: Makes the value; may raise whatever a wrong key, type or number raises.
+        clean: Removes credentials from text.
+        key: The part of a JSON object to use.
+        reads: Whether the call only reads.
+
+    Raises:
+        NotAppliedError: See :func:`parse_reply`.
+        OutcomeUnknownError: See :func:`parse_reply`.
+    """
+    document = parse_reply(response, form, clean=clean, key=key, reads=reads)
+    try:
+        return make(document)
+    except (KeyError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        reads = response.request.method == "GET" if reads is None else reads
+        raise broken_reply(response, "the document of this call", clean=clean, reads=reads) from error
 
 
 def broken_reply(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import requests
 
@@ -91,17 +92,8 @@ class SegmentReloads:
             UnsupportedError: The version does not report it.
         """
         self._capabilities().require(Capability.RELOAD_STATUS)
-        answer = self._transport.get_json(path_of("segments", "segmentReloadStatus", job_id), dict)
-        job: Mapping[str, str] = answer.get("metadata") or {}
-        submitted = job.get("submissionTimeMs")
-        return ReloadStatus(
-            total=int(answer["totalSegmentCount"]),
-            reloaded=int(answer["successCount"]),
-            servers_failed=int(answer.get("totalServerCallsFailed", 0)),
-            table=job.get("tableName"),
-            segment=job.get("segmentName"),
-            submitted_ms=int(submitted) if submitted else None,
-        )
+        path = path_of("segments", "segmentReloadStatus", job_id)
+        return self._transport.get_value(path, dict, _reload_status)
 
     def wait_reloaded(
         self,
@@ -172,3 +164,16 @@ class SegmentReloads:
 
 def _online(ideal: Mapping[str, Mapping[str, str]], names: Iterable[str]) -> int:
     return sum(state == "ONLINE" for name in names for state in (ideal.get(name) or {}).values())
+
+
+def _reload_status(answer: Mapping[str, Any]) -> ReloadStatus:
+    job: Mapping[str, str] = answer.get("metadata") or {}
+    submitted = job.get("submissionTimeMs")
+    return ReloadStatus(
+        total=int(answer["totalSegmentCount"]),
+        reloaded=int(answer["successCount"]),
+        servers_failed=int(answer.get("totalServerCallsFailed", 0)),
+        table=job.get("tableName"),
+        segment=job.get("segmentName"),
+        submitted_ms=int(submitted) if submitted else None,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -289,14 +289,9 @@ class SegmentsApi(SegmentReloads):
         """
         name = TableName(table)
         raw, table_type = name.raw, name.type
-        answer = self._transport.get_json(path_of("debug", "tables", raw), list, params={"type": table_type})
-        return {
-            (info["segmentName"], server): reason
-            for table in answer
-            for info in table.get("segmentDebugInfos") or ()
-            for server, state in (info.get("serverState") or {}).items()
-            if (reason := _reason((state or {}).get("errorInfo") or {}))
-        }
+        return self._transport.get_value(
+            path_of("debug", "tables", raw), list, _load_errors, params={"type": table_type}
+        )
 
     def wait_gone(self, table: str, names: Iterable[str], timeout_s: float) -> None:
         """Wait until the segments are gone from ideal state, external view and property store.
@@ -361,3 +356,13 @@ def _reason(error_info: dict[str, str | None]) -> str | None:
         return (error_info.get("errorMessage") or "")[:_LONGEST_REASON] or None
     causes = [line for line in lines if line.startswith("Caused by: ")]
     return " ".join([lines[0], *causes[-1:]])[:_LONGEST_REASON]
+
+
+def _load_errors(answer: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    return {
+        (info["segmentName"], server): reason
+        for table in answer
+        for info in table.get("segmentDebugInfos") or ()
+        for server, state in (info.get("serverState") or {}).items()
+        if (reason := _reason((state or {}).get("errorInfo") or {}))
+    }

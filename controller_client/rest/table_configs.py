@@ -50,10 +50,16 @@ class TableConfigs:
         params = {"type": None if table_type is None else table_type.lower()}
         try:
             # For an unknown table, versions before 1.4 return an empty document.
-            answer = self._transport.get_json(path_of("tables", raw_name), dict, params=params)
+            return self._transport.get_value(
+                path_of("tables", raw_name),
+                dict,
+                lambda answer: {
+                    TableName.of(raw_name, TableType(key)): dict(value) for key, value in answer.items()
+                },
+                params=params,
+            )
         except NotFoundError:
             return {}
-        return {TableName.of(raw_name, TableType(key)): value for key, value in answer.items()}
 
     def written(self, raw_name: str, table_type: TableType | None = None) -> dict[TableName, dict[str, Any]]:
         """Return the configs of the tables with a raw name as they were written, with their templates.

@@ -21,7 +21,7 @@ controller whose certificate is not trusted.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import IO, Any, TypeVar
 
@@ -48,11 +48,12 @@ from controller_client.rest.bodies import (
 from controller_client.rest.error_map import classify
 from controller_client.rest.faults import translate
 from controller_client.rest.multipart import FilePart
-from controller_client.rest.replies import has_nothing, parse_reply
+from controller_client.rest.replies import has_nothing, parse_reply, parse_value
 
 __all__ = ["Transport"]
 
 _Form = TypeVar("_Form")
+_Value = TypeVar("_Value")
 
 _READING = ("GET", "HEAD")
 _RETRY_STATUSES = frozenset({429, 502, 503, 504})
@@ -182,6 +183,19 @@ class Transport:
     ) -> _Form:
         """GET a JSON document of an expected form; see :func:`.parse_reply`."""
         return parse_reply(self.request("GET", path, params=params), form, key=key, clean=self.clean)
+
+    def get_value(
+        self,
+        path: str,
+        form: type[_Form],
+        make: Callable[[_Form], _Value],
+        *,
+        key: str | None = None,
+        params: Mapping[str, str | None] | None = None,
+    ) -> _Value:
+        """GET a JSON document of an expected form, and make a value of it; see :func:`.parse_value`."""
+        response = self.request("GET", path, params=params)
+        return parse_value(response, form, make, key=key, clean=self.clean)
 
     def find_json(
         self, path: str, form: type[_Form], *, params: Mapping[str, str | None] | None = None

@@ -68,7 +68,6 @@ LOST_REPLY = (
     # After a reconnect. A second refusal is reported.
     AuthFailedError,
 )
-
 """Kazoo's errors for a call that was, or may have been, sent but got no reply."""
 
 _PIPELINE = 500

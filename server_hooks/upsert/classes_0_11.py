@@ -36,7 +36,6 @@ __all__ = ["PACKAGE", "install", "install_filters", "load"]
 
 
 PACKAGE = "io.pinotplugins.v0_11.upsert"
-
 """Package of the classes."""
 
 

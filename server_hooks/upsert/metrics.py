@@ -25,7 +25,6 @@ COUNTERS: Mapping[str, str] = MappingProxyType(
         "queriesRefused": "REFUSED",
     }
 )
-
 """Names of the counters, and their constants in ``Counter.java``."""
 
 

@@ -18,7 +18,6 @@ def refusal_text(error: Exception) -> str:
 
 
 PACKAGE = "io.pinotplugins.broker"
-
 """The Java package that stores which segments an answer needs."""
 
 

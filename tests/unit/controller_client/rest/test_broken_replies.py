@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -124,3 +125,19 @@ def test_what_a_change_did_is_unknown(make: Make, broken: str) -> None:
     server.answers = answering("/tasks/schedule", BROKEN[broken])
     with pytest.raises(OutcomeUnknownError):
         client.tasks.schedule()
+
+
+_STRANGE = [
+    "{}", "[{}]", "[1]", '[{"a": 1}]', '{"a": 1}', '{"a": {}}', '{"a": []}', '{"a": {"b": 1}}', '{"a": "b"}',
+    '{"enabled": {}, "instances": [1], "tables": {"a": 1}, "metadata": 1, "lineageEntries": {"a": 1}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_json_of_something_else_is_no_other_error(make: Make, what: str) -> None:
+    path, call = CALLS[what]
+    client, server = make()
+    for text in _STRANGE:
+        server.answers = answering(path, answer(200, text, {"Content-Type": "application/json"}))
+        with suppress(PinotPluginError):  # some have the form of an answer without what the call looks for
+            call(client)
