@@ -161,7 +161,7 @@ def test_the_lineage_of_0_11_is_parsed_oldest_first() -> None:
         },
     }
     assert [made.entry_id for made in parse_lineage(document)] == ["a", "b"]
-    assert parse_lineage(None) == []
+    assert parse_lineage({"lineageEntries": None}) == []
 
 
 def _cost(entries: int, names: int) -> int:
