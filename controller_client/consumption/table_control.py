@@ -7,13 +7,21 @@ from dataclasses import dataclass, field
 
 from controller_client.clock import Clock
 from controller_client.common.names import SegmentName, TableName, TableType
+from controller_client.common.outcomes import keeping_outcome
+from controller_client.common.waiting import wait_until
 from controller_client.consumption.state.lost_ends import find_lost_ends, read_lineage_of
 from controller_client.consumption.state.own_upsert import upsert_warnings
 from controller_client.consumption.state.partition_record import read_partition_holders, read_partition_pauses
 from controller_client.consumption.state.pause_record import read_record
 from controller_client.consumption.state.status import Observation, TableStatus, assess
-from controller_client.errors import ConfigError, NotAppliedError, SourceError
-from controller_client.helix.ideal_state import IdealState, read_ideal_state
+from controller_client.errors import (
+    ConfigError,
+    NotAppliedError,
+    OutcomeUnknownError,
+    SourceError,
+    WaitTimeoutError,
+)
+from controller_client.helix.ideal_state import IdealState, read_flags, read_ideal_state
 from controller_client.helix.stream_segments import StreamSegment, read_committing, read_partitions
 from controller_client.rest.client import RestClient
 from controller_client.rest.consumption import ReplicaProgress
@@ -27,6 +35,9 @@ from controller_client.stream.topics import may_have_topics, open_table_offsets
 from controller_client.zookeeper import PropertyStore, process_name
 
 __all__ = ["TableControl"]
+
+_SETTLE_S = 10.0
+_SETTLE_AFTER_REPLY_S = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +88,32 @@ class TableControl:
             NotFoundError: There is no such table.
         """
         return read_ideal_state(self.store, self.table)
+
+    def shows_pause(self, is_paused: bool, error: OutcomeUnknownError) -> bool:
+        """Return whether the flag of a pause is, within some seconds, what a request asked for.
+
+        Args:
+            is_paused: Whether it was to be set, or cleared.
+            error: Why the outcome of the request is unknown.
+
+        Raises:
+            OutcomeUnknownError: The same error: the flag cannot be read.
+        """
+        word = "set" if is_paused else "cleared"
+
+        def missing() -> str | None:
+            shown = read_flags(self.store, self.table).table_paused
+            return None if shown is is_paused else f"the flag is not {word}"
+
+        # With a reply, the call has ended and its effect is visible at once. If the reply was lost, the call
+        # may still be running.
+        settle_s = _SETTLE_S if error.http_status is None else _SETTLE_AFTER_REPLY_S
+        with keeping_outcome(error):
+            try:
+                wait_until(missing, what=f"the flag to be {word}", timeout_s=settle_s, clock=self.clock)
+            except WaitTimeoutError:
+                return False
+        return True
 
     def reading(self, ideal: IdealState) -> dict[str, tuple[str, ...]]:
         """Return the consuming segments that read the stream, with their servers.

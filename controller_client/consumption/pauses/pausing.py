@@ -7,7 +7,6 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from controller_client.common.names import SegmentName
-from controller_client.common.outcomes import keeping_outcome
 from controller_client.common.waiting import wait_until
 from controller_client.consumption.pauses.committing import Forcer, describe_building, describe_open
 from controller_client.consumption.pauses.orphans import delete_orphans, find_orphans
@@ -26,16 +25,14 @@ from controller_client.errors import (
     OutcomeUnknownError,
     RejectedError,
     UnreachableError,
-    WaitTimeoutError,
 )
-from controller_client.helix.ideal_state import IdealState, finish_commits, read_flags
+from controller_client.helix.ideal_state import IdealState, finish_commits
 from controller_client.helix.stream_segments import read_partitions, read_segment
 
 __all__ = ["pause", "wait_paused"]
 
 logger = logging.getLogger(__name__)
 
-_SETTLE_S = 10.0
 _FRESH_MS = 300_000
 """A holder that is younger may be about to set the flag."""
 
@@ -217,28 +214,13 @@ def _set_flag(control: TableControl, comment: str | None, batch_size: int | None
         except NotAppliedError as error:
             if unknown is None:
                 raise
-            if not isinstance(error, UnreachableError) and not _is_set(control, unknown):
+            if not isinstance(error, UnreachableError) and not control.shows_pause(True, unknown):
                 raise unknown from error
-        if _is_set(control, unknown):
+        if control.shows_pause(True, unknown):
             return
         # Pausing twice does no harm, and neither does a late request while a pause is wanted.
         if control.clock.monotonic() - started > timeout_s:
             raise unknown
-
-
-def _is_set(control: TableControl, error: OutcomeUnknownError) -> bool:
-    def missing() -> str | None:
-        with keeping_outcome(error):
-            return None if read_flags(control.store, control.table).table_paused else "the flag is not set"
-
-    try:
-        # With a reply, the call has ended and its effect is visible at once. If the reply was lost, the call
-        # may still be running.
-        settle_s = 1.0 if error.http_status is not None else _SETTLE_S
-        wait_until(missing, what="the flag to be set", timeout_s=settle_s, clock=control.clock)
-    except WaitTimeoutError:
-        return False
-    return True
 
 
 def _remember(control: TableControl) -> None:

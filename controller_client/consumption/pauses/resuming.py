@@ -36,7 +36,7 @@ from controller_client.errors import (
     UnreachableError,
     WaitTimeoutError,
 )
-from controller_client.helix.ideal_state import IdealState, read_flags
+from controller_client.helix.ideal_state import IdealState
 from controller_client.helix.stream_segments import PartitionSegments, newest_by_partition, read_partitions
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.stream.offsets import OffsetRange
@@ -51,7 +51,6 @@ logger = logging.getLogger(__name__)
 _FIRST_RETRY_S = 5.0
 _RETRY_FACTOR = 4
 _ERROR_GRACE_S = 20.0
-_SETTLE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -256,8 +255,8 @@ def _clear_flag(
                 raise
             raise unknown from error
         # A cleared flag does not mean that segments were created; a second request does no harm.
+        control.shows_pause(False, unknown)
         with keeping_outcome(unknown):
-            _wait_cleared(control, 1.0 if unknown.http_status is not None else _SETTLE_S)
             now = read_record(control.store, control.table)
         if now != record and now is not None:
             who = ", ".join(holder.by for holder in now.holders.values())
@@ -268,16 +267,6 @@ def _clear_flag(
             ) from unknown
         if control.clock.monotonic() - began > timeout_s:
             raise unknown
-
-
-def _wait_cleared(control: TableControl, settle_s: float) -> None:
-    def missing() -> str | None:
-        return "the flag is set" if read_flags(control.store, control.table).table_paused else None
-
-    try:
-        wait_until(missing, what="the flag to be cleared", timeout_s=settle_s, clock=control.clock)
-    except WaitTimeoutError:
-        return
 
 
 def _wait_consuming(
