@@ -10,7 +10,7 @@ from controller_client.common.parsing import whole_number
 from controller_client.errors import PinotPluginError
 from controller_client.models.retention import UNITS_MS
 from controller_client.rest.client import RestClient
-from controller_client.zookeeper import PropertyStore, segment_path
+from controller_client.zookeeper import PropertyStore, segment_path, segments_path
 
 __all__ = ["DataSize", "expired_segments", "size_of"]
 
@@ -57,7 +57,7 @@ def expired_segments(store: PropertyStore, table: TableName, keep_ms: int, now_m
         keep_ms: The retention.
         now_ms: Now, in epoch milliseconds.
     """
-    names = store.children(f"/SEGMENTS/{table}")
+    names = store.children(segments_path(table))
     records = store.get_many([segment_path(table, name) for name in names])
     ends = {
         name: _end_ms(found.record.simple_fields) for name, found in zip(names, records, strict=True) if found

@@ -21,7 +21,7 @@ from controller_client.helix.table_config import read_table_config
 from controller_client.rest.capabilities import Capability
 from controller_client.rest.client import RestClient
 from controller_client.segment_tar import TarLimits
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, segments_path
 
 __all__ = ["AuditOptions", "Auditor", "TableAudit"]
 
@@ -222,7 +222,7 @@ class Auditor:
         if not faulty:
             return
         self._rate.wait()
-        present = set(self._store.children(f"/SEGMENTS/{table}"))
+        present = set(self._store.children(segments_path(table)))
         compared = [
             each.record.segment
             for each in faulty

@@ -10,7 +10,7 @@ from controller_client.common.parsing import whole_number
 from controller_client.deepstore.layout import shown
 from controller_client.deepstore.rate import RateLimit
 from controller_client.segment_tar import ExpectedSegment
-from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path
+from controller_client.zookeeper import PropertyStore, Versioned, ZNRecord, segment_path, segments_path
 
 __all__ = ["SegmentRecord", "WantedSegment", "read_record", "read_records"]
 
@@ -170,7 +170,7 @@ def read_records(
     """
     if segments is None:
         rate.wait()
-        segments = store.children(f"/SEGMENTS/{table}")
+        segments = store.children(segments_path(table))
     for start in range(0, len(segments), _PAGE):
         page = segments[start : start + _PAGE]
         rate.wait()

@@ -39,7 +39,7 @@ from controller_client.deepstore.segment_record import SegmentRecord, read_recor
 from controller_client.deepstore.store_mark import StoreOwner
 from controller_client.errors import ConfigError, ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo, FolderMissingError
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, segments_path
 
 __all__ = [
     "DEFAULT_MAX_SHARE",
@@ -180,7 +180,7 @@ class Sweeper:
             except FolderMissingError:
                 continue
             self._rate.wait()
-            segments = set(self._store.children(f"/SEGMENTS/{table}"))
+            segments = set(self._store.children(segments_path(table)))
             if not segments:
                 logger.warning("%s has no segments at all: its folder in the store is skipped", table)
                 continue

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from controller_client.common.names import SegmentName, TableName
 from controller_client.common.parsing import whole_number
-from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path
+from controller_client.zookeeper import PropertyStore, ZNRecord, segment_path, segments_path
 
 __all__ = [
     "PLACEHOLDER",
@@ -124,7 +124,7 @@ def read_partitions(store: PropertyStore, table: TableName) -> dict[int, Partiti
         UnreachableError: ZooKeeper does not answer.
     """
     by_partition: dict[int, list[SegmentName]] = {}
-    for segment in filter(None, map(SegmentName.parse, store.children(f"/SEGMENTS/{table}"))):
+    for segment in filter(None, map(SegmentName.parse, store.children(segments_path(table)))):
         if segment.name.startswith(f"{table.raw}__"):
             by_partition.setdefault(segment.partition, []).append(segment)
     left = {partition: sorted(segments) for partition, segments in by_partition.items()}

@@ -11,14 +11,15 @@ from controller_client.models.table import record_document
 from controller_client.zookeeper.property_store import PropertyStore
 from controller_client.zookeeper.record import ZNRecord
 
-__all__ = ["read_table_config", "table_config_path", "watch_table_names"]
+__all__ = ["TABLES_PATH", "read_table_config", "table_config_path", "watch_table_names"]
 
-_FOLDER = "/CONFIGS/TABLE"
+TABLES_PATH = "/CONFIGS/TABLE"
+"""Path of the tables in the property store, by name with type."""
 
 
 def table_config_path(table: TableName) -> str:
     """Return the path of a table's config in the property store; the name is with type."""
-    return f"{_FOLDER}/{table}"
+    return f"{TABLES_PATH}/{table}"
 
 
 def watch_table_names(store: PropertyStore, changed: Callable[[Any], None]) -> list[TableName]:
@@ -31,7 +32,7 @@ def watch_table_names(store: PropertyStore, changed: Callable[[Any], None]) -> l
     Raises:
         UnreachableError: ZooKeeper does not answer.
     """
-    found = store.connection.read_children(store.absolute(_FOLDER), changed)
+    found = store.connection.read_children(store.absolute(TABLES_PATH), changed)
     return [table for table in map(TableName.parse, found.names) if table]
 
 

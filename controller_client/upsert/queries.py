@@ -12,6 +12,7 @@ from controller_client.common.closing import Closing
 from controller_client.common.names import TableName
 from controller_client.common.sql_text import SqlText
 from controller_client.errors import NotAppliedError
+from controller_client.helix.table_config import TABLES_PATH
 from controller_client.publishing.routing import routed_segments
 from controller_client.rest.transport import Transport
 from controller_client.upsert.low_water_mark import TableMark, read_mark
@@ -19,7 +20,6 @@ from controller_client.upsert.mark_keeper import Answerable, MarkKeeper, read_wa
 from controller_client.upsert.rewriting import RefusedQueryError, options_in, rewrite
 from controller_client.upsert.tables import (
     REWRITTEN,
-    TABLES_PATH,
     QueriedTable,
     TableNames,
     VersionOptions,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from controller_client.common.names import TableName, TableType
 from controller_client.common.parsing import whole_number
-from controller_client.helix.table_config import read_table_config
+from controller_client.helix.table_config import TABLES_PATH, read_table_config
 from controller_client.stream.config import StreamConfig
 from controller_client.upsert.misregistered import check_table
 from controller_client.upsert.rewriting import RefusedQueryError
@@ -16,7 +16,6 @@ from controller_client.zookeeper import PropertyStore
 
 __all__ = [
     "REWRITTEN",
-    "TABLES_PATH",
     "QueriedTable",
     "TableNames",
     "VersionOptions",
@@ -27,9 +26,6 @@ __all__ = [
 
 REWRITTEN = "upsertRewritten"
 """Query option by which a client tells a broker with the hook that the SQL already has the condition."""
-
-TABLES_PATH = "/CONFIGS/TABLE"
-"""Path of the tables in the property store, by name with type."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from controller_client.zookeeper.connection import ZooKeeperConnection
 from controller_client.zookeeper.record import Versioned, ZNRecord
 from controller_client.zookeeper_access import ZooKeeperAccess
 
-__all__ = ["PropertyStore", "segment_path"]
+__all__ = ["PropertyStore", "segment_path", "segments_path"]
 
 
 class PropertyStore(Closing):
@@ -203,6 +203,11 @@ class PropertyStore(Closing):
         return self._root + path.rstrip("/")
 
 
+def segments_path(table: TableName) -> str:
+    """Return the path of the folder with the records of a table's segments."""
+    return f"/SEGMENTS/{table}"
+
+
 def segment_path(table: TableName, segment: str) -> str:
     """Return the path of a segment's record in the property store; the table's name is with type."""
-    return f"/SEGMENTS/{table}/{segment}"
+    return f"{segments_path(table)}/{segment}"

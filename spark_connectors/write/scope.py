@@ -26,7 +26,7 @@ from controller_client.errors import ConfigError, ConflictError, DataError
 from controller_client.models import Schema, SegmentMetadata, TableConfig
 from controller_client.models.epoch_format import UNIT_NS
 from controller_client.rest.lineage import TableView
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, segment_path
 from spark_connectors.options import WriteOptions
 from spark_connectors.types import epoch_format, stored_numbers
 from spark_connectors.write.partitioning import Partitioning
@@ -195,7 +195,7 @@ def segments_to_replace(
     names = sorted(view.visible)
     if scope is None:
         return names
-    records = store.get_many([f"/SEGMENTS/{table}/{name}" for name in names])
+    records = store.get_many([segment_path(table, name) for name in names])
     inside, across = [], []
     for name, found in zip(names, records, strict=True):
         if found is None:

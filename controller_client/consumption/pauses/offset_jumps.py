@@ -11,6 +11,7 @@ from controller_client.common.parsing import whole_number
 from controller_client.common.text import counted_text
 from controller_client.consumption.table_control import TableControl
 from controller_client.helix.stream_segments import PartitionSegments, read_segment
+from controller_client.zookeeper import segments_path
 
 __all__ = ["OffsetJump", "find_jumps"]
 
@@ -64,7 +65,7 @@ def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -
         before: The partitions as they were when nothing consumed; others are ignored.
     """
     by_partition: dict[int, list[SegmentName]] = {}
-    for each in filter(None, map(SegmentName.parse, control.store.children(f"/SEGMENTS/{control.table}"))):
+    for each in filter(None, map(SegmentName.parse, control.store.children(segments_path(control.table)))):
         by_partition.setdefault(each.partition, []).append(each)
     jumps = []
     for partition, segments in before.items():

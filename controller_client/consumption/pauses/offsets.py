@@ -26,7 +26,7 @@ from controller_client.helix.stream_segments import (
 from controller_client.rest.consumption import ConsumeFrom
 from controller_client.rest.delete_risks import DeleteRisk
 from controller_client.stream.offsets import OffsetRange, StreamUnknownError
-from controller_client.zookeeper import ZNRecord, segment_path
+from controller_client.zookeeper import ZNRecord, segment_path, segments_path
 
 __all__ = ["check_partitions", "drop_placeholders", "parse_consume_from", "past_end", "place_offsets"]
 
@@ -154,7 +154,7 @@ def drop_placeholders(control: TableControl) -> None:
     Raises:
         WaitTimeoutError: They still exist.
     """
-    names = [name for name in control.store.children(f"/SEGMENTS/{control.table}") if _NAME.fullmatch(name)]
+    names = [name for name in control.store.children(segments_path(control.table)) if _NAME.fullmatch(name)]
     records = control.store.get_many([segment_path(control.table, name) for name in names])
     found = [
         name

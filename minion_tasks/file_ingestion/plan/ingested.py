@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.filestore import FileInfo
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, segment_path
 from minion_tasks.file_ingestion.plan.provenance import Provenance
 
 _PAGE = 1000
@@ -49,7 +49,7 @@ def read_contents(client: ControllerClient, store: PropertyStore, table: TableNa
     foreign: list[str] = []
     for start in range(0, len(names), _PAGE):
         page = names[start : start + _PAGE]
-        found = store.get_many([f"/SEGMENTS/{table}/{name}" for name in page])
+        found = store.get_many([segment_path(table, name) for name in page])
         for name, versioned in zip(page, found, strict=True):
             if versioned is None:
                 continue  # deleted after it was listed

@@ -14,7 +14,7 @@ from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
 from controller_client.rest.delete_risks import OF_REPLACED
 from controller_client.rest.lineage import LineageEntry, LineageState
-from controller_client.zookeeper import PropertyStore
+from controller_client.zookeeper import PropertyStore, segment_path
 from minion_tasks.file_ingestion.plan.provenance import SESSION_KEY
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def purge(
 def _is_ours(store: PropertyStore, table: TableName, entry: LineageEntry, present: Collection[str]) -> bool:
     for name in entry.segments_to:
         if name in present:
-            found = store.get(f"/SEGMENTS/{table}/{name}")
+            found = store.get(segment_path(table, name))
             if found is not None:
                 return SESSION_KEY in found.record.map_fields.get("custom.map", {})
     # The new segments have since been replaced and deleted themselves; a later entry shows that.
