@@ -9,10 +9,9 @@ from controller_client.common.names import TableName, TableType
 from controller_client.errors import NotFoundError
 from controller_client.helix.ideal_state import read_ideal_state
 from controller_client.helix.paused_tables import read_paused_tables
-from controller_client.helix.table_config import read_table_config
+from controller_client.helix.table_config import TABLES_PATH, read_table_config
 from controller_client.models import ServerTags
 from controller_client.upsert.settings import is_upsert
-from controller_client.upsert.tables import TABLES_PATH
 from controller_client.zookeeper import PropertyStore
 
 __all__ = ["paused_partitions", "upsert_tables"]

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from controller_client.common.names import TableName
 from controller_client.errors import PinotPluginError, UnreachableError
 from controller_client.helix.ideal_state import ideal_state_path
-from controller_client.helix.table_config import table_config_path
+from controller_client.helix.table_config import TABLES_PATH, table_config_path
 from controller_client.upsert.low_water_mark import NoMarkError, read_mark
 from controller_client.upsert.mark_keeper import MarkKeeper, read_wanted, with_rows
 from controller_client.upsert.record import server_path
-from controller_client.upsert.tables import TABLES_PATH, QueriedTable, TableNames, find_table
+from controller_client.upsert.tables import QueriedTable, TableNames, find_table
 from controller_client.upsert.version_ends import VersionEnds
 from controller_client.zookeeper import PropertyStore
 
