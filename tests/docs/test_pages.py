@@ -45,6 +45,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/licences.md": (),
     "docs/security.md": (),
     "docs/versions.md": (),
+    "docs/architecture.md": (),
     "docs/designs.md": (),
     "docs/index.md": (),
     "docs/glossary.md": (),

@@ -23,7 +23,6 @@ def repository(tmp_path: Path) -> Path:
             "__all__ = ['First', 'Second', 'Third']\nclass First: ...\nclass Second: ...\nclass Third: ...\n"
         ),
         "one/all_shown/__init__.py": "from one import First\n__all__ = ['First']\n",
-        "one/cli/__init__.py": "__all__ = ['main']\n",
         "one/internal/__init__.py": "",
         "one/module.py": "__all__ = ['Own']\nOwn = 2\n",
         "two/__init__.py": (
@@ -38,7 +37,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_packages_with_public_names_and_listed_modules_but_no_commands(repository: Path) -> None:
+def test_packages_with_public_names_and_listed_modules(repository: Path) -> None:
     assert public_modules(repository, ["two", "one"], ["one.module"]) == [
         "two",
         "one",

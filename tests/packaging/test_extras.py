@@ -131,7 +131,7 @@ NEEDS_AN_EXTRA = {
     _S3: ("boto3",),
     **dict.fromkeys(_BY_FSSPEC, ("fsspec",)),
     _AZURE: ("adlfs", "azure"),
-    _GCS: ("gcsfs",),
+    _GCS: ("aiohttp", "gcsfs"),
     "controller_client.upsert.": ("numpy",),
     "key_coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),
 }

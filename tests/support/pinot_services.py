@@ -112,6 +112,8 @@ class PinotLayout:
             **_http_listener("controller", address, port),
             "controller.data.dir": self.deep_store_uri,
             "controller.local.temp.dir": f"{HOME}/temp",
+            # Otherwise, old segments are deleted at a random time, two to five minutes after the start.
+            "controller.retentionManager.initialDelayInSeconds": "86400",
             **self.file_systems("pinot.controller"),
         }
         return self._role(name, "StartController", properties, f"http://{address}:{port}/health", heap_mb=320)
