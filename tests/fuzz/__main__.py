@@ -16,6 +16,7 @@ NAMES = sorted(path.stem for path in HERE.glob("[a-z]*.py") if path.stem != "scr
 PACKAGES = [
     "controller_client",
     "jvm_bridge",
+    "key_coordinator",
     "minion_tasks",
     "server_hooks",
     "spark_connectors",
