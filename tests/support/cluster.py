@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -36,7 +37,9 @@ from tests.support.wait import add_describer, remove_describer, wait_for
 _READY_TIMEOUT_S = 300.0
 _LOG_LINES = 25
 _SEARCHED_LINES = 3_000
-_ERROR_LINES = 8
+# A line of the log, or a line below it with the exception.
+_ERROR = re.compile(r" ERROR |^(Caused by: )?[\w.$]+(Exception|Error)\b")
+_ERROR_LINES = 16
 _LINE_CHARS = 400
 _REST_TIMEOUT_S = 10.0
 _LEAD_PARTITIONS = 24
@@ -271,7 +274,7 @@ class PinotCluster:
             for role, lines in logs.items()
         ]
         for role, lines in logs.items():
-            errors = [line[:_LINE_CHARS] for line in lines if " ERROR " in line][-_ERROR_LINES:]
+            errors = [line[:_LINE_CHARS] for line in lines if _ERROR.search(line)][-_ERROR_LINES:]
             parts.append(f"--- {role} ({self.state(role)}), errors in its log:\n" + "\n".join(errors))
         return "\n".join([*parts, _unserved_segments(self.controller_url)])
 
