@@ -92,8 +92,6 @@ def realtime_table(
     }
     if not pauseless and not further_topics:
         return {**table, "tableIndexConfig": {"streamConfigs": streams}}
-    # How long a server waits for others to build a segment that it needs: ten minutes by default.
-    streams["realtime.segment.pauseless.download.timeoutSeconds"] = "5"
     maps = [streams, *({**streams, "stream.kafka.topic.name": topic} for topic in further_topics)]
     ingestion = {"streamConfigMaps": maps, "pauselessConsumptionEnabled": pauseless}
     return {**table, "tableIndexConfig": {}, "ingestionConfig": {"streamIngestionConfig": ingestion}}

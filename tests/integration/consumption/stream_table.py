@@ -83,6 +83,7 @@ class StreamTable:
         pauseless: bool = False,
         further_topics: int = 0,
         own: Mapping[str, Any] | None = None,
+        stream: Mapping[str, str] | None = None,
     ) -> None:
         """Create schema and table, and wait until all partitions consume.
 
@@ -92,6 +93,7 @@ class StreamTable:
             pauseless: Whether the next segment consumes while one is built.
             further_topics: Number of topics in addition to the first, each with as many partitions.
             own: Parts of the config for Pinot's own upsert or dedup.
+            stream: Further settings of the stream.
         """
         schema = realtime_schema(self.name, {"source": "STRING"}, {"number": "LONG"})
         if own:
@@ -102,7 +104,11 @@ class StreamTable:
         self.consumed_topics += further_topics
         further = [self.new_topic(self.partitions).name for _ in range(further_topics)]
         config = self._config(
-            replicas=replicas, rows_per_segment=rows_per_segment, pauseless=pauseless, further_topics=further
+            replicas=replicas,
+            rows_per_segment=rows_per_segment,
+            pauseless=pauseless,
+            further_topics=further,
+            stream=stream,
         )
         if own:
             config |= {**own, "routing": {"instanceSelectorType": "strictReplicaGroup"}}
@@ -110,10 +116,10 @@ class StreamTable:
         self.client.tables.create(TableConfig.from_json(config))
         self.wait_consuming()
 
-    def _config(self, **options: Any) -> dict[str, Any]:
+    def _config(self, *, stream: Mapping[str, str] | None = None, **options: Any) -> dict[str, Any]:
         # A consumer starts a commit only between fetches, each of which waits up to 5 s for rows by default.
-        stream = {"stream.kafka.fetch.timeout.millis": "200", SECRET_KEY: secret_value("old-secret")}
-        return realtime_table(self.name, self.kafka, stream=stream, **options)
+        own = {"stream.kafka.fetch.timeout.millis": "200", SECRET_KEY: secret_value("old-secret")}
+        return realtime_table(self.name, self.kafka, stream={**own, **(stream or {})}, **options)
 
     def control(self, client: ControllerClient | None = None, **options: Any) -> TableControl:
         return TableControl(client or self.client, self.store, self.table, **options)

@@ -58,7 +58,11 @@ def test_a_pause_waits_until_all_segments_are_built(make_stream_table: MakeTable
 def test_a_segment_whose_server_dies_before_it_is_built(
     make_stream_table: MakeTable, pinot: PinotCluster, run: Run
 ) -> None:
-    table = make_stream_table(partitions=1, rows_per_segment=10 * _ROWS, pauseless=True, rows=_ROWS)
+    # How long the server then waits for others to build the segment: ten minutes by default.
+    stream = {"realtime.segment.pauseless.download.timeoutSeconds": "5"}
+    table = make_stream_table(
+        partitions=1, rows_per_segment=10 * _ROWS, pauseless=True, rows=_ROWS, stream=stream
+    )
     control = table.control()
     (segment,), (server,) = control.ideal().consuming, next(iter(control.ideal().consuming.values()))
     role = next(name for name, (address, _port) in SERVER_ADDRESSES.items() if address in server)
