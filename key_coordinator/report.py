@@ -1,4 +1,4 @@
-"""The report on a version."""
+"""The report on a version, the events that it has for servers, and its log lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Creates the updates topic, and keeps its settings as the table needs them."""
+"""Creates the updates topic, and keeps its settings as the table needs them.
+
+The topic keeps its messages as long as a server may have to read them.
+A server that starts without a log of its own needs the events of all rows that the table has. Events are as
+old as their rows, but a segment is deleted only when its newest row is older than the table's retention, and
+not before Pinot's next check, every 6 hours. A segment whose times are in the future is kept even longer.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ others, e.g. ``StartController``       ``pinot-admin.sh``, unchanged
 =====================================  ===========================================================
 
 The process is replaced by the role or becomes it, so signals reach the role.
+The module imports almost nothing, so that the signals are handled at once.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     # At run time the command that needs them imports these: requests, pydantic and kazoo are slow to import.
     from controller_client.broker.client import BrokerClient
     from controller_client.client import ControllerClient
-    from controller_client.common.terminal import Console
+    from controller_client.common.console import Console
     from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Tls
     from controller_client.zookeeper import PropertyStore
     from controller_client.zookeeper_access import ZooKeeperAccess
@@ -118,7 +118,7 @@ class CliContext:
 
     def console(self) -> Console:
         """Links into the console of the controller."""
-        from controller_client.common.terminal import Console
+        from controller_client.common.console import Console
 
         return Console(self.controller_config().urls[0])
 

@@ -1,4 +1,4 @@
-"""Starts Spark for ``pinotctl``, or returns the active session."""
+"""Starts Spark for ``pinotctl``, or returns the active session; how many tasks it can run in parallel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens ZooKeeper as configured by the options of a job."""
+"""Opens ZooKeeper by the options of a job, and takes the lock shared by all writes of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a broker's response, and checks that it covers the whole table."""
+"""Parses a broker's response, with all digits of a BIG_DECIMAL, and checks that it covers the whole table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text for users: counts, sizes, times, near names of a misspelt one, and no control characters."""
+"""Text for users: foreign names as nothing but text, counts, sizes, times, near names of a misspelt one."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from controller_client.common.console import Console
 from controller_client.common.pages import Cell, PageColumn, PageStep, Table, page_templates
-from controller_client.common.terminal import Console
 from controller_client.common.text import counted_text
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.audit_tables import TableFailure

@@ -1,4 +1,4 @@
-"""The servers' admin API: checksums of segments, configuration, a segment's tar."""
+"""Servers: their admin API (checksums of segments, configuration, tars), and which of them a table has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last state transitions of segments, from the servers' own records."""
+"""State transitions of segments: the last ones by servers' own records, and how to wake Helix for more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helix's config of an instance apart from its tags: its address and its limit of concurrent subtasks."""
+"""Instances in Helix: which are connected, at which address, and their limit of concurrent subtasks."""
 
 from __future__ import annotations
 

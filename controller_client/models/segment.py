@@ -1,4 +1,10 @@
-"""A segment's metadata in ZooKeeper, as the controller returns it (SegmentZKMetadata)."""
+"""A segment's metadata in ZooKeeper, as the controller returns it (SegmentZKMetadata), and its times.
+
+The times decide when retention deletes a segment and which queries read it.
+If a time column counts steps of several units (``5:MINUTES:EPOCH``), Pinot's own segment writer records the
+numbers of steps as numbers of units: 2024 becomes 1980. This project's builder records the right times. The
+servers of a realtime table use Pinot's writer.
+"""
 
 from __future__ import annotations
 

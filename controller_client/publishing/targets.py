@@ -1,4 +1,9 @@
-"""Tables into which no segments can be published: found out before anything is built."""
+"""Tables into which no segments can be published, and quotas without room: found before a push.
+
+The quota is checked like by Pinot's StorageQuotaChecker, but for a whole replacement.
+During a replacement, both the old and the new segments exist, so it needs room for both. Pinot checks the
+quota with each push, so it would refuse midway.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls to the brokers themselves: their running queries and their routing of a table."""
+"""Calls to the brokers themselves: their running queries, how to cancel one, and their routing of a table."""
 
 from __future__ import annotations
 

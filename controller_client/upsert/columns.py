@@ -1,4 +1,4 @@
-"""The columns that an upsert table has in addition to the user's."""
+"""The columns that an upsert table has in addition to the user's, and which rows a query sees by them."""
 
 from __future__ import annotations
 

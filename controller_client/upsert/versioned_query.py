@@ -1,4 +1,4 @@
-"""A query with the versions of its upsert tables, and the segments its result must cover."""
+"""A query's version (the table's mark, or an earlier one), and the segments its result must cover."""
 
 from __future__ import annotations
 

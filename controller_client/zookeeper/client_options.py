@@ -1,4 +1,4 @@
-"""Kazoo's options for the access to ZooKeeper."""
+"""Kazoo's options for the access to ZooKeeper, with TLS that trusts only the operator's authorities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads from ZooKeeper, repeated if a reply was lost."""
+"""Reads from ZooKeeper, repeated if a reply was lost; kazoo's log does not show what they return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input and the result of a build."""
+"""The input and the result of a build; a source file with everything needed to read it."""
 
 from __future__ import annotations
 

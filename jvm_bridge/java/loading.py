@@ -1,4 +1,4 @@
-"""Loads compiled classes into this process."""
+"""Java sources that are compiled together, and the loading of their classes into this process."""
 
 from __future__ import annotations
 

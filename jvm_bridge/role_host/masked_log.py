@@ -4,6 +4,8 @@ Pinot's roles log their whole configuration when they start, including the keys 
 appender is wrapped by a rewriting appender, which masks messages, and messages of exceptions, with the same
 pattern as :func:`controller_client.common.redaction.mask_text`. It is written in Java, as the log of a busy
 server must not wait for Python. Text that a layout adds, e.g. system properties, is not masked.
+
+Python's log records go through the same logger, so that a hosted role has one log with one format.
 """
 
 from __future__ import annotations

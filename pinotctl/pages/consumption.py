@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from controller_client.common.console import Console
 from controller_client.common.new_file import write_page
 from controller_client.common.pages import Cell, PageColumn, PageStep, Table, page_templates
-from controller_client.common.terminal import Console
 from controller_client.common.text import counted_text
 from controller_client.consumption.state.lag_history import LagHistory, Pause
 from controller_client.consumption.state.next_steps import next_steps

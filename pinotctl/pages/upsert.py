@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from controller_client.common.console import Console
 from controller_client.common.pages import Cell, PageColumn, Table, page_templates
-from controller_client.common.terminal import Console
 from controller_client.common.text import utc_text
 from controller_client.upsert.columns import NIL
 from controller_client.upsert.coordinator_state import CoordinatorPhase

@@ -1,4 +1,4 @@
-"""The metrics of the uploads of commits."""
+"""The metrics of the uploads of commits, and the counts of their outcomes."""
 
 from __future__ import annotations
 

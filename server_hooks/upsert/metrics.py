@@ -1,4 +1,4 @@
-"""The metrics of the progress of a server's upsert tables."""
+"""The metrics of a server's upsert tables: their progress, and counts of queries, which are kept in Java."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The segments that a broker queries, from its own routing, and those that an answer needs."""
+"""The segments that a broker queries, by its own routing, and the message if an answer lacks some."""
 
 from __future__ import annotations
 

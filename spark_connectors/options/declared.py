@@ -1,4 +1,7 @@
-"""Declares options as dataclass fields, parses them from Spark's map and documents them."""
+"""Declares options as dataclass fields, parses them from Spark's map and documents them.
+
+Options of Pinot's Scala connector are accepted under their own names, but for those not supported here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits a task's rows by partition through files, so that only one batch is in memory."""
+"""Splits a task's rows into consecutive segments, and by partition through files, batch by batch."""
 
 from __future__ import annotations
 

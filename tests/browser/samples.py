@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from controller_client.common.console import Console
 from controller_client.common.names import TableName
-from controller_client.common.terminal import Console
 from controller_client.consumption.state.pause_record import Holder
 from controller_client.consumption.state.status import (
     PartitionState,

@@ -1,4 +1,4 @@
-"""Who paused single partitions of a table, when and why.
+"""Paused partitions: who paused them, and what servers report about them.
 
 ::
 
@@ -6,7 +6,15 @@
         simpleFields.format     version of the record
         mapFields.<partition>   by, since (epoch milliseconds), reason, comment
 
-``pausedPartitions`` in the ideal state is authoritative; this record only explains it.
+    /<cluster>/PINOT_PLUGINS/servers/<instance>
+        simpleFields.format             version of the record
+        simpleFields.session            the Helix session of the server that wrote it
+        mapFields.<table>.<partition>   the consuming segment that stays at its start offset
+
+``pausedPartitions`` in the ideal state is authoritative; the first record only explains it.
+
+A report is valid while the instance's live record has the same session. A stock server that takes over the
+name is therefore not mistaken for the hosted one, and a server that is down counts as what it last was.
 """
 
 from __future__ import annotations

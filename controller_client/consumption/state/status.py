@@ -1,4 +1,4 @@
-"""The consumption status of a table, partition by partition, combined from all sources."""
+"""The consumption status of a table, partition by partition, combined from all sources, and its texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subtask's executor inside a Python-hosted minion."""
+"""The subtask's executor inside a Python-hosted minion, and its metrics of files."""
 
 from __future__ import annotations
 

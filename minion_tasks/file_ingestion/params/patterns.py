@@ -1,10 +1,16 @@
-"""File name patterns with the semantics of java.nio's PathMatcher, as Pinot's task configs expect.
+"""Which files below a source folder are read: patterns, and names that are not data.
 
+Patterns have the semantics of java.nio's PathMatcher, as Pinot's task configs expect.
 ``glob:`` patterns are matched against the whole path of a file: ``**`` crosses folders, ``*`` and ``?`` do
 not, ``[a-z]`` and ``[!a]`` are classes, ``{csv,json}`` are alternatives, a backslash escapes. ``regex:``
 patterns are regular expressions over the whole path. The path of ``s3://bucket/a/b.csv`` is
 ``s3:/bucket/a/b.csv`` (Java's ``Paths.get`` collapses the slashes), that of ``file:///a/b.csv`` is
 ``/a/b.csv``. Both kinds are matched in time linear in the path, see :mod:`.automaton`.
+
+Spark, Hive and Hadoop's tools write files next to the data: ``_SUCCESS``, ``.part-0.csv.crc``, what tasks
+have not committed yet (``_temporary/0/...``), and uploads in progress (``part-0.csv._COPYING_``). A name
+below the folder is hidden if it begins with ``.`` or ``_`` (but not ``_column=value``, the folder of a Hive
+partition), or ends with ``._COPYING_``; so is everything in a hidden folder.
 """
 
 from __future__ import annotations

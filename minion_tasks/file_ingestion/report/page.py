@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from controller_client.common.console import Console
 from controller_client.common.pages import Cell, PageColumn, Table, page_templates
-from controller_client.common.terminal import Console
 from controller_client.common.text import bytes_text, counted_text, visible
 from minion_tasks.file_ingestion.report.charts import attempts_chart, histogram_chart
 from minion_tasks.file_ingestion.report.counts import SessionReport, clock_text, first_line, seconds_text

@@ -1,4 +1,4 @@
-"""The source and the table as a trigger finds them, and the resulting plan."""
+"""What a trigger finds in source and table, the resulting plan, and whether the lineage has room for it."""
 
 from __future__ import annotations
 

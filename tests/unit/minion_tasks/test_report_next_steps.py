@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller_client.common.terminal import Console
+from controller_client.common.console import Console
 from minion_tasks.file_ingestion.report.charts import attempts_chart
 from minion_tasks.file_ingestion.report.counts import count_attempts
 from minion_tasks.file_ingestion.report.next_steps import next_steps

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from controller_client.common.console import Console
 from controller_client.common.names import TableName
-from controller_client.common.terminal import Console
 from controller_client.consumption.state.lag_history import Reading
 from controller_client.consumption.state.status import PartitionState, TableState, TableStatus
 from pinotctl.pages.consumption import ConsumptionPage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from controller_client.common.console import Console
 from controller_client.common.names import TableName
-from controller_client.common.terminal import Console
 from controller_client.upsert.coordinator_state import CoordinatorState
 from controller_client.upsert.low_water_mark import TableMark
 from controller_client.upsert.next_steps import next_steps

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller_client.common.terminal import Console
+from controller_client.common.console import Console
 
 
 def test_links_to_table_segment_and_instance() -> None:

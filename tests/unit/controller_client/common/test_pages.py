@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from jinja2 import UndefinedError
 
+from controller_client.common.console import Console
 from controller_client.common.pages import Cell, PageColumn, PageStep, Table, page_templates
-from controller_client.common.terminal import Console
 from minion_tasks.file_ingestion.report.page import page
 from pinotctl.pages.upsert import upsert_page
 from tests.unit.controller_client.deepstore.test_next_steps import FAULTY_REPORT

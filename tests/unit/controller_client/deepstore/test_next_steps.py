@@ -7,8 +7,8 @@ import shlex
 import click
 import pytest
 
+from controller_client.common.console import Console
 from controller_client.common.names import TableName
-from controller_client.common.terminal import Console
 from controller_client.deepstore.audit import TableAudit
 from controller_client.deepstore.audit_tables import TableFailure
 from controller_client.deepstore.judge import Fault, Finding, Judgement
