@@ -112,11 +112,12 @@ def _bytes(values: list[Any], kind: str) -> pa.Array:
 
 def _decimals(values: list[Any], _: str) -> pa.Array:
     texts = pa.array([None if value is None else _plain(value) for value in values], pa.string())
-    length, point = pc.utf8_length(texts), pc.find_substring(texts, ".")
+    # Neither a sign nor a zero before the point is one of Arrow's digits.
+    digits = pc.utf8_ltrim(texts, "-0")
+    length, point = pc.utf8_length(digits), pc.find_substring(digits, ".")
     ends = pc.if_else(pc.less(point, 0), length, point)
     scale = pc.max(pc.subtract(pc.subtract(length, ends), 1)).as_py()
     scale = max(scale or 0, 0)
-    # A sign counts as a digit, which may select the wider type.
     wanted = (pc.max(ends).as_py() or 0) + scale
     if wanted > _DIGITS_256:
         raise ValueError(f"its values have {wanted} digits, but Arrow's decimals have at most {_DIGITS_256}")

@@ -81,12 +81,19 @@ def test_nan_is_not_null() -> None:
     assert found.to_polars()["x"].is_null().to_list() == [False, True]
 
 
-@given(
-    st.lists(
-        st.none() | st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**25), max_value=10**25),
-        max_size=5,
-    )
+def _places(value: Decimal) -> int:
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return -exponent
+
+
+# With 26 digits before the point and 50 after it, all values of a list fit Arrow's 76 digits.
+_DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**25), max_value=10**25).filter(
+    lambda value: _places(value) <= 50
 )
+
+
+@given(st.lists(st.none() | _DECIMALS, max_size=5))
 def test_decimals_are_exact_as_strings_and_as_numbers(values: list[Decimal | None]) -> None:
     plain = [None if value is None else format(value, "f") for value in values]
     written = [plain, [None if text is None else f"#{text}#" for text in plain]]
@@ -108,11 +115,19 @@ def test_decimals_are_exact_as_strings_and_as_numbers(values: list[Decimal | Non
         ("9" * 38, pa.decimal128(38, 0)),
         ("-0.5", pa.decimal128(38, 1)),
         ("9" * 30 + "." + "9" * 30, pa.decimal256(76, 30)),
+        ("-" + "9" * 38, pa.decimal128(38, 0)),
     ],
 )
 def test_decimals_have_the_digits_of_their_values(text: str, arrow: pa.DataType) -> None:
     column = one("BIG_DECIMAL", text, "1").to_arrow().column("x")
     assert (column.type, column[0].as_py()) == (arrow, Decimal(text))
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_zero_before_the_point_is_no_digit(sign: str) -> None:
+    text = f"{sign}0.{'9' * 76}"
+    column = one("BIG_DECIMAL", text).to_arrow().column("x")
+    assert (column.type, column[0].as_py()) == (pa.decimal256(76, 76), Decimal(text))
 
 
 def test_a_value_that_does_not_fit_names_its_column() -> None:
