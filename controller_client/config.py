@@ -1,38 +1,36 @@
 """How to reach a cluster: addresses, credentials, TLS, timeouts.
 
-Values come from arguments or, by ``from_env``, from the environment:
-
-==============================  ======================================================
-``PINOT_CONTROLLER_URL``        controllers, comma-separated, e.g. ``http://localhost:9000``
-``PINOT_BROKER_URL``            brokers, comma-separated; default: those the controller lists
-``PINOT_USERNAME/_PASSWORD``    basic authentication
-``PINOT_TOKEN``                 bearer token
-``PINOT_CA_FILE``               certificate authorities (PEM) to trust
-``PINOT_CLIENT_CERT_FILE``      client certificate (PEM)
-``PINOT_CLIENT_KEY_FILE``       its key (PEM)
-``PINOT_TLS_VERIFY``            ``false`` turns certificate checks off
-``PINOT_CONNECT_TIMEOUT_S``     seconds to wait for a connection
-``PINOT_READ_TIMEOUT_S``        seconds to wait for a response
-``PINOT_MAX_REPLY_BYTES``       maximum size of a response, decompressed; default: 1 GiB
-==============================  ======================================================
-
-The last one also applies to configurations that are made of arguments.
+Values come from arguments, from the environment by ``from_env``, or from elsewhere by ``of``:
+:mod:`~controller_client.connection_settings` has all settings and their environment variables. The maximum
+size of a response also applies to configurations that are made of arguments: ``PINOT_MAX_REPLY_BYTES``, in
+bytes after decompression; default: 1 GiB.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from controller_client.common.credential_rules import AddressSource, check_encrypted, check_owner, split_urls
 from controller_client.common.parsing import whole_number
 from controller_client.common.retry import RetryPolicy
+from controller_client.connection_settings import variable_of
 from controller_client.credentials import Auth, BasicAuth, BearerToken, Secret, Tls
 from controller_client.errors import ConfigError
 
-__all__ = ["Auth", "BasicAuth", "BearerToken", "BrokerConfig", "ControllerConfig", "Secret", "Tls"]
+__all__ = [
+    "Auth",
+    "BasicAuth",
+    "BearerToken",
+    "BrokerConfig",
+    "ControllerConfig",
+    "Secret",
+    "SettingReader",
+    "Tls",
+]
 
 _ADDRESS = "an address like http://localhost:9000"
 _MAX_REPLY_BYTES = "PINOT_MAX_REPLY_BYTES"
@@ -49,6 +47,92 @@ def max_reply_bytes() -> int:
     if not number:
         raise ConfigError(f"{_MAX_REPLY_BYTES} is {text!r}", expected="a number of bytes, at least 1")
     return number
+
+
+class SettingReader:
+    """Connection settings as somebody wrote them, somewhere: reads them, and names them in errors.
+
+    Args:
+        value_of: Returns the value of a setting by its name in
+            :mod:`~controller_client.connection_settings`; an empty one counts as not given.
+        spelling_of: Returns the user's name of a setting.
+    """
+
+    def __init__(self, value_of: Callable[[str], object], spelling_of: Callable[[str], str]) -> None:
+        self._value_of = value_of
+        self.spelling_of = spelling_of
+
+    def text(self, name: str) -> str | None:
+        """Return the value; None if it is not given."""
+        value = self._value_of(name)
+        return None if value is None else str(value) or None
+
+    def secret(self, name: str) -> Secret | None:
+        """Return the value, which is secret; None if it is not given."""
+        text = self.text(name)
+        return None if text is None else Secret(text)
+
+    def addresses(self, name: str) -> tuple[str, ...]:
+        """Return the parts between commas that are not empty."""
+        parts = (part.strip() for part in (self.text(name) or "").split(","))
+        return tuple(part for part in parts if part)
+
+    def truth(self, name: str) -> bool | None:
+        """Return a truth value; None if it is not given.
+
+        Raises:
+            ConfigError: It is neither ``true`` nor ``false``, in any case.
+        """
+        text = self.text(name)
+        if text is None:
+            return None
+        word = text.strip().lower()
+        if word not in ("true", "false"):
+            raise ConfigError(f"{self.spelling_of(name)} is {text!r}", expected="true or false")
+        return word == "true"
+
+    def seconds(self, name: str, default: float) -> float:
+        """Return a number of seconds.
+
+        Raises:
+            ConfigError: It is not a number.
+        """
+        text = self.text(name)
+        try:
+            return default if text is None else float(text)
+        except ValueError as error:
+            raise ConfigError(
+                f"{self.spelling_of(name)} is {text!r}", expected="a number of seconds"
+            ) from error
+
+    def tls(self, prefix: str = "") -> Tls:
+        """Return the TLS settings: of controllers and brokers, or those whose names have a prefix.
+
+        Raises:
+            ConfigError: ``tls_verify`` is neither true nor false.
+        """
+        return Tls(
+            ca_file=self.text(f"{prefix}ca_file"),
+            client_cert_file=self.text(f"{prefix}client_cert_file"),
+            client_key_file=self.text(f"{prefix}client_key_file"),
+            verify=self.truth(f"{prefix}tls_verify") is not False,
+        )
+
+    def auth(self) -> Auth | None:
+        """Return the credentials for controllers and brokers.
+
+        Raises:
+            ConfigError: Both a token and a user are given.
+        """
+        token, username = self.secret("token"), self.text("username")
+        if token and username:
+            raise ConfigError(
+                f"both {self.spelling_of('token')} and {self.spelling_of('username')} are set",
+                expected="only one of them",
+            )
+        if token:
+            return BearerToken(token)
+        return BasicAuth(username, self.secret("password") or Secret("")) if username else None
 
 
 @dataclass(frozen=True)
@@ -97,7 +181,7 @@ class ControllerConfig:
     def from_env(
         cls, url: str | None = None, *, environ: Mapping[str, str] | None = None
     ) -> ControllerConfig:
-        """Read the environment variables of the module's table.
+        """Read the environment variables of :mod:`~controller_client.connection_settings`.
 
         Args:
             url: Overrides ``PINOT_CONTROLLER_URL``.
@@ -108,7 +192,8 @@ class ControllerConfig:
                 the environment names beside its credentials.
         """
         env = os.environ if environ is None else environ
-        address = url or env.get("PINOT_CONTROLLER_URL")
+        settings = _of_environment(env)
+        address = url or settings.text("controller")
         if not address:
             raise ConfigError(
                 "no controller address given",
@@ -116,12 +201,26 @@ class ControllerConfig:
                 where="PINOT_CONTROLLER_URL",
                 remedy="set PINOT_CONTROLLER_URL or pass the address",
             )
+        _check_owner_of_environment(env, url, "PINOT_CONTROLLER_URL")
+        return cls.of(settings, address)
+
+    @classmethod
+    def of(cls, settings: SettingReader, url: str) -> ControllerConfig:
+        """Read credentials, TLS and timeouts from settings.
+
+        Args:
+            settings: The settings; ``controller`` among them is not used.
+            url: Base addresses, separated by commas.
+
+        Raises:
+            ConfigError: A setting cannot be parsed, or settings contradict each other.
+        """
         return cls(
-            url=address,
-            auth=_auth_from_env(env, url, "PINOT_CONTROLLER_URL"),
-            tls=_tls_from_env(env),
-            connect_timeout_s=_seconds(env, "PINOT_CONNECT_TIMEOUT_S", cls.connect_timeout_s),
-            read_timeout_s=_seconds(env, "PINOT_READ_TIMEOUT_S", cls.read_timeout_s),
+            url=url,
+            auth=settings.auth(),
+            tls=settings.tls(),
+            connect_timeout_s=settings.seconds("connect_timeout_s", cls.connect_timeout_s),
+            read_timeout_s=settings.seconds("read_timeout_s", cls.read_timeout_s),
         )
 
 
@@ -164,7 +263,7 @@ class BrokerConfig:
     def from_env(
         cls, urls: tuple[str, ...] | None = None, *, environ: Mapping[str, str] | None = None
     ) -> BrokerConfig | None:
-        """Read the environment variables of the module's table.
+        """Read the environment variables of :mod:`~controller_client.connection_settings`.
 
         Returns:
             None when neither the argument nor the environment names a broker: get them from the controller
@@ -175,16 +274,17 @@ class BrokerConfig:
                 to a broker without TLS although ``PINOT_CONTROLLER_URL`` has it.
         """
         env = os.environ if environ is None else environ
-        named = [part.strip() for part in env.get("PINOT_BROKER_URL", "").split(",")]
-        addresses = urls or tuple(part for part in named if part)
+        settings = _of_environment(env)
+        addresses = urls or settings.addresses("broker")
         if not addresses:
             return None
+        _check_owner_of_environment(env, ",".join(urls or ()), "PINOT_BROKER_URL")
         made = cls(
             urls=addresses,
-            auth=_auth_from_env(env, ",".join(urls or ()), "PINOT_BROKER_URL"),
-            tls=_tls_from_env(env),
-            connect_timeout_s=_seconds(env, "PINOT_CONNECT_TIMEOUT_S", cls.connect_timeout_s),
-            read_timeout_s=_seconds(env, "PINOT_READ_TIMEOUT_S", cls.read_timeout_s),
+            auth=settings.auth(),
+            tls=settings.tls(),
+            connect_timeout_s=settings.seconds("connect_timeout_s", cls.connect_timeout_s),
+            read_timeout_s=settings.seconds("read_timeout_s", cls.read_timeout_s),
         )
         made._check_encrypted(env.get("PINOT_CONTROLLER_URL", "").strip().partition(":")[0])
         return made
@@ -254,42 +354,17 @@ def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Aut
 
 
 def _check_timeouts(connect_timeout_s: float, read_timeout_s: float) -> None:
-    if connect_timeout_s <= 0 or read_timeout_s <= 0:
+    if not (0 < connect_timeout_s < math.inf and 0 < read_timeout_s < math.inf):
         raise ConfigError("a timeout is not positive", expected="a number of seconds greater than 0")
 
 
-def _auth_from_env(env: Mapping[str, str], given: str | None, variable: str) -> Auth | None:
-    token, username = env.get("PINOT_TOKEN"), env.get("PINOT_USERNAME")
-    if given and (token or username) and (owner := env.get(variable)):
+def _of_environment(env: Mapping[str, str]) -> SettingReader:
+    return SettingReader(lambda name: env.get(variable_of(name)), variable_of)
+
+
+def _check_owner_of_environment(env: Mapping[str, str], given: str | None, variable: str) -> None:
+    owner = env.get(variable)
+    if given and owner and (env.get("PINOT_TOKEN") or env.get("PINOT_USERNAME")):
         check_owner(
             "credentials in the environment", AddressSource(given, "argument"), AddressSource(owner, variable)
         )
-    if token and username:
-        raise ConfigError("both PINOT_TOKEN and PINOT_USERNAME are set", expected="only one of them")
-    if token:
-        return BearerToken(Secret(token))
-    if username:
-        return BasicAuth(username, Secret(env.get("PINOT_PASSWORD", "")))
-    return None
-
-
-def _tls_from_env(env: Mapping[str, str]) -> Tls:
-    verify = env.get("PINOT_TLS_VERIFY", "true").strip().lower()
-    if verify not in ("true", "false"):
-        raise ConfigError(f"PINOT_TLS_VERIFY is {verify!r}", expected="true or false")
-    return Tls(
-        ca_file=env.get("PINOT_CA_FILE") or None,
-        client_cert_file=env.get("PINOT_CLIENT_CERT_FILE") or None,
-        client_key_file=env.get("PINOT_CLIENT_KEY_FILE") or None,
-        verify=verify == "true",
-    )
-
-
-def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
-    text = env.get(name)
-    if not text:
-        return default
-    try:
-        return float(text)
-    except ValueError as error:
-        raise ConfigError(f"{name} is {text!r}", expected="a number of seconds") from error

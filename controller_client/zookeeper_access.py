@@ -1,52 +1,21 @@
 """How a process authenticates to ZooKeeper, and the ACL of the znodes that it creates.
 
-Read by :meth:`ZooKeeperAccess.from_env`; :meth:`ZooKeeperAccess.of` reads the same settings from elsewhere:
-
-====================================  ==================================================================
-``PINOT_ZOOKEEPER_TLS``               ``true``: TLS; implied by any of the files below
-``PINOT_ZOOKEEPER_CA_FILE``           the only certificate authorities (PEM) to trust; default: the system's
-``PINOT_ZOOKEEPER_CLIENT_CERT_FILE``  client certificate (PEM)
-``PINOT_ZOOKEEPER_CLIENT_KEY_FILE``   its key (PEM), without a password; default: in the same file
-``PINOT_ZOOKEEPER_TLS_VERIFY``        ``false`` turns the checks of certificate and host name off
-``PINOT_ZOOKEEPER_AUTH``              ``digest`` (the scheme), ``sasl-digest`` or ``sasl-kerberos``
-``PINOT_ZOOKEEPER_USERNAME``          user name for the first two
-``PINOT_ZOOKEEPER_PASSWORD``          its password
-``PINOT_ZOOKEEPER_SERVICE``           Kerberos service name; default: ``zookeeper``
-``PINOT_ZOOKEEPER_ACL``               of new znodes: ``open``, ``creator``, ``creator+read``, or entries
-                                      ``scheme:id:permissions;...``, e.g. ``sasl:pinot:cdrwa``
-====================================  ==================================================================
-
 Existing znodes keep their ACLs. The files are read on the machine where the client runs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from controller_client.common.credential_rules import AddressSource, check_owner
-from controller_client.config import Secret, Tls
+from controller_client.config import Secret, SettingReader, Tls
+from controller_client.connection_settings import ZOOKEEPER_PREFIX, variable_of
 from controller_client.errors import ConfigError
 
-__all__ = ["ACCESS_SETTINGS", "ENVIRONMENT_PREFIX", "AclEntry", "AuthKind", "ZooKeeperAccess", "parse_acl"]
-
-ACCESS_SETTINGS = (
-    "tls",
-    "ca_file",
-    "client_cert_file",
-    "client_key_file",
-    "tls_verify",
-    "auth",
-    "username",
-    "password",
-    "service",
-    "acl",
-)
-"""Names of the settings; as environment variables in capitals, after ``PINOT_ZOOKEEPER_``."""
-
-ENVIRONMENT_PREFIX = "PINOT_ZOOKEEPER_"
+__all__ = ["AclEntry", "AuthKind", "ZooKeeperAccess", "parse_acl"]
 
 _LETTERS = "cdrwa"
 
@@ -152,7 +121,7 @@ class ZooKeeperAccess:
                 f"the address of ZooKeeper, {address}, is only what the controller reports, and this process "
                 "has a password for ZooKeeper",
                 expected="an address from the operator, or TLS with the authorities to trust"
-                f" ({ENVIRONMENT_PREFIX}CA_FILE)",
+                " (PINOT_ZOOKEEPER_CA_FILE)",
                 remedy="set PINOT_ZOOKEEPER, or its equivalent: --zookeeper, the option or extra 'zookeeper'",
             )
 
@@ -160,7 +129,7 @@ class ZooKeeperAccess:
     def from_env(
         cls, environ: Mapping[str, str] | None = None, *, address: str | None = None
     ) -> ZooKeeperAccess:
-        """Read the environment variables of the module's table.
+        """Read the environment variables of :mod:`~controller_client.connection_settings`.
 
         Args:
             environ: Used instead of the process's environment.
@@ -172,58 +141,45 @@ class ZooKeeperAccess:
         """
         env = os.environ if environ is None else environ
         owner = env.get("PINOT_ZOOKEEPER")
-        if address and owner and env.get(f"{ENVIRONMENT_PREFIX}PASSWORD"):
-            secret = f"password of ZooKeeper (env {ENVIRONMENT_PREFIX}PASSWORD)"
+        if address and owner and env.get("PINOT_ZOOKEEPER_PASSWORD"):
             check_owner(
-                secret,
+                "password of ZooKeeper (env PINOT_ZOOKEEPER_PASSWORD)",
                 AddressSource(address, "setting zookeeper"),
                 AddressSource(owner, "env PINOT_ZOOKEEPER"),
             )
-        return cls.of({name: env.get(ENVIRONMENT_PREFIX + name.upper()) for name in ACCESS_SETTINGS})
+        return cls.of(SettingReader(lambda name: env.get(variable_of(name)), variable_of))
 
     @classmethod
-    def of(
-        cls,
-        values: Mapping[str, str | None],
-        named: Callable[[str], str] = lambda name: ENVIRONMENT_PREFIX + name.upper(),
-    ) -> ZooKeeperAccess:
-        """Read settings.
-
-        Args:
-            values: By name, see ACCESS_SETTINGS; an empty value counts as not given.
-            named: Returns the user's name of a setting, for error messages.
+    def of(cls, settings: SettingReader) -> ZooKeeperAccess:
+        """Read those settings whose names start with ``zookeeper_``.
 
         Raises:
-            ConfigError: A setting cannot be parsed, or they contradict each other.
+            ConfigError: A setting cannot be parsed, or settings contradict each other.
         """
 
-        def value(name: str) -> str | None:
-            return values.get(name) or None
+        def text(name: str) -> str | None:
+            return settings.text(ZOOKEEPER_PREFIX + name)
 
-        def truth(name: str) -> bool | None:
-            text = value(name)
-            if text is not None and text.strip().lower() not in ("true", "false"):
-                raise ConfigError(f"{named(name)} is {text!r}", expected="true or false")
-            return text.strip().lower() == "true" if text else None
-
-        files = [value(name) for name in ("ca_file", "client_cert_file", "client_key_file")]
-        wants_tls, verify = truth("tls"), truth("tls_verify") is not False
-        tls = Tls(files[0], files[1], files[2], verify) if wants_tls or any(files) else None
-        if wants_tls is False and tls is not None:
+        wants_tls, tls = settings.truth(f"{ZOOKEEPER_PREFIX}tls"), settings.tls(ZOOKEEPER_PREFIX)
+        has_files = bool(tls.ca_file or tls.client_cert_file or tls.client_key_file)
+        if wants_tls is False and has_files:
             raise ConfigError(
-                f"{named('tls')} is false, but TLS files are given",
+                f"{settings.spelling_of(ZOOKEEPER_PREFIX + 'tls')} is false, but TLS files are given",
                 remedy="remove the files, or set it to true",
             )
-        name, password = value("auth"), value("password")
-        if name is not None and name not in [*AuthKind]:
-            raise ConfigError(f"{named('auth')} is {name!r}", expected=f"one of {', '.join(AuthKind)}")
+        kind = text("auth")
+        if kind is not None and kind not in [*AuthKind]:
+            raise ConfigError(
+                f"{settings.spelling_of(ZOOKEEPER_PREFIX + 'auth')} is {kind!r}",
+                expected=f"one of {', '.join(AuthKind)}",
+            )
         return cls(
-            tls=tls,
-            auth=AuthKind(name) if name else None,
-            username=value("username"),
-            password=Secret(password) if password else None,
-            service=value("service") or cls.service,
-            acl=value("acl") or cls.acl,
+            tls=tls if wants_tls or has_files else None,
+            auth=AuthKind(kind) if kind else None,
+            username=text("username"),
+            password=settings.secret(f"{ZOOKEEPER_PREFIX}password"),
+            service=text("service") or cls.service,
+            acl=text("acl") or cls.acl,
         )
 
 
@@ -243,7 +199,7 @@ def parse_acl(text: str) -> tuple[AclEntry, ...]:
             raise ConfigError(
                 f"the ACL {text!r} cannot be parsed at {entry.strip()!r}",
                 expected=f"{', '.join(_NAMED_ACLS)}, or scheme:id:permissions;... with letters of {_LETTERS}",
-                where=f"{ENVIRONMENT_PREFIX}ACL",
+                where="PINOT_ZOOKEEPER_ACL",
             )
         found.append(AclEntry(scheme, identity, letters))
     return tuple(found)

@@ -6,14 +6,20 @@ import functools
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from controller_client.clock import Clock, SystemClock
 from controller_client.common.names import TableName, TableType
 from controller_client.common.text import did_you_mean
-from controller_client.config import Auth, BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Secret, Tls
+from controller_client.config import BrokerConfig, ControllerConfig, SettingReader
+from controller_client.connection_settings import (
+    CONNECTION_SETTINGS,
+    ZOOKEEPER_PREFIX,
+    ZOOKEEPER_SETTINGS,
+    ConnectionSetting,
+)
 from controller_client.errors import ConfigError, NotFoundError
-from controller_client.zookeeper_access import ACCESS_SETTINGS, ENVIRONMENT_PREFIX, ZooKeeperAccess
+from controller_client.zookeeper_access import ZooKeeperAccess
 
 if TYPE_CHECKING:
     from controller_client.broker.client import BrokerClient
@@ -26,21 +32,21 @@ __all__ = ["EXTRAS", "ClusterAddress", "PinotAccess"]
 
 _PORT = 9000
 
+_FIELDS = {"controller": "host", "username": "login", "password": "password"}
+"""Settings that are fields of a connection, not in its extra."""
+
+
+def _description(setting: ConnectionSetting) -> str:
+    text = setting.description
+    if setting.name.endswith("_file"):
+        text = f"{text} A file on every worker."
+    if setting.name.startswith(ZOOKEEPER_PREFIX):
+        return f"{text} Default: {setting.env} in the worker's environment."
+    return f"{text} Default: {setting.default}." if setting.default else text
+
+
 EXTRAS: Mapping[str, str] = {
-    "broker": "Addresses of brokers, comma-separated. Default: reported by the controller.",
-    "zookeeper": "host:port,...[/chroot]. Default: reported by the controller.",
-    **{
-        f"zookeeper_{name}": f"Default: {ENVIRONMENT_PREFIX}{name.upper()} in the worker's environment."
-        for name in ACCESS_SETTINGS
-    },
-    "cluster_name": "Name of the Helix cluster. Default: reported by the controller.",
-    "token": "Bearer token, instead of login and password.",
-    "ca_file": "Trusted certificate authorities (PEM); a file on every worker.",
-    "client_cert_file": "Client certificate (PEM); a file on every worker.",
-    "client_key_file": "Private key of the client certificate (PEM); a file on every worker.",
-    "tls_verify": "Set to false to disable the verification of certificates.",
-    "connect_timeout_s": "Connection time-out in seconds.",
-    "read_timeout_s": "Response time-out in seconds.",
+    setting.name: _description(setting) for setting in CONNECTION_SETTINGS if setting.name not in _FIELDS
 }
 """The keys in the extra of a connection, with their descriptions."""
 
@@ -85,27 +91,18 @@ class ClusterAddress:
         if "://" not in url:
             hosts = (host.strip() for host in url.split(","))
             url = ",".join(f"{scheme}://{host}:{connection.port or _PORT}" for host in hosts)
-        tls = Tls(
-            ca_file=extra.get("ca_file") or None,
-            client_cert_file=extra.get("client_cert_file") or None,
-            client_key_file=extra.get("client_key_file") or None,
-            verify=str(extra.get("tls_verify", "true")).lower() != "false",
+        fields = {"username": connection.login, "password": connection.password}
+        settings = SettingReader(
+            lambda name: fields[name] if name in fields else extra.get(name),
+            lambda name: f"{_FIELDS.get(name, name)} of the {where}",
         )
-        brokers = [part.strip() for part in str(extra.get("broker") or "").split(",")]
+        has_access = any(settings.text(ZOOKEEPER_PREFIX + name) for name in ZOOKEEPER_SETTINGS)
         return cls(
-            ControllerConfig(
-                url,
-                auth=_auth(connection, extra, where),
-                tls=tls,
-                connect_timeout_s=_seconds(
-                    extra, "connect_timeout_s", ControllerConfig.connect_timeout_s, where
-                ),
-                read_timeout_s=_seconds(extra, "read_timeout_s", ControllerConfig.read_timeout_s, where),
-            ),
-            tuple(part for part in brokers if part),
-            extra.get("zookeeper") or None,
-            extra.get("cluster_name") or None,
-            _zookeeper_access(extra, where),
+            ControllerConfig.of(settings, url),
+            settings.addresses("broker"),
+            settings.text("zookeeper"),
+            settings.text("cluster_name"),
+            ZooKeeperAccess.of(settings) if has_access else None,
         )
 
 
@@ -185,29 +182,3 @@ class PinotAccess:
 
         name = TableName.parse(table) or TableName.of(table, TableType.REALTIME)
         return TableControl(self.client, self.store, name, by=self.by, watch_stream=watch_stream)
-
-
-def _auth(connection: Connection, extra: Mapping[str, Any], where: str) -> Auth | None:
-    token = extra.get("token")
-    if token and connection.login:
-        raise ConfigError("both 'token' and login are set", expected="only one of them", where=where)
-    if token:
-        return BearerToken(Secret(str(token)))
-    if connection.login:
-        return BasicAuth(connection.login, Secret(connection.password or ""))
-    return None
-
-
-def _zookeeper_access(extra: Mapping[str, Any], where: str) -> ZooKeeperAccess | None:
-    given = {name: str(extra.get(f"zookeeper_{name}") or "").strip() for name in ACCESS_SETTINGS}
-    if not any(given.values()):
-        return None
-    return ZooKeeperAccess.of(given, lambda name: f"zookeeper_{name} of the {where}")
-
-
-def _seconds(extra: Mapping[str, Any], key: str, default: float, where: str) -> float:
-    value = extra.get(key, default)
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{key} is {value!r}", expected="a number of seconds", where=where) from error

@@ -6,7 +6,6 @@ import functools
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
@@ -22,11 +21,14 @@ if TYPE_CHECKING:
     from controller_client.broker.client import BrokerClient
     from controller_client.client import ControllerClient
     from controller_client.common.console import Console
-    from controller_client.config import BasicAuth, BearerToken, BrokerConfig, ControllerConfig, Tls
+    from controller_client.config import BrokerConfig, ControllerConfig
     from controller_client.zookeeper import PropertyStore
     from controller_client.zookeeper_access import ZooKeeperAccess
 
 __all__ = ["CliContext", "pass_cli"]
+
+_CREDENTIALS = ("username", "password", "token", "client_cert_file", "client_key_file")
+"""Settings with which this process proves to a cluster who it is."""
 
 
 class CliContext:
@@ -82,12 +84,14 @@ class CliContext:
                 certificate is shown.
             profile: The profile with address and credentials, if no address is given.
         """
-        from controller_client.config import ControllerConfig
+        if url is None and profile is not None:
+            return _controller_config(Settings.of_other_cluster(profile, self._env))
+        from controller_client.config import ControllerConfig, SettingReader
 
-        if url is not None or profile is None:
-            tls = replace(_tls(self.settings), client_cert_file=None, client_key_file=None)
-            return ControllerConfig(url=url or "", tls=tls)
-        return _controller_config(Settings.of_other_cluster(profile, self._env))
+        def value_of(name: str) -> str | None:
+            return None if name in _CREDENTIALS else self.settings.connection_value(name)
+
+        return ControllerConfig.of(SettingReader(value_of, self.settings.spelling_of), url or "")
 
     def broker_config(self) -> BrokerConfig:
         """Addresses and credentials of the brokers; default: the live brokers that the controller lists."""
@@ -160,7 +164,10 @@ class CliContext:
         self.settings.check_owner(
             "zookeeper_password", "zookeeper", given=self.settings.as_flag("zookeeper", address)
         )
-        return _zookeeper_access(self.settings)
+        from controller_client.config import SettingReader
+        from controller_client.zookeeper_access import ZooKeeperAccess
+
+        return ZooKeeperAccess.of(SettingReader(self.settings.connection_value, self.settings.spelling_of))
 
     def close(self) -> None:
         """Close the clients that were created."""
@@ -197,28 +204,33 @@ class CliContext:
 
 
 def _controller_config(settings: Settings, flag: str | None = None) -> ControllerConfig:
-    from controller_client.config import ControllerConfig
+    from controller_client.config import ControllerConfig, SettingReader
 
     url = flag or settings.value("controller")
     if url is None:
         raise ConfigError(
             "no controller address is given", remedy="pass --controller or set PINOT_CONTROLLER_URL"
         )
-    settings.check_owner(_secret_in_use(settings), "controller", given=settings.as_flag("controller", flag))
-    return ControllerConfig(url=url, auth=_auth(settings), tls=_tls(settings))
+    credentials = _secret_in_use(settings)
+    settings.check_owner(credentials, "controller", given=settings.as_flag("controller", flag))
+    unused = ("token",) if credentials == "password" else ("username", "password")
+
+    def value_of(name: str) -> str | None:
+        return None if name in unused else settings.connection_value(name)
+
+    return ControllerConfig.of(SettingReader(value_of, settings.spelling_of), url)
 
 
 def _secret_in_use(settings: Settings) -> str:
-    token, user, password = (settings[name] for name in ("token", "user", "password"))
-    return "token" if token.value is not None and token.rank >= max(user.rank, password.rank) else "password"
+    """Return the name of the stronger credentials' setting: ``token`` or ``password``.
 
+    A token and a user may both be set by sources of different rank: a token on the command line, a user in
+    the profile.
 
-def _auth(settings: Settings) -> BasicAuth | BearerToken | None:
-    from controller_client.config import BasicAuth, BearerToken, Secret
-
+    Raises:
+        ConfigError: Both are equally strong, or one of user and password is missing.
+    """
     user, password, token = (settings[name] for name in ("user", "password", "token"))
-    # A token and a user may both be set by sources of different rank (a token on the command line, a user in
-    # the profile): the stronger source wins.
     basic_rank = max(user.rank, password.rank)
     if token.value is not None and token.rank >= basic_rank:
         if token.rank == basic_rank:
@@ -227,40 +239,14 @@ def _auth(settings: Settings) -> BasicAuth | BearerToken | None:
                 expected="only one of them",
                 where=f"{token.source}; {(user if user.rank >= password.rank else password).source}",
             )
-        return BearerToken(Secret(token.value))
-    if user.value is None and password.value is None:
-        return None
-    if user.value is None or password.value is None:
-        missing, there = ("user", "password") if user.value is None else ("password", "user")
-        setting = settings[missing].setting
+        return "token"
+    if (user.value is None) != (password.value is None):
+        missing, given = (user, password) if user.value is None else (password, user)
         raise ConfigError(
-            f"a {there} is set ({settings[there].source}), but no {missing}",
-            remedy=f"pass {setting.flag} or set {setting.env}",
+            f"a {given.setting.name} is set ({given.source}), but no {missing.setting.name}",
+            remedy=f"pass {missing.setting.flag} or set {missing.setting.env}",
         )
-    return BasicAuth(user.value, Secret(password.value))
-
-
-def _tls(settings: Settings) -> Tls:
-    from controller_client.config import Tls
-
-    verify = (settings.value("tls_verify") or "true").strip().lower()
-    if verify not in ("true", "false"):
-        found = settings["tls_verify"]
-        raise ConfigError(f"tls_verify is {verify!r}", expected="true or false", where=found.source)
-    ca_file, cert_file, key_file = (
-        settings.value(name) for name in ("ca_file", "client_cert_file", "client_key_file")
-    )
-    return Tls(ca_file, cert_file, key_file, verify == "true")
-
-
-def _zookeeper_access(settings: Settings) -> ZooKeeperAccess:
-    from controller_client.zookeeper_access import ACCESS_SETTINGS, ZooKeeperAccess
-
-    def named(name: str) -> str:
-        found = settings[f"zookeeper_{name}"]
-        return found.setting.key if found.value is None else f"{found.setting.key} ({found.source})"
-
-    return ZooKeeperAccess.of({name: settings.value(f"zookeeper_{name}") for name in ACCESS_SETTINGS}, named)
+    return "password"
 
 
 pass_cli = click.make_pass_decorator(CliContext)

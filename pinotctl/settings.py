@@ -16,6 +16,7 @@ from pathlib import Path
 
 from controller_client.common.credential_rules import AddressSource, check_owner
 from controller_client.common.redaction import MASK, mask_text
+from controller_client.connection_settings import CONNECTION_SETTINGS, ConnectionSetting
 from controller_client.errors import ConfigError
 
 __all__ = ["DEFAULT_CONTROLLER_URL", "SETTINGS", "Resolved", "Setting", "Settings", "profile_path"]
@@ -56,52 +57,27 @@ class Setting:
         return "--" + self.key.replace("_", "-")
 
 
-def _without_flag(name: str, env: str, text: str) -> Setting:
-    return Setting(name, env, text, is_flag=False)
+_FLAGS = ("controller", "broker", "zookeeper", "cluster_name", "username", "password", "token", "ca_file")
+_KEYS = {"username": "user"}
+"""Names that differ here from those in ``CONNECTION_SETTINGS``."""
 
 
-def _of_zookeeper(name: str, text: str, *, secret: bool = False) -> Setting:
-    """One of ``controller_client.zookeeper_access.ACCESS_SETTINGS``, which would be slow to import here."""
-    return Setting(f"zookeeper_{name}", f"PINOT_ZOOKEEPER_{name.upper()}", text, secret, is_flag=False)
+def _setting_of(declared: ConnectionSetting) -> Setting:
+    text = declared.description
+    if declared.is_secret:
+        text = f"File that contains the {text[0].lower()}{text[1:]}"
+    default = DEFAULT_CONTROLLER_URL if declared.name == "controller" else declared.default
+    return Setting(
+        _KEYS.get(declared.name, declared.name),
+        declared.env,
+        text,
+        declared.is_secret,
+        declared.name in _FLAGS,
+        default,
+    )
 
 
-_FROM_CONTROLLER = "read from the controller"
-
-SETTINGS = (
-    Setting(
-        "controller",
-        "PINOT_CONTROLLER_URL",
-        "URLs of the controllers, comma-separated.",
-        default=DEFAULT_CONTROLLER_URL,
-    ),
-    Setting("broker", "PINOT_BROKER_URL", "URLs of the brokers, comma-separated.", default=_FROM_CONTROLLER),
-    Setting(
-        "zookeeper",
-        "PINOT_ZOOKEEPER",
-        "ZooKeeper address: host:port,...[/chroot].",
-        default=_FROM_CONTROLLER,
-    ),
-    Setting("cluster_name", "PINOT_CLUSTER_NAME", "Name of the cluster in Helix.", default=_FROM_CONTROLLER),
-    Setting("user", "PINOT_USERNAME", "User name for basic authentication."),
-    Setting("password", "PINOT_PASSWORD", "File that contains the password.", secret=True),
-    Setting("token", "PINOT_TOKEN", "File that contains the bearer token.", secret=True),
-    Setting("ca_file", "PINOT_CA_FILE", "CA certificates (PEM) to verify the cluster's certificates."),
-    _without_flag("client_cert_file", "PINOT_CLIENT_CERT_FILE", "Client certificate (PEM)."),
-    _without_flag("client_key_file", "PINOT_CLIENT_KEY_FILE", "Key (PEM) of the client certificate."),
-    _without_flag(
-        "tls_verify", "PINOT_TLS_VERIFY", "Whether to verify the cluster's certificates; default: true."
-    ),
-    _of_zookeeper("tls", "Whether to reach ZooKeeper over TLS; implied by any of the TLS files."),
-    _of_zookeeper("ca_file", "CA certificates (PEM) to verify ZooKeeper's certificate."),
-    _of_zookeeper("client_cert_file", "Client certificate (PEM) for ZooKeeper."),
-    _of_zookeeper("client_key_file", "Key (PEM) of the client certificate for ZooKeeper."),
-    _of_zookeeper("tls_verify", "Whether to verify ZooKeeper's certificate; default: true."),
-    _of_zookeeper("auth", "Authentication to ZooKeeper: digest, sasl-digest or sasl-kerberos."),
-    _of_zookeeper("username", "ZooKeeper user, for digest and sasl-digest."),
-    _of_zookeeper("password", "File that contains the ZooKeeper user's password.", secret=True),
-    _of_zookeeper("service", "Kerberos name of ZooKeeper's service; default: zookeeper."),
-    _of_zookeeper("acl", "ACL of new znodes: open, creator, creator+read, or scheme:id:permissions;..."),
-)
+SETTINGS = tuple(_setting_of(declared) for declared in CONNECTION_SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -211,6 +187,16 @@ class Settings(Mapping[str, Resolved]):
     def value(self, name: str) -> str | None:
         """The value of one setting; secrets are not masked."""
         return self._resolved[name].value
+
+    def connection_value(self, name: str) -> str | None:
+        """The value of one setting by its name in ``CONNECTION_SETTINGS``; secrets are not masked."""
+        return self.value(_KEYS.get(name, name))
+
+    def spelling_of(self, name: str) -> str:
+        """How to call one of ``CONNECTION_SETTINGS`` in a message: by its key and its source."""
+        resolved = self[_KEYS.get(name, name)]
+        key = resolved.setting.key
+        return key if resolved.value is None else f"{key} ({resolved.source})"
 
     def as_flag(self, name: str, value: str | None) -> Resolved | None:
         """Return what a command's own flag of the same meaning says; None if it is not given."""

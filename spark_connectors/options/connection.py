@@ -9,10 +9,19 @@ from controller_client.client import ControllerClient
 from controller_client.common.operator_secrets import resolve_option, resolve_options
 from controller_client.common.parsing import boolean, count, text
 from controller_client.common.redaction import mask_text
-from controller_client.config import Auth, BasicAuth, BearerToken, ControllerConfig, Secret, Tls
+from controller_client.config import (
+    Auth,
+    BasicAuth,
+    BearerToken,
+    ControllerConfig,
+    Secret,
+    SettingReader,
+    Tls,
+)
+from controller_client.connection_settings import ZOOKEEPER_PREFIX, ZOOKEEPER_SETTINGS, description_of
 from controller_client.errors import ConfigError
 from controller_client.filestore.kinds import property_names
-from controller_client.zookeeper_access import ACCESS_SETTINGS, ZooKeeperAccess
+from controller_client.zookeeper_access import ZooKeeperAccess
 from spark_connectors.options.declared import option, prefixed
 
 __all__ = ["ConnectionOptions"]
@@ -27,7 +36,8 @@ def _camel(name: str) -> str:
     return first + "".join(part.capitalize() for part in rest)
 
 
-_OF_ZOOKEEPER = {_camel(name): name for name in ACCESS_SETTINGS}
+_OF_ZOOKEEPER = {ZOOKEEPER_PREFIX + name: _camel(name) for name in ZOOKEEPER_SETTINGS}
+"""Key after the prefix for each setting."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,16 +56,15 @@ class ConnectionOptions:
     zookeeper: str | None = option(
         "zookeeper",
         text,
-        "ZooKeeper address: `host:port,…[/chroot]`.",
+        description_of("zookeeper"),
         default=None,
         shown_default="reported by the controller",
     )
     zookeeper_settings: Mapping[str, str] = prefixed(
         _ZOOKEEPER,
-        "Access to ZooKeeper: `tls`, `caFile`, `clientCertFile`, `clientKeyFile`, `tlsVerify`, `auth`,"
-        " `username`, `password`, `service`, `acl`. Default: taken from the environment. Values may be"
-        " references.",
-        keys=_OF_ZOOKEEPER,
+        f"Access to ZooKeeper: {', '.join(f'`{key}`' for key in _OF_ZOOKEEPER.values())}. "
+        "Default: taken from the environment. Values may be references.",
+        keys=_OF_ZOOKEEPER.values(),
     )
     use_https: bool = option(
         "useHttps",
@@ -64,25 +73,25 @@ class ConnectionOptions:
         default=False,
         aliases=("secureMode",),
     )
-    username: str | None = option("username", text, "User name for basic authentication.", default=None)
+    username: str | None = option("username", text, description_of("username"), default=None)
     password: Secret | None = option(
-        "password", Secret, "Password for basic authentication, or a reference.", default=None, secret=True
+        "password", Secret, f"{description_of('password')} It may be a reference.", default=None, secret=True
     )
     auth_token: Secret | None = option(
         "authToken",
         Secret,
-        "Bearer token without the prefix `Bearer`, or a reference.",
+        f"{description_of('token')} It may be a reference.",
         default=None,
         secret=True,
     )
-    ca_file: str | None = option("tlsCaFile", text, "Trusted certificate authorities (PEM).", default=None)
+    ca_file: str | None = option("tlsCaFile", text, description_of("ca_file"), default=None)
     client_cert_file: str | None = option(
-        "tlsClientCertFile", text, "Client certificate (PEM).", default=None
+        "tlsClientCertFile", text, description_of("client_cert_file"), default=None
     )
     client_key_file: str | None = option(
-        "tlsClientKeyFile", text, "Private key of the client certificate (PEM).", default=None
+        "tlsClientKeyFile", text, description_of("client_key_file"), default=None
     )
-    tls_verify: bool = option("tlsVerify", boolean, "Whether certificates are verified.", default=True)
+    tls_verify: bool = option("tlsVerify", boolean, description_of("tls_verify"), default=True)
     connect_timeout_ms: int = option(
         "connectTimeoutMs", count, "Connection time-out in milliseconds.", default=5_000
     )
@@ -126,15 +135,16 @@ class ConnectionOptions:
         if not self.zookeeper_settings:
             return None
         for key in self.zookeeper_settings:
-            if key not in _OF_ZOOKEEPER:
+            if key not in _OF_ZOOKEEPER.values():
                 raise ConfigError(
                     f"unknown option '{_ZOOKEEPER}{key}'",
-                    expected=", ".join(_ZOOKEEPER + each for each in _OF_ZOOKEEPER),
+                    expected=", ".join(_ZOOKEEPER + known for known in _OF_ZOOKEEPER.values()),
                 )
-        settings = resolve_options(self.zookeeper_settings, _ZOOKEEPER)
-        values = {name: settings.get(key) for key, name in _OF_ZOOKEEPER.items()}
-        keys = {name: key for key, name in _OF_ZOOKEEPER.items()}
-        return ZooKeeperAccess.of(values, lambda name: f"{_ZOOKEEPER}{keys[name]}")
+        values = resolve_options(self.zookeeper_settings, _ZOOKEEPER)
+        settings = SettingReader(
+            lambda name: values.get(_OF_ZOOKEEPER[name]), lambda name: _ZOOKEEPER + _OF_ZOOKEEPER[name]
+        )
+        return ZooKeeperAccess.of(settings)
 
     def client(self) -> ControllerClient:
         """Open a controller client, which the caller closes."""

@@ -26,7 +26,7 @@ from controller_client.errors import PinotPluginError
 from controller_client.filestore import open_store, s3
 from controller_client.stream.offsets import StreamUnknownError, client_settings
 from controller_client.zookeeper import PropertyStore, probe
-from controller_client.zookeeper_access import ENVIRONMENT_PREFIX, ZooKeeperAccess
+from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge import zookeeper_address
 from jvm_bridge.local_cluster import health
 from pinot_airflow.access import ClusterAddress, PinotAccess
@@ -100,7 +100,7 @@ _DIGEST = {"AUTH": "digest", "USERNAME": "me", "PASSWORD": "hush"}
 
 def by_pinotctl(network: Network, zookeeper: str | None, access: Mapping[str, str]) -> None:
     named = {} if zookeeper is None else {"PINOT_ZOOKEEPER": zookeeper}
-    settings = {f"{ENVIRONMENT_PREFIX}{name}": value for name, value in access.items()}
+    settings = {f"PINOT_ZOOKEEPER_{name}": value for name, value in access.items()}
     context = CliContext({"PINOT_CONTROLLER_URL": network.plain.url, **named, **settings})
     context.configure({}, None, 0)
     try:
@@ -131,7 +131,7 @@ def by_spark(network: Network, zookeeper: str | None, access: Mapping[str, str])
 
 
 def by_python(network: Network, zookeeper: str | None, access: Mapping[str, str]) -> None:
-    settings = {f"{ENVIRONMENT_PREFIX}{name}": value for name, value in access.items()}
+    settings = {f"PINOT_ZOOKEEPER_{name}": value for name, value in access.items()}
     made = ZooKeeperAccess.from_env(settings)
     with ControllerClient(ControllerConfig(network.plain.url)) as client:
         address = zookeeper or client.cluster.zookeeper_for(made)
@@ -182,12 +182,8 @@ def test_the_password_of_zookeeper_does_not_go_to_a_server_of_another_authority(
     network: Network, authority: Authority, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     foreign = Authority(tmp_path_factory.mktemp("foreign"))
-    access = ZooKeeperAccess.of(
-        {
-            **{name.lower(): value for name, value in _DIGEST.items()},
-            "ca_file": str(authority.file),
-        }
-    )
+    settings = {**_DIGEST, "CA_FILE": str(authority.file)}
+    access = ZooKeeperAccess.from_env({f"PINOT_ZOOKEEPER_{name}": text for name, text in settings.items()})
     with wire_server(foreign.context) as server:
         store = PropertyStore(server.address, "c", access=access, timeout_s=1.0)
         with suppress(PinotPluginError), store:

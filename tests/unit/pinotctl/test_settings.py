@@ -12,7 +12,7 @@ from click.testing import Result
 
 from controller_client.config import BasicAuth, BearerToken, Secret, Tls
 from controller_client.errors import ConfigError
-from controller_client.zookeeper_access import ACCESS_SETTINGS, ENVIRONMENT_PREFIX, AuthKind, ZooKeeperAccess
+from controller_client.zookeeper_access import AuthKind, ZooKeeperAccess
 from pinotctl.arguments import key_values, read_json_object
 from pinotctl.context import CliContext
 from pinotctl.settings import SETTINGS, Settings
@@ -83,10 +83,8 @@ def test_secrets_are_masked(run: Run, tmp_path: Path, output: str) -> None:
     assert "env PINOT_PASSWORD" in result.stdout
 
 
-def test_each_secret_has_a_flag_for_its_file_and_the_access_to_zookeeper_all_its_settings() -> None:
+def test_each_secret_has_a_flag_for_its_file() -> None:
     assert all(setting.flag.endswith("-file") for setting in SETTINGS if setting.secret)
-    found = {each.name: each.env for each in SETTINGS if each.name.startswith("zookeeper_")}
-    assert found == {f"zookeeper_{name}": ENVIRONMENT_PREFIX + name.upper() for name in ACCESS_SETTINGS}
 
 
 def test_the_access_to_zookeeper_by_profile_and_environment(tmp_path: Path) -> None:
