@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from controller_client.errors import ConfigError
+from jvm_bridge.java_errors import JAVA_ERRORS, message_of
 from jvm_bridge.jvm import start_jvm
 
 __all__ = ["CronSchedule"]
@@ -25,9 +26,9 @@ class CronSchedule:
         self.expression = expression
         try:
             self._quartz = jpype.JClass("org.quartz.CronExpression")(expression)
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             raise ConfigError(
-                f"{expression!r} is not a cron expression: {error.getMessage()}",
+                f"{expression!r} is not a cron expression: {message_of(error)}",
                 expected="Quartz format: seconds minutes hours day-of-month month day-of-week [year], "
                 "e.g. '0 */10 * * * ?'",
             ) from error

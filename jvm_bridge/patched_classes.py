@@ -10,6 +10,7 @@ import jpype
 
 from controller_client.errors import UnsupportedError
 from jvm_bridge.java import CompileError
+from jvm_bridge.java_errors import JAVA_ERRORS
 
 __all__ = ["PatchedClasses", "patching"]
 
@@ -27,12 +28,12 @@ def patching(problem: str, *, remedy: str) -> Iterator[None]:
     """
     try:
         yield
-    except (jpype.JException, CompileError, TypeError, LookupError) as error:
+    except (*JAVA_ERRORS, CompileError, TypeError, LookupError) as error:
         raise UnsupportedError(f"{problem}: {error}", expected="Pinot 0.11", remedy=remedy) from error
 
 
 class PatchedClasses:
-    """Classes that are patched together; errors of Java are raised as ``jpype.JException``.
+    """Classes that are patched together; errors of Java are raised as one of ``JAVA_ERRORS``.
 
     Args:
         neighbor: A class that may already be loaded, by the class loader that is to load the patched ones.

@@ -6,6 +6,7 @@ import jpype
 
 from controller_client.errors import UnsupportedError
 from jvm_bridge.java import CompileError, JavaSources, load_java
+from jvm_bridge.java_errors import JAVA_ERRORS
 
 __all__ = ["has_class", "load_classes"]
 
@@ -32,5 +33,5 @@ def load_classes(package: str, *used: str, otherwise: str, expected: str, remedy
     """
     try:
         load_java(JavaSources.of("server_hooks", package, *used))
-    except (CompileError, jpype.JException) as error:
+    except (CompileError, *JAVA_ERRORS) as error:
         raise UnsupportedError(f"{otherwise}: {error}", expected=expected, remedy=remedy) from error

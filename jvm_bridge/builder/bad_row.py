@@ -10,10 +10,11 @@ import jpype
 from controller_client.clock import Clock, SystemClock
 from controller_client.errors import DataError
 from jvm_bridge.builder.model import SourceFile, UnreadableFileError
-from jvm_bridge.builder.pinot_classes import causes, java_class, root_causes
+from jvm_bridge.builder.pinot_classes import java_class
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.segment_times import segment_times
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, processor, row_pipeline
+from jvm_bridge.java_errors import JAVA_ERRORS, causes, root_causes, text_of
 
 __all__ = ["find_bad_row", "shortened"]
 
@@ -56,7 +57,7 @@ def find_bad_row(
         return failure
     try:
         reader = open_reader(file, config.getTableConfig(), config.getSchema())
-    except jpype.JException as open_error:
+    except JAVA_ERRORS as open_error:
         return UnreadableFileError(
             f"{file.name} cannot be read as {file.file_format}: {root_causes(open_error)}",
             expected=f"a complete file in format {file.file_format}",
@@ -70,6 +71,8 @@ def find_bad_row(
 
 def _is_of_a_row(error: Any) -> bool:
     """Return whether Java was reading or transforming rows; if not, a scan of all rows finds nothing."""
+    if isinstance(error, UnicodeDecodeError):
+        return True  # it has no frames
     names = [str(frame.getClassName()) for cause in causes(error) for frame in cause.getStackTrace()]
     return any(name.endswith(_ROW_CLASSES) or name.startswith(ROWS_PACKAGE) for name in names)
 
@@ -86,7 +89,7 @@ def _scan(file: SourceFile, config: Any, reader: Any, zone: str, clock: Clock) -
                 return None
             record.clear()
             record = reader.next(record)
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             return DataError(
                 f"{file.name}, row {row}: cannot be read as {file.file_format}: {root_causes(error)}",
                 expected=f"a complete file in format {file.file_format}",
@@ -94,7 +97,7 @@ def _scan(file: SourceFile, config: Any, reader: Any, zone: str, clock: Clock) -
             )
         try:
             transform(record)
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             return _row_error(file, row, record, config.getSchema(), error)
     return None
 
@@ -145,7 +148,7 @@ def _expected(spec: Any, *, is_time: bool) -> str:
 def shortened(value: Any) -> str:
     """Return the value as text, at most 80 characters."""
     if isinstance(value, jpype.JArray):
-        text = "[" + ", ".join(str(each) for each in value[:10]) + "]"
+        text = "[" + ", ".join(text_of(each) for each in value[:10]) + "]"
     else:
-        text = str(value)
+        text = text_of(value)
     return repr(text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…")

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jpype
-
 from controller_client.errors import ConfigError
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.model import BuiltSegment, Reader
-from jvm_bridge.builder.pinot_classes import has_method, java_class, root_causes
+from jvm_bridge.builder.pinot_classes import has_method, java_class
 from jvm_bridge.builder.planning import TableRequirements, Unsuitable
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 from jvm_bridge.tar import create_metadata_tar, create_tar
 
 __all__ = ["PinotTable", "SegmentTarget", "generator_config", "pack", "rows_source", "run_driver"]
@@ -81,7 +80,7 @@ def generator_config(table_config: Any, schema: Any, target: SegmentTarget) -> A
     generator = java_class("org.apache.pinot.segment.spi.creator.SegmentGeneratorConfig")
     try:
         config = generator(table_config, schema)
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise ConfigError(
             f"Pinot cannot build segments with this table config and schema: {root_causes(error)}"
         ) from error

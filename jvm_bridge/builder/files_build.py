@@ -15,8 +15,6 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-import jpype
-
 from controller_client.common.disk import disk_full
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
@@ -53,6 +51,7 @@ from jvm_bridge.builder.sources.prepare import Prepared, prepare
 from jvm_bridge.builder.sources.source import Source
 from jvm_bridge.builder.transformers import pipeline_for
 from jvm_bridge.input_rules import InputRules
+from jvm_bridge.java_errors import JAVA_ERRORS
 
 __all__ = ["FilesOrder", "build_files"]
 
@@ -154,7 +153,7 @@ class _FilesBuild:
                 return self._packed(indexes, self._by_arrow)
             except DataError as error:  # an error of one file, which Pinot's reader would not read either
                 raise _AttemptError(indexes) from error
-            except (Unsuitable, jpype.JException) as refusal:
+            except (Unsuitable, *JAVA_ERRORS) as refusal:
                 if full := heap_full(refusal):
                     raise full from refusal
                 if choice == "arrow":
@@ -168,7 +167,7 @@ class _FilesBuild:
                 behind = indexes[error.position + 1 :]
                 unmapped = [index for index in behind if not mapper.can_map(self._files[index])]
                 raise _AttemptError([indexes[error.position], *unmapped]) from error
-            except (RowsTooLargeError, jpype.JException) as error:
+            except (RowsTooLargeError, *JAVA_ERRORS) as error:
                 raise _AttemptError(indexes) from error
 
     def one_by_one(self, indexes: Sequence[int]) -> tuple[BuiltSegment, ...]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-import jpype
-
 from controller_client.errors import HeapFullError
 from jvm_bridge.builder.model import FileFormat
-from jvm_bridge.builder.pinot_classes import causes, java_class
+from jvm_bridge.builder.pinot_classes import java_class
+from jvm_bridge.java_errors import JAVA_ERRORS, causes
 
 __all__ = ["heap_full", "heap_full_by_rows", "max_heap_mib", "of_full_heap"]
 
@@ -31,7 +30,7 @@ def heap_full(error: BaseException) -> HeapFullError | None:
         seen.add(id(cause))
         if isinstance(cause, HeapFullError):
             return cause
-        if isinstance(cause, jpype.JException) and (text := of_full_heap(cause)):
+        if isinstance(cause, JAVA_ERRORS) and (text := of_full_heap(cause)):
             # The error may live on, and the frames of the build refer to what fills the heap.
             traceback.clear_frames(cause.__traceback__)
             return HeapFullError(

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import jpype
-
 from controller_client.errors import SetupError
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.java import CompileError, JavaSources, load_java_apart
+from jvm_bridge.java_errors import JAVA_ERRORS
 
 __all__ = ["classes_of"]
 
@@ -22,7 +21,7 @@ _lock = threading.Lock()
 def _load(what: str, package: str, used: tuple[str, ...]) -> Mapping[str, Any] | Unsuitable:
     try:
         return load_java_apart(JavaSources.of("jvm_bridge.builder", package, *used))
-    except (CompileError, SetupError, jpype.JException) as error:
+    except (CompileError, SetupError, *JAVA_ERRORS) as error:
         return Unsuitable(f"{what} this Pinot: {error}")
 
 

@@ -22,6 +22,7 @@ from jvm_bridge.builder.pinot_classes import has_method, java_class
 from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.segment_times import segment_times
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, row_classes, row_pipeline
+from jvm_bridge.java_errors import JAVA_ERRORS
 
 __all__ = ["FULL_BYTES", "MAX_BYTES", "MappedRows", "Mapper", "MappingError", "RowsTooLargeError"]
 
@@ -132,7 +133,7 @@ class Mapper:
             try:
                 with closing(open_reader(files[position], self._config, self._schema)) as reader:
                     rows.add(reader)
-            except (jpype.JException, DataError) as error:
+            except (*JAVA_ERRORS, DataError) as error:
                 raise MappingError(position) from error
             size_bytes = path.stat().st_size if path.exists() else 0
             if size_bytes > MAX_BYTES:

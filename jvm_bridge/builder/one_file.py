@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import jpype
 from jpype import JProxy
 
 from controller_client.errors import DataError
-from jvm_bridge.builder import pinot_classes
 from jvm_bridge.builder.arrow_build import EmptySource, build_with_arrow
 from jvm_bridge.builder.bad_row import find_bad_row
 from jvm_bridge.builder.driver import PinotTable, SegmentTarget, generator_config, rows_source, run_driver
@@ -25,6 +23,7 @@ from jvm_bridge.builder.record_reader import open_reader
 from jvm_bridge.builder.segment_times import segment_times
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.transformers import row_pipeline
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = [
     "BuiltFolder",
@@ -76,7 +75,7 @@ def build_file(
             return BuiltFolder(folder, "arrow", None)
         except EmptySource:
             return BuiltFolder(build_without_rows(table, target), "arrow", None)
-        except (Unsuitable, jpype.JException) as refusal:
+        except (Unsuitable, *JAVA_ERRORS) as refusal:
             if full := heap_full(refusal):
                 raise full from refusal
             # Pinot's reader decides on the result and on the error.
@@ -88,7 +87,7 @@ def build_file(
 
 def refusal_reason(refusal: Exception) -> str:
     """Return why Arrow's result was not used, from the exception of the arrow path."""
-    return str(refusal) if isinstance(refusal, Unsuitable) else pinot_classes.root_causes(refusal)
+    return str(refusal) if isinstance(refusal, Unsuitable) else root_causes(refusal)
 
 
 def refused_by_arrow(file: SourceFile, reason: str | None) -> DataError:
@@ -129,7 +128,7 @@ def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget)
             opened.callback(reader.close)
             pipeline = row_pipeline(config, table.zone, segment_times(config, table.zone))
             return run_driver(config, rows_source(reader), pipeline)
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             if full := heap_full_by_rows(error, file.file_format):
                 raise full from error
             raise find_bad_row(file, config, error, table.zone) from error

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jpype
 
-from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.input_rules import derived_columns
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = [
-    "causes",
     "fill_registries",
     "has_class",
     "has_constructor",
@@ -30,13 +29,10 @@ __all__ = [
     "java_file_format",
     "parse_schema",
     "parse_table_config",
-    "root_causes",
     "source_columns",
     "source_fields",
 ]
 
-_MAX_CAUSES = 20
-_MAX_TEXTS = 6
 _registries = threading.Lock()
 
 
@@ -117,7 +113,7 @@ def _parsed(class_name: str, value: Mapping[str, Any], what: str) -> Any:
     json_utils = java_class("org.apache.pinot.spi.utils.JsonUtils")
     try:
         return json_utils.stringToObject(json.dumps(value), java_class(class_name).class_)
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise ConfigError(f"Pinot cannot read the {what}: {root_causes(error)}") from error
 
 
@@ -151,7 +147,7 @@ def source_columns(
         return None
     try:
         read = frozenset(str(name) for name in source_fields(table_config, schema))
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise ConfigError(f"Pinot cannot read the table's transforms: {root_causes(error)}") from error
     expected = read - derived_columns(*documents)
     time = (documents[0].get("segmentsConfig") or {}).get("timeColumnName")
@@ -171,37 +167,6 @@ def has_default_time(schema: Any, column: str) -> bool:
         return False
     try:
         millis = spec.getFormatSpec().fromFormatToMillis(spec.getDefaultNullValueString())
-    except jpype.JException:  # such as the default "null"
+    except JAVA_ERRORS:  # such as the default "null"
         return False
     return bool(java_class("org.apache.pinot.spi.utils.TimeUtils").timeValueInValidRange(millis))
-
-
-def causes(error: Any) -> Iterator[Any]:
-    """Yield a Java exception and its causes, outermost first.
-
-    One whose message has a character outside of Unicode's basic plane, such as an emoji, is left out together
-    with its own causes: JPype cannot return such an exception.
-    """
-    cause = error
-    for _ in range(_MAX_CAUSES):  # an exception may be its own cause
-        yield cause
-        try:
-            cause = cause.getCause()
-        except UnicodeDecodeError:
-            return
-        if cause is None:
-            return
-
-
-def root_causes(error: Any) -> str:
-    """Return the messages of a Java exception and of its causes, outermost first, each once."""
-    texts: list[str] = []
-    for cause in causes(error):
-        message = cause.getMessage()
-        text = str(message).strip().splitlines()[0] if message is not None and str(message).strip() else ""
-        name = str(cause.getClass().getSimpleName())
-        # An exception that wraps another often repeats its message.
-        if not any(text and text in earlier for earlier in texts):
-            # Jackson quotes input that it cannot read, including secrets in a table config.
-            texts.append(f"{name}: {mask_text(text)[:300]}" if text else name)
-    return "; ".join(texts[:_MAX_TEXTS])

@@ -9,8 +9,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import jpype
-
 from controller_client.errors import ConfigError
 from jvm_bridge.builder.column_rows import column_rows
 from jvm_bridge.builder.expressions.evaluated_group import evaluator
@@ -20,7 +18,6 @@ from jvm_bridge.builder.pinot_classes import (
     has_method,
     java_class,
     java_file_format,
-    root_causes,
     source_fields,
 )
 from jvm_bridge.builder.planning import odd_ingestion_keys
@@ -28,6 +25,7 @@ from jvm_bridge.builder.sources.csv_source import check_widths
 from jvm_bridge.builder.sources.files import columns_of
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, row_classes
 from jvm_bridge.input_rules import csv_header
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = ["open_reader", "reader_config"]
 
@@ -130,7 +128,7 @@ def reader_config(file: SourceFile) -> Any | None:
     factory = java_class(f"{_READERS}.RecordReaderFactory")
     try:
         return factory.getRecordReaderConfig(java_file_format(file.file_format), properties)
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise ConfigError(
             f"Pinot's {file.file_format} reader rejects these properties: {root_causes(error)}",
             expected="the properties of Pinot's record reader config, e.g. delimiter, header",

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jpype
-
 from controller_client.common.disk import naming_full_disks
 from controller_client.errors import ConfigError, DataError
 from controller_client.models import Schema, TableConfig
@@ -41,6 +39,7 @@ from jvm_bridge.builder.sources.file_columns import planned
 from jvm_bridge.builder.sources.prepare import prepare
 from jvm_bridge.builder.sources.source import Source
 from jvm_bridge.input_rules import InputRules, text_encoding
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 from jvm_bridge.jvm import running_jars
 from jvm_bridge.time_conversion import time_steps
 
@@ -255,10 +254,10 @@ class SegmentBuilder:
             folder = build_without_rows(self._table, target)
         except Unsuitable as refusal:
             raise DataError(f"Arrow data for {target.segment_name}: {refusal}") from refusal
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             if full := heap_full(error):
                 raise full from error
-            causes = pinot_classes.root_causes(error)
+            causes = root_causes(error)
             raise DataError(f"no segment could be built from Arrow data: {causes}") from error
         return pack(folder, target, "arrow", None)
 

@@ -17,6 +17,7 @@ from jvm_bridge.builder.columnar.stored import FixedColumn, StoredColumn, TextCo
 from jvm_bridge.builder.pinot_classes import has_default_time, java_class
 from jvm_bridge.builder.planning import ColumnPlan, Conversion, Unsuitable
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, row_classes
+from jvm_bridge.java_errors import JAVA_ERRORS
 
 __all__ = ["ColumnTimes", "has_zone", "segment_times", "with_default_times"]
 
@@ -60,7 +61,7 @@ def _is_text(spec: Mapping[str, Any]) -> bool:
 def _millis(texts: Any, spec: Mapping[str, Any]) -> int:
     try:
         return int(texts.millis(spec["defaultNullValue"]))
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise ConfigError(
             f"the defaultNullValue of column {spec.get('name')} is {spec['defaultNullValue']!r}",
             expected="milliseconds since 1970, or yyyy-MM-dd HH:mm:ss[.SSS]",

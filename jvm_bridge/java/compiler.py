@@ -10,6 +10,7 @@ from typing import Any
 import jpype
 
 from controller_client.errors import SetupError
+from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.jdk import MINIMUM_JAVA
 
 __all__ = ["CompileError", "compile_java"]
@@ -50,7 +51,7 @@ def compile_java(sources: Sequence[Path], class_path: Iterable[Path], target: Pa
         # The compiler's messages go to these two, and not to the role's output.
         task = compiler.getTask(text, manager, messages, array_list(options), None, units)
         done = bool(task.call())
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise CompileError(f"the compiler failed: {error}") from error
     finally:
         manager.close()

@@ -20,6 +20,7 @@ from controller_client.monitoring.catalogue import MINION
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.free_ports import check_free
+from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.minion.executors import (
     ENTRY_POINT_GROUP,
@@ -178,7 +179,7 @@ class HostedMinion:
             for task_type, factory in executors.items():
                 starter.registerTaskExecutorFactory(make_factory(task_type, factory, context, self._running))
             starter.start()
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             raise SetupError(
                 f"the minion does not start: {mask_text(str(error))}",
                 where=f"{settings.instance_id}, ZooKeeper {settings.zookeeper_address}",

@@ -8,8 +8,8 @@ from typing import Any
 
 import jpype
 
-from controller_client.common.redaction import mask_text
 from controller_client.errors import ConfigError
+from jvm_bridge.java_errors import JAVA_ERRORS, message_of, root_causes
 from jvm_bridge.role_host.kinds import StockCommand
 
 __all__ = ["read_configuration"]
@@ -36,9 +36,9 @@ def read_configuration(kind: StockCommand, arguments: Sequence[str]) -> dict[str
     words = jpype.JArray(jpype.JClass("java.lang.String"))(list(arguments))
     try:
         jpype.JClass("picocli.CommandLine")(command).parseArgs(words)
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise ConfigError(
-            f"Pinot rejects the arguments of the {kind.name}: {error.getMessage()}",
+            f"Pinot rejects the arguments of the {kind.name}: {message_of(error)}",
             expected=f"those of pinot-admin.sh {command.getName()}, e.g. -configFileName {kind.name}.conf",
         ) from error
     file = command.getConfigFileName()
@@ -49,10 +49,9 @@ def read_configuration(kind: StockCommand, arguments: Sequence[str]) -> dict[str
     method.setAccessible(True)
     try:
         properties = method.invoke(command)
-    except jpype.JException as error:
-        reason = mask_text(str(error.getCause() or error))
+    except JAVA_ERRORS as error:
         raise ConfigError(
-            f"the configuration of the {kind.name} cannot be read: {reason}",
+            f"the configuration of the {kind.name} cannot be read: {root_causes(error)}",
             where=" ".join(arguments),
             remedy="correct the file",
         ) from error

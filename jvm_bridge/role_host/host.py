@@ -14,6 +14,7 @@ from controller_client.helix.failed_hooks import write_failed_hooks
 from controller_client.monitoring import Monitoring, catalogue
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
+from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.jvm import start_jvm_with
 from jvm_bridge.role_host.hook_runner import HookRunner
 from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors, HookFactory, HostedRoleView
@@ -97,7 +98,7 @@ class HostedRole:
         try:
             starter = jpype.JClass(name)()
             starter.init(jpype.JClass("org.apache.pinot.spi.env.PinotConfiguration")(java_properties))
-        except (jpype.JException, TypeError) as error:
+        except (*JAVA_ERRORS, TypeError) as error:
             raise self._refused(error) from error
         self._starter = starter
         self._view = self._kind.view(
@@ -118,14 +119,12 @@ class HostedRole:
             SetupError: The role does not start, for the reason of Pinot or of a hook that it needs. It has
                 left the cluster.
         """
-        import jpype
-
         runner, view = self._prepared()
         self._monitoring.sample(catalogue.HOOK_ERRORS, partial(_errors_by_hook, runner))
         runner.before_start(view)
         try:
             self._starter.start()
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             if self._is_stopping:
                 self.wait()  # the JVM's shutdown has closed the connection, and ends the process
             self._leave_half_way()
@@ -153,14 +152,13 @@ class HostedRole:
         if not self._is_running:
             self._leave_half_way()
             return
-        import jpype
 
         runner, view = self._prepared()
         self._started.unmet(f"the {self._kind.name} is stopping")
         runner.stopping(view)
         try:
             self._starter.stop()
-        except jpype.JException:
+        except JAVA_ERRORS:
             logger.exception("%s did not stop cleanly; the process ends anyway", view.instance_id)
 
     def _leave_half_way(self) -> None:
@@ -173,7 +171,7 @@ class HostedRole:
             manager = field.get(self._starter)
             if manager is not None and manager.isConnected():
                 manager.disconnect()
-        except jpype.JException:
+        except JAVA_ERRORS:
             logger.exception("%s may be listed as live until its session expires", self.instance_id)
 
     def _starter_class(self, properties: Mapping[str, object], of_hooks: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from controller_client.common.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT, 
 from controller_client.common.terminal import LogFormatter
 from controller_client.errors import SetupError
 from jvm_bridge.java import CompileError, JavaSources, load_java
+from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.java_interface import overrides
 
 __all__ = ["log_through_java", "mask_log"]
@@ -81,7 +82,7 @@ def mask_log() -> None:
         ):
             _mask_appenders(context.getConfiguration(), policy)
             context.addPropertyChangeListener(_OnReload(policy))
-    except (jpype.JException, CompileError, TypeError, AttributeError) as error:
+    except (*JAVA_ERRORS, CompileError, TypeError, AttributeError) as error:
         raise SetupError(
             f"the secrets in the log cannot be masked: {mask_text(str(error))}",
             expected="a log that is written by log4j 2, as in Pinot's own distribution",
@@ -130,7 +131,7 @@ def _mask_or_end(configuration: Any, policy: Any) -> None:
     """Mask the appenders of a reloaded configuration; if that fails, remove them."""
     try:
         _mask_appenders(configuration, policy)
-    except (jpype.JException, TypeError, AttributeError):
+    except (*JAVA_ERRORS, TypeError, AttributeError):
         # A log with readable secrets is worse than none.
         _remove_appenders(configuration)
         sys.stderr.write(

@@ -10,6 +10,7 @@ from typing import Any
 import jpype
 
 from controller_client.common.redaction import mask_text
+from jvm_bridge.java_errors import JAVA_ERRORS
 
 __all__ = ["PinotStore"]
 
@@ -56,5 +57,5 @@ def _file_system(uri: str) -> Any:
 def _pinot_errors() -> Iterator[None]:
     try:
         yield
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise OSError(mask_text(str(error))) from error

@@ -9,16 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jpype
-
 from controller_client.errors import PartialResultError, QueryError, SetupError
-from jvm_bridge.builder.pinot_classes import (
-    fill_registries,
-    has_method,
-    java_class,
-    parse_schema,
-    root_causes,
-)
+from jvm_bridge.builder.pinot_classes import fill_registries, has_method, java_class, parse_schema
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 from jvm_bridge.jvm import running_jars
 from spark_connectors.read.data_table import DataTable, decode
 from spark_connectors.read.segment_files import SegmentFolder
@@ -56,7 +49,7 @@ class LoadedSegment:
         self._schema = parse_schema(schema)
         try:
             self._segment = _load(java_folder, metadata, self._schema) if self.rows else None
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             jars = running_jars()
             raise SetupError(
                 f"{jars.origin if jars else 'this Pinot'} cannot load segment {folder.path.name}:"
@@ -85,7 +78,7 @@ class LoadedSegment:
             operator = self._operator(sql)
             while (block := operator.nextBlock()) is not None:
                 yield decode(memoryview(block.getDataTable().toBytes()).tobytes())
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             raise QueryError(root_causes(error), remedy="check 'filter' and 'columns'") from error
 
     def _operator(self, sql: str) -> Any:

@@ -84,9 +84,9 @@ class PartitionIds:
     """
 
     def __init__(self, partitioning: Partitioning, schema: Mapping[str, Any]) -> None:
-        import jpype
 
-        from jvm_bridge.builder.pinot_classes import java_class, parse_schema, root_causes
+        from jvm_bridge.builder.pinot_classes import java_class, parse_schema
+        from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
         self._partitioning = partitioning
         config = java_class("java.util.HashMap")()
@@ -95,7 +95,7 @@ class PartitionIds:
         factory = java_class("org.apache.pinot.segment.spi.partition.PartitionFunctionFactory")
         try:
             self._function = factory.getPartitionFunction(partitioning.function, partitioning.count, config)
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             raise ConfigError(
                 f"Pinot cannot partition {partitioning.column} by {partitioning.function}: "
                 + root_causes(error)

@@ -42,9 +42,9 @@ from jvm_bridge.builder.pinot_classes import (
     is_pinot_1,
     parse_schema,
     parse_table_config,
-    root_causes,
 )
 from jvm_bridge.builder.transformers import replaces_special_values
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 from jvm_bridge.jvm import start_jvm
 from spark_connectors.read.local_segments import LoadedSegment
 from spark_connectors.read.segment_files import SegmentFolder
@@ -110,7 +110,7 @@ def _build_by_rows(request: dict[str, Any]) -> dict[str, Any]:
         built = build_by_rows(
             request["table_config"], request["schema"], rows, request["name"], Path(request["work_dir"])
         )
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         return {"error": "DataError", "message": root_causes(error)}
     return _reply(built, request)
 
@@ -123,7 +123,7 @@ def _build_alone(request: dict[str, Any]) -> dict[str, Any]:
         built = build_by_pinot_alone(
             request["table_config"], request["schema"], file, request["name"], Path(request["work_dir"])
         )
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         return {"error": "DataError", "message": root_causes(error)}
     return _reply(built, request)
 

@@ -15,6 +15,7 @@ import jpype
 
 from controller_client.common.names import SegmentName
 from controller_client.helix.ideal_state import ConsumptionFlags
+from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.jvm import logging_options, start_jvm_with
 from jvm_bridge.role_host import HostedServerView
 from server_hooks.pause.extension_point import SegmentConsumer, install_extension
@@ -105,7 +106,7 @@ class Segments:
             for _ in range(2):  # also to catch up with another replica
                 try:
                     loop.invoke(manager)
-                except jpype.JException as error:
+                except JAVA_ERRORS as error:
                     logger.info("%s", error)
 
         return jpype.JProxy("java.lang.Runnable", dict={"run": consume})

@@ -48,16 +48,17 @@ def test_a_row_that_does_not_fit(child: SegmentChild, tmp_path: Path) -> None:
         ("LONG", [{"columnName": "c", "transformFunction": "fromDateTime(d, 'yyyy')"}]),
     ],
 )
+@pytest.mark.parametrize("text", ["😀", "a\\ud83d"], ids=["emoji", "half an emoji"])
 def test_a_text_outside_of_the_basic_plane_that_java_quotes(
-    child: SegmentChild, tmp_path: Path, kind: str, transforms: list[dict[str, str]]
+    child: SegmentChild, tmp_path: Path, kind: str, transforms: list[dict[str, str]], text: str
 ) -> None:
-    path = tmp_path / "emoji.csv"
-    path.write_text(f"{'d' if transforms else 'c'}\n😀\n", encoding="utf-8")
+    path = tmp_path / "emoji.json"
+    path.write_text(f'{{"{"d" if transforms else "c"}": "{text}"}}\n', encoding="utf-8")
     config = table_config(ingestionConfig={"transformConfigs": transforms})
     for reader in ("pinot", "auto"):
         reply = child.build(config, schema_of({"c": kind}), path, reader)
         assert reply["error"] == "DataError"
-        assert "emoji.csv, row 1" in reply["message"]
+        assert "emoji.json, row 1" in reply["message"]
 
 
 def test_dates_in_another_form(child: SegmentChild, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from controller_client.upsert.columns import visible_at
 from controller_client.upsert.rewriting import rewrite
+from jvm_bridge.java_errors import JAVA_ERRORS
 from tests.contract.segment_child import SegmentChild
 
 pytestmark = pytest.mark.jvm
@@ -65,7 +66,7 @@ def _difference(parser: Any, sql: str) -> str | None:
     try:
         before, expected = (parser.compileToPinotQuery(sql) for _ in range(2))
         actual = parser.compileToPinotQuery(rewritten)
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         return f"{error}"
     _add(expected, parser.compileToExpression(visible_at(VERSION)))
     for query in (before, expected, actual):

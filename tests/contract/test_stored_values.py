@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from jvm_bridge.builder.pinot_classes import has_method, parse_schema, parse_table_config
+from jvm_bridge.java_errors import JAVA_ERRORS
 from key_coordinator.reading.columns import KeyColumn
 from key_coordinator.reading.values import ALWAYS_STORED, is_stored, whole_number
 from tests.contract.segment_child import SegmentChild
@@ -140,7 +141,7 @@ def _stored_text(decoder: Any, process: Callable[[Any], None], message: bytes) -
         if decoder.decode(message, row) is None:
             return None
         process(row)
-    except jpype.JException:
+    except JAVA_ERRORS:
         return None
     value = row.getValue("c")
     if isinstance(value, jpype.JArray):

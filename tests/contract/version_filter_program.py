@@ -16,6 +16,7 @@ import numpy as np
 
 from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL, visible_at
 from controller_client.upsert.version_option import VERSIONS, option_text
+from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.jvm import logging_options, start_jvm_with
 from server_hooks import table_managers
 from server_hooks.upsert import classes_0_11, served_versions
@@ -99,7 +100,7 @@ class _Queries:
         try:
             make = self._asker.filter(self.segment.pinot, version, where, skips=skips)
             rows = _rows_of(make())
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             return {"error": str(error)}
         again = make()
         counted = int(again.getNumMatchingDocs()) if again.canOptimizeCount() else None

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jpype
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -16,10 +15,11 @@ from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.expressions.groups import Group
 from jvm_bridge.builder.expressions.java_columns import argument_of, column_of
 from jvm_bridge.builder.java_classes import classes_of
-from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class, parse_table_config, root_causes
+from jvm_bridge.builder.pinot_classes import is_pinot_1, java_class, parse_table_config
 from jvm_bridge.builder.planning import Field, TableRequirements, Transform, Unsuitable, plan_column
 from jvm_bridge.builder.sources.source import Batch
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, conversion
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = ["EvaluatedGroup", "Mask", "arrow_type", "evaluator", "java_classes"]
 
@@ -81,7 +81,7 @@ class EvaluatedGroup:
                 not is_pinot_1(),
                 *conversion(java_classes(), table.config, table.schema, names, table.zone, computed=True),
             )
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             raise Unsuitable(f"{self.description}: {root_causes(error)}") from error
         for field in self._fields:
             stored_type = str(table.schema.getFieldSpecFor(field.name).getDataType().getStoredType())

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import jpype
 import numpy as np
 import pyarrow as pa
 
@@ -26,10 +25,11 @@ from jvm_bridge.builder.expressions.evaluated_group import (
 )
 from jvm_bridge.builder.expressions.groups import groups_of
 from jvm_bridge.builder.expressions.java_columns import argument_of
-from jvm_bridge.builder.pinot_classes import is_pinot_1, root_causes
+from jvm_bridge.builder.pinot_classes import is_pinot_1
 from jvm_bridge.builder.planning import ColumnPlan, TableRequirements, Unsuitable, plan_column
 from jvm_bridge.builder.sources.source import Batch, Source
 from jvm_bridge.builder.transformers import conversion
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = ["Expressions", "with_arguments"]
 
@@ -51,7 +51,7 @@ def _arguments(plan: TableRequirements) -> dict[str, list[str]]:
         functions.append(plan.filter_function)
     try:
         return {each: [str(name) for name in evaluator(each).getArguments()] for each in functions}
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise Unsuitable(f"Pinot rejects a transform or filter: {root_causes(error)}") from error
 
 
@@ -88,8 +88,8 @@ class Expressions:
             for group in self._groups:
                 try:
                     found, of_group = group.evaluate(batch, has_any_width=source.has_any_width)
-                except (jpype.JException, pa.ArrowInvalid) as error:
-                    why = root_causes(error) if isinstance(error, jpype.JException) else str(error)
+                except (*JAVA_ERRORS, pa.ArrowInvalid) as error:
+                    why = root_causes(error) if isinstance(error, JAVA_ERRORS) else str(error)
                     raise Unsuitable(f"{group.description}: {why}") from error
                 columns |= found
                 dropped = dropped if of_group is None else of_group
@@ -120,5 +120,5 @@ class Expressions:
         distinct = texts.cast(pa.string()).unique()
         try:
             self._groups[0].java.convert(*by, name, argument_of(java_classes(), distinct), len(distinct))
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             raise Unsuitable(f"column {name} of a dropped row: {root_causes(error)}") from error

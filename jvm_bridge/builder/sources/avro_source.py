@@ -11,18 +11,18 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-import jpype
 import pyarrow as pa
 
 from controller_client.errors import DataError, UnsupportedError
 from jvm_bridge.builder.heap import max_heap_mib, of_full_heap
 from jvm_bridge.builder.java_classes import classes_of
 from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
-from jvm_bridge.builder.pinot_classes import has_class, java_class, root_causes
+from jvm_bridge.builder.pinot_classes import has_class, java_class
 from jvm_bridge.builder.planning import DECIMAL, MIXED, NESTED, Unsuitable
 from jvm_bridge.builder.sources.avro_types import AvroColumn, AvroType, planned_column
 from jvm_bridge.builder.sources.file_columns import FileColumns, by_row
 from jvm_bridge.builder.sources.source import Batch, is_gzipped
+from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = ["avro_columns"]
 
@@ -45,7 +45,7 @@ def avro_columns(file: SourceFile) -> FileColumns:
     try:
         with closing(_open(file)) as opened:
             found = {str(name): _type(opened.type(name)) for name in opened.names()}
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         raise _unreadable(file, error) from error
     columns = {
         name: planned_column(kind, file.times.get(name), applies_logical=applies_logical)
@@ -88,7 +88,7 @@ def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], names: Sequenc
                     found[name] = by_row(file, name, stored, begin, columns[name].converted)
                 yield Batch(found, rows)
                 begin += rows
-        except jpype.JException as error:
+        except JAVA_ERRORS as error:
             full = of_full_heap(error)
             if full is None:
                 row = int(opened.rows()) + 1

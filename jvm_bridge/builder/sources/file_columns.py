@@ -82,7 +82,10 @@ def _batches(
     for batch in columns.batches(names):
         values = dict(batch.columns)
         for name in lists:
-            values[name] = json_texts(values[name])
+            try:
+                values[name] = json_texts(values[name])
+            except pa.ArrowInvalid as error:  # such as a text that is not UTF-8; reading by row names it
+                raise Unsuitable(f"column {name}: {str(error).splitlines()[0][:200]}") from error
         yield Batch.of(values, batch.rows, table, columns.converted)
 
 

@@ -19,6 +19,7 @@ def result(code: str, *, env: Mapping[str, str] | None = None) -> Any:
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
+        errors="replace",  # JPype prints what it cannot decode
         timeout=_TIMEOUT_S,
         check=False,
         env={**os.environ, **(env or {})},

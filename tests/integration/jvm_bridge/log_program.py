@@ -11,6 +11,7 @@ from typing import Any
 
 import jpype
 
+from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.jvm import start_jvm, start_jvm_with
 from jvm_bridge.role_host.masked_log import mask_log
 
@@ -62,7 +63,7 @@ def _write(name: str) -> None:
             getattr(logger, level)(jpype.JString(line))
     try:
         jpype.JClass("java.lang.Integer").parseInt(f"password={SECRET}")
-    except jpype.JException as error:
+    except JAVA_ERRORS as error:
         logger.error("failed", error)
         logger.error("failed", jpype.JClass("java.lang.RuntimeException")("around it", error))
 

@@ -119,7 +119,7 @@ for arguments in (["-noSuchOption", "x"], ["-configFileName", "/no/such/server.c
     except ConfigError as error:
         refused.append(str(error))
 wrong = []
-for text in ("", "* * * * *", "0 61 * * * ?", "0 0 0 ? * 1,2#1 x"):
+for text in ("", "* * * * *", "0 61 * * * ?", "0 0 0 ? * 1,2#1 x", "0 0 \U0001f98a * * ?"):
     try:
         CronSchedule(text)
     except ConfigError as error:
@@ -136,5 +136,5 @@ print(json.dumps([seen, heap, refused, wrong, times]))
     assert 80 <= heap <= 100
     assert "rejects the arguments of the server: Unknown options: '-noSuchOption', 'x'" in no_option
     assert "the configuration file of the server does not exist" in no_file
-    assert wrong == ["", "* * * * *", "0 61 * * * ?", "0 0 0 ? * 1,2#1 x"]
+    assert wrong == ["", "* * * * *", "0 61 * * * ?", "0 0 0 ? * 1,2#1 x", "0 0 \U0001f98a * * ?"]
     assert times == [1_700_000_400.0, 1_700_001_000.0, None]

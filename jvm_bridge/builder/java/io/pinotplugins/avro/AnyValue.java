@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -44,7 +45,7 @@ final class AnyValue {
       case DOUBLE:
         return decoder.readDouble();
       case STRING:
-        return decoder.readString();
+        return text(decoder);
       case BYTES:
         return decimalOr(schema, bytes(decoder, TextValues.length(decoder)));
       case FIXED:
@@ -68,7 +69,7 @@ final class AnyValue {
         for (long count = decoder.readMapStart(); count > 0; count = decoder.mapNext()) {
           items.add(count);
           for (long i = 0; i < count; i++) {
-            map.put(decoder.readString(), read(schema.getValueType(), decoder, items));
+            map.put(text(decoder), read(schema.getValueType(), decoder, items));
           }
         }
         return map;
@@ -81,6 +82,13 @@ final class AnyValue {
       default:
         throw new IOException("unsupported type " + schema.getType());
     }
+  }
+
+  private static String text(BinaryDecoder decoder)
+      throws IOException {
+    byte[] bytes = bytes(decoder, TextValues.length(decoder));
+    // Avro's own method would replace what is not UTF-8.
+    return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
   }
 
   private static byte[] bytes(BinaryDecoder decoder, int length)

@@ -42,7 +42,7 @@ final class ExactColumn {
 
   private Object single(Object value) {
     if (_type == DataType.JSON) {
-      return new RawValue(JsonText.of(value));
+      return new RawValue(storable(JsonText.of(value), value));
     }
     Object[] list = _type == DataType.STRING ? null : list(value);
     if (list == null) {
@@ -209,10 +209,25 @@ final class ExactColumn {
     if (decimal != null) {
       return JsonText.digits(decimal);
     }
-    if (value instanceof Map || list(value) != null) {
-      return JsonText.of(value);
+    if (value instanceof byte[]) {
+      return value;
     }
-    return value instanceof byte[] ? value : value.toString();
+    return storable(value instanceof Map || list(value) != null ? JsonText.of(value) : value.toString(), value);
+  }
+
+  /** Refuses half of a surrogate pair: segments have UTF-8, in which it would become a question mark. */
+  private static String storable(String text, Object value) {
+    for (int i = 0; i < text.length(); i++) {
+      char character = text.charAt(i);
+      if (Character.isSurrogate(character)) {
+        boolean isPair = i + 1 < text.length() && Character.isSurrogatePair(character, text.charAt(i + 1));
+        if (!isPair) {
+          throw new UnfitException(value, String.format("\\u%04x is half of a character", (int) character));
+        }
+        i++;
+      }
+    }
+    return text;
   }
 
   private Object bytes(Object value) {

@@ -6,7 +6,9 @@ import com.fasterxml.jackson.core.JsonToken;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import org.apache.pinot.spi.data.readers.GenericRow;
 import org.apache.pinot.spi.data.readers.RecordReader;
@@ -40,7 +42,8 @@ public final class JsonRows implements RecordReader {
   private void open()
       throws IOException {
     _stream = RecordReaderUtils.getBufferedInputStream(_file);
-    _parser = JsonValues.FACTORY.createParser(_stream);
+    // Of bytes, Jackson 2.21 refuses keys with an escaped pair of surrogates.
+    _parser = JsonValues.FACTORY.createParser(new InputStreamReader(_stream, StandardCharsets.UTF_8));
     _isInArray = false;
     _isAtRow = false;
     hasNext(); // fails if the file is not JSON
