@@ -25,17 +25,15 @@ from controller_client.upsert.floors import Floors
 from controller_client.upsert.generation import (
     Generation,
     beside,
-    following,
     new_folder,
     read_generation,
     read_request,
-    why_new,
     write_generation,
 )
 from controller_client.zookeeper import PropertyStore, TableLock
 from controller_client.zookeeper.cluster_id import cluster_id
+from key_coordinator.current_generation import current_generation
 from key_coordinator.engines import CoordinatorRun
-from key_coordinator.incarnation import check_incarnation, incarnation_of
 from key_coordinator.local.follower import follow
 from key_coordinator.local.input_topic import InputTopic
 from key_coordinator.local.leader import Leader, LeaderParts
@@ -274,33 +272,24 @@ class LocalCoordinator:
 
     def _generation(self, sent: SentVersions) -> Generation:
         """Return the current generation, or a new one if the current one cannot continue."""
-        plan = self._plan
-        now = read_generation(self._zookeeper, plan.table)
-        present = incarnation_of(self._zookeeper, plan)
-        if now is not None:
-            check_incarnation(plan, now, present)
-        newest = max(sent.newest(), self._progress.newest_sent())
-        # A requested generation is built beside the current one, not here.
-        reason = why_new(now, ENGINE, None, present)
-        if reason is None and now is not None:
-            version = _version(self._open_state(now))
-            if max(version, self._progress.newest_sent()) > sent.newest():
-                reason = f"the updates topic has lost version {max(version, self._progress.newest_sent())}"
-        if reason is None and now is not None:
-            return now
-        new = following(
-            now,
-            read_request(self._zookeeper, plan.table),
-            newest,
-            open_offsets(plan.stream).read(),
-            engine=ENGINE,
-            incarnation=present,
-            folder=new_folder(cluster_id(self._zookeeper)),
+        recorded = self._progress.newest_sent()
+
+        def flaw_of(generation: Generation) -> str | None:
+            version = max(_version(self._open_state(generation)), recorded)
+            return f"the updates topic has lost version {version}" if version > sent.newest() else None
+
+        newest = max(sent.newest(), recorded)
+        current = current_generation(
+            self._zookeeper, self._plan, ENGINE, newest, flaw_of, meets_requests=False
         )
-        self._close_state(forget=True)
-        write_generation(self._zookeeper, plan.table, new)
-        self._note(f"generation {new.number} begins at version {new.base}: {reason}")
-        return new
+        generation = current.generation
+        if current.reason is not None:
+            self._close_state(forget=True)
+            write_generation(self._zookeeper, self._plan.table, generation)
+            self._note(
+                f"generation {generation.number} begins at version {generation.base}: {current.reason}"
+            )
+        return generation
 
     def _open_state(self, generation: Generation) -> KeyStore:
         """Open the state of a generation; it may be empty."""

@@ -21,17 +21,12 @@ from controller_client.upsert.columns import NIL
 from controller_client.upsert.floors import Floors
 from controller_client.upsert.generation import (
     Generation,
-    following,
-    new_folder,
-    read_generation,
     read_request,
-    why_new,
     write_generation,
 )
 from controller_client.upsert.record import CoordinatorRecord, read_coordinator, write_coordinator
 from controller_client.zookeeper import PropertyStore, TableLock
-from controller_client.zookeeper.cluster_id import cluster_id
-from key_coordinator.incarnation import check_incarnation, incarnation_of
+from key_coordinator.current_generation import current_generation
 from key_coordinator.plan import KeyedTable
 from key_coordinator.report import VersionReport
 from key_coordinator.retries import Retries
@@ -233,7 +228,7 @@ class Coordinator:
 
         return Delivery(
             generation,
-            Checkpoint(self._spark, self._uri(generation)),
+            self._checkpoint(generation),
             sink,
             read_coordinator(store, table) or none_yet,
             write=lambda record: write_coordinator(store, table, record),
@@ -245,57 +240,58 @@ class Coordinator:
 
     def _generation(self, sent: SentVersions) -> Generation:
         """Return the current generation, or a new one if requested or if the current one cannot continue."""
-        plan = self._plan
-        now = read_generation(self._store, plan.table)
-        present = incarnation_of(self._store, plan)
-        if now is not None:
-            check_incarnation(plan, now, present)
-        request = read_request(self._store, plan.table)
-        record = read_coordinator(self._store, plan.table)
+        record = read_coordinator(self._store, self._plan.table)
         recorded = max(record.version, int(record.details.get("sent", NIL))) if record else NIL
         newest = max(sent.newest(), recorded)
-        reason = why_new(now, ENGINE, request, present)
-        if reason is None and now is not None:
-            checkpoint = Checkpoint(self._spark, self._uri(now))
-            batch = checkpoint.newest_batch()
-            if not now.has_sent(newest, batch):
-                reason = f"the checkpoint {self._uri(now)} does not match version {newest}, which was sent"
-            elif recorded > sent.newest():
-                reason = f"the updates topic has lost version {recorded}"
-            elif (
-                batch is None or not checkpoint.is_committed(batch) or now.holds_back(checkpoint.ends(batch))
-            ):
-                return now
-            else:
-                return self._with_floors(now)
-        new = following(
-            now,
-            request,
+
+        def flaw_of(generation: Generation) -> str | None:
+            if not generation.has_sent(newest, self._checkpoint(generation).newest_batch()):
+                return (
+                    f"the checkpoint {self._uri(generation)} does not match version {newest}, which was sent"
+                )
+            return f"the updates topic has lost version {recorded}" if recorded > sent.newest() else None
+
+        current = current_generation(
+            self._store,
+            self._plan,
+            ENGINE,
             newest,
-            open_offsets(plan.stream).read(),
-            engine=ENGINE,
-            incarnation=present,
-            folder=new_folder(cluster_id(self._store)),
+            flaw_of,
+            meets_requests=True,
             partitions=self._options.partitions,
             buckets=self._options.buckets,
         )
-        write_generation(self._store, plan.table, new)
-        if now is not None and now.engine == ENGINE:
-            Checkpoint(self._spark, self._uri(now)).remove()
+        generation = current.generation
+        if current.reason is None:
+            return self._with_floors(generation)
+        write_generation(self._store, self._plan.table, generation)
+        if current.previous is not None and current.previous.engine == ENGINE:
+            self._checkpoint(current.previous).remove()
         self._note(
-            f"generation {new.number} starts at version {new.base} with {new.partitions} partitions and "
-            f"{new.buckets} buckets: {reason}"
+            f"generation {generation.number} starts at version {generation.base} with "
+            f"{generation.partitions} partitions and {generation.buckets} buckets: {current.reason}"
         )
-        return new
+        return generation
 
     def _with_floors(self, generation: Generation) -> Generation:
-        """Return the generation with the current floors; must not be called during a batch."""
+        """Return the generation with the current floors, unless a batch of it has to be repeated."""
+        checkpoint = self._checkpoint(generation)
+        batch = checkpoint.newest_batch()
+        if (
+            batch is None
+            or not checkpoint.is_committed(batch)
+            or generation.holds_back(checkpoint.ends(batch))
+        ):
+            return generation
         raised = self._floors.after(generation.floors)
         if raised == generation.floors:
             return generation
         changed = replace(generation, floors=raised)
         write_generation(self._store, self._plan.table, changed)
         return changed
+
+    def _checkpoint(self, generation: Generation) -> Checkpoint:
+        return Checkpoint(self._spark, self._uri(generation))
 
     def _uri(self, generation: Generation) -> str:
         return f"{self._options.checkpoint.rstrip('/')}/{self._plan.table}/{generation.folder}"

@@ -101,7 +101,7 @@ _KAFKA = f"{_OTHERS}::test_a_client_of_kafka_has_the_credentials_beside_its_brok
 _PROBES = f"{_OTHERS}::test_a_probe_has_no_credentials_at_hand"
 TRANSPORTS: Mapping[str, str] = {
     "controller_client/broker/client.py": _HTTP,
-    "key_coordinator/incarnation.py": _KAFKA,
+    "key_coordinator/current_generation.py": _KAFKA,
     "key_coordinator/local/input_topic.py": _KAFKA,
     "key_coordinator/reading/avro_messages.py": _HTTP,
     "key_coordinator/sent_versions.py": _KAFKA,
