@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -14,6 +15,7 @@ from controller_client.errors import ConfigError
 
 __all__ = [
     "ColumnMismatch",
+    "FileFormat",
     "InputRules",
     "MissingLimit",
     "csv_header",
@@ -26,6 +28,32 @@ __all__ = [
 
 # Python codecs that are not encodings of files.
 _NO_ENCODINGS = frozenset(["idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"])
+
+
+class FileFormat(StrEnum):
+    """A format of source files; CSV, JSON and Avro files may be gzipped as a whole (``.gz``)."""
+
+    CSV = "CSV"
+    JSON = "JSON"
+    AVRO = "AVRO"
+    PARQUET = "PARQUET"
+    ORC = "ORC"
+
+    @classmethod
+    def parse(cls, text: str) -> FileFormat:
+        """Return the format with a name, ignoring case.
+
+        Raises:
+            ConfigError: There is no such format.
+        """
+        try:
+            return cls(text.strip().upper())
+        except ValueError:
+            near = difflib.get_close_matches(text.strip().upper(), list(cls), n=1)
+            raise ConfigError(
+                f"unknown file format {text!r}" + (f", did you mean {near[0].lower()!r}?" if near else ""),
+                expected=", ".join(each.lower() for each in cls),
+            ) from None
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ whole columns to Pinot's driver. ``segment_builder`` is the public interface; ``
 ``files_build`` and ``one_file`` combine the parts.
 """
 
-from jvm_bridge.builder.model import BuiltSegment, FileFormat, FilesBuilt, UnreadableFileError
+from jvm_bridge.builder.model import BuiltSegment, FilesBuilt, UnreadableFileError
 from jvm_bridge.builder.segment_builder import SegmentBuilder
-from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit
+from jvm_bridge.input_rules import ColumnMismatch, FileFormat, InputRules, MissingLimit
 
 __all__ = [
     "BuiltSegment",

@@ -9,8 +9,8 @@ import traceback
 from typing import Any
 
 from controller_client.errors import HeapFullError
-from jvm_bridge.builder.model import FileFormat
 from jvm_bridge.builder.pinot_classes import java_class
+from jvm_bridge.input_rules import FileFormat
 from jvm_bridge.java_errors import JAVA_ERRORS, causes
 
 __all__ = ["heap_full", "heap_full_by_rows", "max_heap_mib", "of_full_heap"]

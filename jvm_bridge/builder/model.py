@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from controller_client.common.text import visible
 from controller_client.errors import ConfigError, DataError
-from jvm_bridge.input_rules import ColumnMismatch
+from jvm_bridge.input_rules import ColumnMismatch, FileFormat
 from jvm_bridge.time_conversion import TimeConversion
 
 __all__ = [
     "HEADER_PROPERTY",
     "BuiltSegment",
-    "FileFormat",
     "FilesBuilt",
     "Reader",
     "SourceFile",
@@ -36,32 +33,6 @@ _CUSTOM_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
 
 # commons-configuration splits a value at commas, unescapes backslashes, interpolates ${...} and trims.
 _CUSTOM_VALUE = re.compile(r"(?! )[^,\\$\x00-\x1f\x7f-\U0010ffff]*(?<! )")
-
-
-class FileFormat(StrEnum):
-    """A format of source files; CSV, JSON and Avro files may be gzipped as a whole (``.gz``)."""
-
-    CSV = "CSV"
-    JSON = "JSON"
-    AVRO = "AVRO"
-    PARQUET = "PARQUET"
-    ORC = "ORC"
-
-    @classmethod
-    def parse(cls, text: str) -> FileFormat:
-        """Return the format with a name, ignoring case.
-
-        Raises:
-            ConfigError: There is no such format.
-        """
-        try:
-            return cls(text.strip().upper())
-        except ValueError:
-            near = difflib.get_close_matches(text.strip().upper(), list(cls), n=1)
-            raise ConfigError(
-                f"unknown file format {text!r}" + (f", did you mean {near[0].lower()!r}?" if near else ""),
-                expected=", ".join(each.lower() for each in cls),
-            ) from None
 
 
 @dataclass(frozen=True)

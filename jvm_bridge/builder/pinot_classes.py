@@ -14,8 +14,7 @@ import jpype
 
 from controller_client.errors import ConfigError
 from jvm_bridge.builder.columns import SourceColumns
-from jvm_bridge.builder.model import FileFormat
-from jvm_bridge.input_rules import derived_columns
+from jvm_bridge.input_rules import FileFormat, derived_columns
 from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any
 from controller_client.errors import ConfigError
 from jvm_bridge.builder.column_rows import column_rows
 from jvm_bridge.builder.expressions.evaluated_group import evaluator
-from jvm_bridge.builder.model import FileFormat, SourceFile
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.pinot_classes import (
     has_class,
     has_method,
@@ -24,7 +24,7 @@ from jvm_bridge.builder.planning import odd_ingestion_keys
 from jvm_bridge.builder.sources.csv_source import check_widths
 from jvm_bridge.builder.sources.files import columns_of
 from jvm_bridge.builder.transformers import ROWS_PACKAGE, row_classes
-from jvm_bridge.input_rules import csv_header
+from jvm_bridge.input_rules import FileFormat, csv_header
 from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = ["open_reader", "reader_config"]

@@ -19,7 +19,6 @@ from jvm_bridge.builder.files_build import FilesOrder, build_files
 from jvm_bridge.builder.heap import heap_full
 from jvm_bridge.builder.model import (
     BuiltSegment,
-    FileFormat,
     FilesBuilt,
     SourceFile,
     check_custom_metadata,
@@ -38,7 +37,7 @@ from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batche
 from jvm_bridge.builder.sources.file_columns import planned
 from jvm_bridge.builder.sources.prepare import prepare
 from jvm_bridge.builder.sources.source import Source
-from jvm_bridge.input_rules import InputRules, text_encoding
+from jvm_bridge.input_rules import FileFormat, InputRules, text_encoding
 from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 from jvm_bridge.jvm import running_jars
 from jvm_bridge.time_conversion import time_steps

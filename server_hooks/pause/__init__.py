@@ -11,7 +11,7 @@ module               content
 ``gate``             which segments are paused and which are released; plain Python
 ``extension_point``  where consumers ask the gate, by Pinot version
 ``consumers_0_11``   the extension point in Pinot 0.11, and reflection; Java: ``v0_11.pause``
-``segments_1_5``     the extension point since Pinot 1.4; Java: ``v1_5.tables``
+``segments_1_4``     the extension point since Pinot 1.4; Java: ``v1_5.tables``
 ``java_gate``        the function that both extension points have Java call
 ``followed``         which tables are paused, by watches: while none is, nothing is read
 ``hook``             the thread that seals segments of paused partitions, and reports

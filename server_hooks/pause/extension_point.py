@@ -73,7 +73,7 @@ def install_extension(role: HostedServerView, on_start: Callable[[Any], None]) -
         SetupError: This Java has no compiler.
     """
     if has_extension_point():
-        from server_hooks.pause.segments_1_5 import PausableSegments
+        from server_hooks.pause.segments_1_4 import PausableSegments
 
         return PausableSegments(role, on_start)
     from server_hooks.pause.consumers_0_11 import PatchedConsumers

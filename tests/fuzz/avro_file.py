@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.sources.avro_file import check_avro
+from jvm_bridge.input_rules import FileFormat
 from tests.fuzz.scratch import file_with
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat, SourceFile
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.csv_source import check_widths
 from jvm_bridge.builder.sources.text_input import check_text
+from jvm_bridge.input_rules import FileFormat
 from tests.fuzz.scratch import file_with, folder
 
 

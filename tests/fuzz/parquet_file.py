@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat, SourceFile
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.sources.parquet_source import parquet_columns, parquet_times
+from jvm_bridge.input_rules import FileFormat
 from tests.fuzz.scratch import file_with
 
 

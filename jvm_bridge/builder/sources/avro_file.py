@@ -15,8 +15,9 @@ from typing import IO, Any
 from controller_client.common.avro_bounds import avro_size
 from controller_client.common.text import visible
 from controller_client.models.epoch_format import UNIT_NS
-from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
+from jvm_bridge.input_rules import FileFormat
 
 __all__ = ["check_avro"]
 

@@ -16,12 +16,13 @@ import pyarrow as pa
 from controller_client.errors import DataError, UnsupportedError
 from jvm_bridge.builder.heap import max_heap_mib, of_full_heap
 from jvm_bridge.builder.java_classes import classes_of
-from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.pinot_classes import has_class, java_class
 from jvm_bridge.builder.planning import DECIMAL, MIXED, NESTED, Unsuitable
 from jvm_bridge.builder.sources.avro_types import AvroColumn, AvroType, planned_column
 from jvm_bridge.builder.sources.file_columns import FileColumns, by_row
 from jvm_bridge.builder.sources.source import Batch, is_gzipped
+from jvm_bridge.input_rules import FileFormat
 from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 
 __all__ = ["avro_columns"]

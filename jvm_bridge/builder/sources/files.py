@@ -1,18 +1,23 @@
-"""Opens a file of any format as a source for the arrow path."""
+"""The formats of files, and how a file of each is opened as a source for the arrow path."""
 
 from __future__ import annotations
 
-from jvm_bridge.builder.model import FileFormat, SourceFile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import TableRequirements, plan_csv
+from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.avro_source import avro_columns
 from jvm_bridge.builder.sources.csv_source import open_csv
 from jvm_bridge.builder.sources.file_columns import FileColumns, planned
 from jvm_bridge.builder.sources.json_source import open_json
-from jvm_bridge.builder.sources.orc_source import orc_columns
-from jvm_bridge.builder.sources.parquet_source import parquet_columns
+from jvm_bridge.builder.sources.orc_source import orc_columns, orc_times
+from jvm_bridge.builder.sources.parquet_source import parquet_columns, parquet_times
 from jvm_bridge.builder.sources.source import Source
+from jvm_bridge.input_rules import FileFormat
 
-__all__ = ["columns_of", "open_file"]
+__all__ = ["COLUMN_FORMATS", "ColumnFormat", "columns_of", "open_file"]
 
 
 def open_file(file: SourceFile, table: TableRequirements) -> Source:
@@ -29,12 +34,32 @@ def open_file(file: SourceFile, table: TableRequirements) -> Source:
     return planned(columns_of(file), table)
 
 
+@dataclass(frozen=True)
+class ColumnFormat:
+    """How files of a format with columns are read.
+
+    Attributes:
+        check: Checks a file, and returns its columns, each with its unit in nanoseconds if it is a point in
+            time.
+        columns: Opens a checked file.
+    """
+
+    check: Callable[[SourceFile], Mapping[str, int | None]]
+    columns: Callable[[SourceFile], FileColumns]
+
+
+COLUMN_FORMATS: Mapping[FileFormat, ColumnFormat] = {
+    FileFormat.AVRO: ColumnFormat(check_avro, avro_columns),
+    FileFormat.PARQUET: ColumnFormat(parquet_times, parquet_columns),
+    FileFormat.ORC: ColumnFormat(orc_times, orc_columns),
+}
+"""All formats but CSV and JSON, which are texts."""
+
+
 def columns_of(file: SourceFile) -> FileColumns:
-    """Return the columns of a Parquet, ORC or Avro file.
+    """Return the columns of a file in one of :data:`COLUMN_FORMATS`.
 
     Raises:
         UnreadableFileError: It cannot be read; also while batches are read.
     """
-    if file.file_format is FileFormat.AVRO:
-        return avro_columns(file)
-    return orc_columns(file) if file.file_format is FileFormat.ORC else parquet_columns(file)
+    return COLUMN_FORMATS[file.file_format].columns(file)

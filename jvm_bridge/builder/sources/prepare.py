@@ -7,25 +7,23 @@ truncated gzip header, bytes that are not UTF-8, columns with other names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jvm_bridge.builder.columns import check_columns, mismatch_of
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.model import HEADER_PROPERTY, FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import HEADER_PROPERTY, SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import CsvPlan, Unsuitable, plan_csv
-from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
 from jvm_bridge.builder.sources.file_columns import first_twice
+from jvm_bridge.builder.sources.files import COLUMN_FORMATS
 from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
-from jvm_bridge.builder.sources.orc_source import orc_times
-from jvm_bridge.builder.sources.parquet_source import parquet_times
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP
 from jvm_bridge.builder.sources.text_input import check_text
-from jvm_bridge.input_rules import ColumnMismatch, InputRules, text_encoding
+from jvm_bridge.input_rules import ColumnMismatch, FileFormat, InputRules, text_encoding
 from jvm_bridge.time_conversion import TimeConversion
 
 __all__ = ["Prepared", "prepare"]
@@ -72,17 +70,9 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
         file = replace(file, path=link, original=file.path)
     if file.file_format in (FileFormat.CSV, FileFormat.JSON):
         return _prepared_text(table, file, rules, folder)
-    stored = _TIMES[file.file_format](file)
+    stored = COLUMN_FORMATS[file.file_format].check(file)
     mismatch = _checked(table, file, list(stored), rules)
     return Prepared(replace(file, times=_times(table, stored)), mismatch)
-
-
-_TIMES: Mapping[FileFormat, Callable[[SourceFile], Mapping[str, int | None]]] = {
-    FileFormat.AVRO: check_avro,
-    FileFormat.PARQUET: parquet_times,
-    FileFormat.ORC: orc_times,
-}
-"""By format, what returns a file's columns, each with its unit in nanoseconds if it is a point in time."""
 
 
 def _times(table: PinotTable, stored: Mapping[str, int | None]) -> Mapping[str, TimeConversion]:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import IO
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.sources.copies import Writable, open_copy
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
+from jvm_bridge.input_rules import FileFormat
 
 __all__ = ["TextFound", "check_text"]
 

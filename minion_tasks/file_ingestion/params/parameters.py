@@ -20,7 +20,7 @@ from controller_client.common.parsing import (
     text,
     whole_number,
 )
-from jvm_bridge.input_rules import MissingLimit, text_encoding, time_zone
+from jvm_bridge.input_rules import FileFormat, MissingLimit, text_encoding, time_zone
 from jvm_bridge.minion import DEFAULT_TAG
 from minion_tasks.file_ingestion.session import naming
 
@@ -51,8 +51,6 @@ def encoding(value: str) -> str:
 
 ENGINES = ("minion", "spark")
 
-_FORMATS = ("avro", "csv", "json", "orc", "parquet")
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -69,7 +67,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("inputDirURI", text, None, "The folder to ingest, including its subfolders.", required=True),
     Parameter(
         "inputFormat",
-        one_of(*_FORMATS),
+        one_of(*sorted(file_format.lower() for file_format in FileFormat)),
         None,
         "Format of the files: csv, json (lines or one array), avro, parquet or orc.",
         required=True,

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from controller_client.segment_tar import TarLimits
-from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.sources.avro_file import check_avro
 from jvm_bridge.builder.sources.csv_header import read_header, write_with_header
@@ -24,6 +24,7 @@ from jvm_bridge.builder.sources.json_source import first_keys
 from jvm_bridge.builder.sources.orc_source import orc_columns, orc_times
 from jvm_bridge.builder.sources.parquet_source import parquet_columns, parquet_times
 from jvm_bridge.builder.sources.text_input import check_text
+from jvm_bridge.input_rules import FileFormat
 
 _SYNC = b"s" * 16
 

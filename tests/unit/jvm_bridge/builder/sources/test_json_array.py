@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from controller_client.errors import DataError
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.model import FileFormat, SourceFile
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import Unsuitable
 from jvm_bridge.builder.sources import json_array
 from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.prepare import prepare
-from jvm_bridge.input_rules import InputRules
+from jvm_bridge.input_rules import FileFormat, InputRules
 
 _TEXTS = st.text('[]{}"\\ ,x\n', max_size=6)
 _VALUES = st.recursive(

@@ -18,12 +18,12 @@ from pyarrow import orc
 from controller_client.models.epoch_format import UNIT_NS
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.orc_source import orc_columns, orc_times
 from jvm_bridge.builder.sources.prepare import prepare
-from jvm_bridge.input_rules import ColumnMismatch, InputRules
+from jvm_bridge.input_rules import ColumnMismatch, FileFormat, InputRules
 from jvm_bridge.time_conversion import TimeConversion
 
 # Never freed: Arrow's own threads and caches may return memory to it after a test.

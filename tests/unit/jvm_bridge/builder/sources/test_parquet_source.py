@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jvm_bridge.builder.model import FileFormat, SourceFile
+from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.sources.file_columns import planned
 from jvm_bridge.builder.sources.parquet_source import parquet_columns
+from jvm_bridge.input_rules import FileFormat
 
 _COLUMNS, _ROWS = 8, 1_000_000
 

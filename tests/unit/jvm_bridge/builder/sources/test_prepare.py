@@ -22,11 +22,18 @@ from hypothesis import strategies as st
 
 from jvm_bridge.builder.columns import SourceColumns
 from jvm_bridge.builder.driver import PinotTable
-from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.prepare import Prepared, prepare
-from jvm_bridge.input_rules import ColumnMismatch, InputRules, MissingLimit, derived_columns, near_miss
+from jvm_bridge.input_rules import (
+    ColumnMismatch,
+    FileFormat,
+    InputRules,
+    MissingLimit,
+    derived_columns,
+    near_miss,
+)
 from jvm_bridge.time_conversion import TimeConversion
 
 FIELDS = ("id", "word", "amount", "day")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from controller_client.errors import ConfigError, DataError
-from jvm_bridge.builder.model import FileFormat, SourceFile, check_custom_metadata, check_segment_name
+from jvm_bridge.builder.model import SourceFile, check_custom_metadata, check_segment_name
 from jvm_bridge.builder.planning import CsvPlan, Field, TableRequirements, Unsuitable
 from jvm_bridge.builder.sources import csv_source
 from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batches
@@ -20,6 +20,7 @@ from jvm_bridge.builder.sources.csv_source import QuoteGuard, check_widths, open
 from jvm_bridge.builder.sources.file_columns import meant_type, planned
 from jvm_bridge.builder.sources.json_source import open_json
 from jvm_bridge.builder.sources.parquet_source import parquet_columns
+from jvm_bridge.input_rules import FileFormat
 from jvm_bridge.time_conversion import TimeConversion
 
 TABLE = TableRequirements((Field("s", "STRING", True, 512), Field("mv", "INT", False, 512)), None, True)

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.errors import DataError
-from jvm_bridge.builder.model import FileFormat, SourceFile, UnreadableFileError
+from jvm_bridge.builder.model import SourceFile, UnreadableFileError
 from jvm_bridge.builder.sources import text_input
 from jvm_bridge.builder.sources.text_input import check_text
-from jvm_bridge.input_rules import text_encoding
+from jvm_bridge.input_rules import FileFormat, text_encoding
 
 TEXT = "id,word\n1,Zürich\n2,日本 😀\r\n"
 LATIN = "id,word\n1,Zürich\n2,café\n"
