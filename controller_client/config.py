@@ -279,15 +279,15 @@ class BrokerConfig:
         if not addresses:
             return None
         _check_owner_of_environment(env, ",".join(urls or ()), "PINOT_BROKER_URL")
-        made = cls(
+        config = cls(
             urls=addresses,
             auth=settings.auth(),
             tls=settings.tls(),
             connect_timeout_s=settings.seconds("connect_timeout_s", cls.connect_timeout_s),
             read_timeout_s=settings.seconds("read_timeout_s", cls.read_timeout_s),
         )
-        made._check_encrypted(env.get("PINOT_CONTROLLER_URL", "").strip().partition(":")[0])
-        return made
+        config._check_encrypted(env.get("PINOT_CONTROLLER_URL", "").strip().partition(":")[0])
+        return config
 
     @classmethod
     def like(cls, controller: ControllerConfig, urls: tuple[str, ...]) -> BrokerConfig:
@@ -296,15 +296,15 @@ class BrokerConfig:
         Raises:
             ConfigError: The credentials would go to an address without TLS although the controller has it.
         """
-        made = cls(
+        config = cls(
             urls=urls,
             auth=controller.auth,
             tls=controller.tls,
             connect_timeout_s=controller.connect_timeout_s,
             max_reply_bytes=controller.max_reply_bytes,
         )
-        made._check_encrypted(controller.scheme)
-        return made
+        config._check_encrypted(controller.scheme)
+        return config
 
     def _check_encrypted(self, controller_scheme: str) -> None:
         if self.auth is not None:

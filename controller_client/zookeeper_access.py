@@ -191,7 +191,7 @@ def parse_acl(text: str) -> tuple[AclEntry, ...]:
     """
     if text in _NAMED_ACLS:
         return _NAMED_ACLS[text]
-    found = []
+    entries = []
     for entry in text.split(";"):
         scheme, _, rest = entry.strip().partition(":")
         identity, _, letters = rest.rpartition(":")
@@ -201,5 +201,5 @@ def parse_acl(text: str) -> tuple[AclEntry, ...]:
                 expected=f"{', '.join(_NAMED_ACLS)}, or scheme:id:permissions;... with letters of {_LETTERS}",
                 where="PINOT_ZOOKEEPER_ACL",
             )
-        found.append(AclEntry(scheme, identity, letters))
-    return tuple(found)
+        entries.append(AclEntry(scheme, identity, letters))
+    return tuple(entries)

@@ -49,12 +49,12 @@ def find_drift(client: RestClient, store: PropertyStore, folder: Folder) -> list
     """
     entries = Inventory(store, folder.settings.owner).entries()
     live = read_cluster(client)
-    found = []
+    objects = []
     for ref in sorted(entries, key=sort_order):
         drifted = _drifted(client, folder, ref, entries[ref], live.get(ref) or without_members(ref))
         if drifted is not None:
-            found.append(drifted)
-    return found
+            objects.append(drifted)
+    return objects
 
 
 def _drifted(

@@ -229,11 +229,11 @@ def table_effect(change: FieldChange, new: Mapping[str, object], capabilities: C
         capabilities: What the cluster's version supports.
     """
     pointer = change.pointer
-    if any(_begins(pointer, each) for each in _ENCODING):
+    if any(_begins(pointer, pattern) for pattern in _ENCODING):
         if capabilities.has(Capability.RELOAD_ENCODING):
             return FieldEffect(Effect.RELOAD, "servers re-encode the column when they reload segments")
         return FieldEffect(Effect.RE_INGEST, "this version encodes a column only when it builds a segment")
-    if any(_begins(pointer, each) for each in _STAR_TREE):
+    if any(_begins(pointer, pattern) for pattern in _STAR_TREE):
         return _star_tree(new)
     if not change.old and not change.new:
         return FieldEffect(Effect.NOTHING, "an empty value is the same as none")

@@ -63,13 +63,13 @@ def export_cluster(
         ConfigError: The folder's files cannot be read, or describe the same objects in another format.
     """
     live = read_tables(client, tables) if tables else read_cluster(client)
-    known: Mapping[ObjectRef, Document] = {}
+    folder_documents: Mapping[ObjectRef, Document] = {}
     files: Mapping[ObjectRef, str] = {}
     as_it_is: set[ObjectRef] = set()
     settings = FolderSettings(owner=owner or "default")
     if (path / SETTINGS_FILE).is_file():
         folder = read_folder(path)
-        settings, known, files = folder.settings, folder.documents, folder.files
+        settings, folder_documents, files = folder.settings, folder.documents, folder.files
         _require_places(files, live, as_json)
         if owner is not None and owner != settings.owner:
             raise ConfigError(f"the folder's owner is {settings.owner}", expected=owner, where=str(path))
@@ -81,7 +81,7 @@ def export_cluster(
         if ref in as_it_is:
             continue
         document, names = secret_references(ref, live[ref], variables, prefix)
-        documents[ref] = _with_known(document, known.get(ref))
+        documents[ref] = _with_known(document, folder_documents.get(ref))
         variables.update(dict.fromkeys(names, ref))
     used = {text for document in documents.values() for _, text in leaves(document) if isinstance(text, str)}
     variables = {name: ref for name, ref in variables.items() if f"${{env:{name}}}" in used}
@@ -101,12 +101,12 @@ def _without_difference(
     return {target.ref for target in targets if not target.differs}
 
 
-def _with_known(document: Document, known: Document | None) -> Document:
+def _with_known(document: Document, file_document: Document | None) -> Document:
     """Keep the references of the existing file wherever the cluster has a text."""
-    if known is None:
+    if file_document is None:
         return document
     result = document
-    for change in changes(document, known):
+    for change in changes(document, file_document):
         if isinstance(change.new, str) and has_reference(change.new) and isinstance(change.old, str):
             result = _replaced(result, change.pointer, change.new)
     return result

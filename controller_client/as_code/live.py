@@ -29,17 +29,17 @@ def read_cluster(client: RestClient, kinds: Iterable[Kind] = tuple(Kind)) -> dic
     Raises:
         PinotPluginError: The controller does not answer, or refuses.
     """
-    wanted = set(kinds)
-    found: dict[ObjectRef, Document] = {}
-    if Kind.SCHEMA in wanted:
-        found.update(_schemas(client, client.schemas.list()))
-    if wanted & {Kind.TABLE, Kind.CONSUMPTION}:
-        found.update(_tables(client, client.tables.list()))
-    if wanted & {Kind.TENANT, Kind.INSTANCE}:
+    requested = set(kinds)
+    documents: dict[ObjectRef, Document] = {}
+    if Kind.SCHEMA in requested:
+        documents.update(_schemas(client, client.schemas.list()))
+    if requested & {Kind.TABLE, Kind.CONSUMPTION}:
+        documents.update(_tables(client, client.tables.list()))
+    if requested & {Kind.TENANT, Kind.INSTANCE}:
         instances = all_of(client.instances.find, client.instances.list())
         tags = {instance.name: instance.tags for instance in instances if instance is not None}
-        found.update({ref: each for ref, each in instance_documents(tags).items() if ref.kind in wanted})
-    return {ref: each for ref, each in found.items() if ref.kind in wanted}
+        documents.update(instance_documents(tags))
+    return {ref: document for ref, document in documents.items() if ref.kind in requested}
 
 
 def read_tables(client: RestClient, raw_names: Collection[str]) -> dict[ObjectRef, Document]:
@@ -73,17 +73,17 @@ def _schemas(client: RestClient, names: Sequence[str]) -> dict[ObjectRef, Docume
 
 
 def _tables(client: RestClient, raw_names: Sequence[str]) -> dict[ObjectRef, Document]:
-    found: dict[ObjectRef, Document] = {}
+    documents: dict[ObjectRef, Document] = {}
     for configs in all_of(client.configs.tables, raw_names):
         for name, config in configs.items():
-            found[ObjectRef(Kind.TABLE, name)] = without_nulls(config)
-    realtime = [ref.table for ref in found if ref.table.type is TableType.REALTIME]
+            documents[ObjectRef(Kind.TABLE, name)] = without_nulls(config)
+    realtime = [ref.table for ref in documents if ref.table.type is TableType.REALTIME]
     for table, document in zip(
         realtime, all_of(lambda each: _consumption(client, each), realtime), strict=True
     ):
         if document is not None:
-            found[ObjectRef(Kind.CONSUMPTION, table)] = document
-    return found
+            documents[ObjectRef(Kind.CONSUMPTION, table)] = document
+    return documents
 
 
 def read_object(client: RestClient, ref: ObjectRef) -> Document | None:

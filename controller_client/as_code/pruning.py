@@ -51,14 +51,14 @@ def prune_steps(
                 fingerprint=fingerprint(hide(live[ref]), None),
             )
         )
-    known = {ref.name for ref in live if ref.kind is Kind.SCHEMA}
+    live_schemas = {ref.name for ref in live if ref.kind is Kind.SCHEMA}
     for ref in schemas:
         users = [
             table.name
             for table, config in live.items()
             if table.kind is Kind.TABLE
             and table not in tables
-            and schema_name(table.table, config, known) == ref.name
+            and schema_name(table.table, config, live_schemas) == ref.name
         ]
         refusal = f"it is used by {', '.join(users)}" if users else None
         steps.append(

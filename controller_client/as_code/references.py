@@ -93,14 +93,14 @@ class References:
                     remedies.append(error.remedy)
                 return text
 
-        found: Document = replace_texts(document, value)
+        draft: Document = replace_texts(document, value)
         if faults:
             unset = "set what is missing, or pass --keep-unset to leave these fields as they are"
             raise ConfigError(
                 "; ".join(f"{message} (in {at})" for message, at in faults.items()),
                 remedy=remedies[0] if remedies else unset,
             )
-        return found
+        return draft
 
     def hold(self, value: str, written: str) -> str:
         """Return a placeholder for a value; a switch or a number stays as it is.

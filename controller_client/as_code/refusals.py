@@ -55,44 +55,44 @@ def find_refusals(
         others: Objects of other owners, with the owners' names.
         references: What the targets' references were resolved with.
     """
-    found: dict[ObjectRef, str] = {}
-    wanted = {target.ref: target for target in targets}
+    refusals: dict[ObjectRef, str] = {}
+    by_ref = {target.ref: target for target in targets}
     instances = functools.cache(lambda: frozenset(client.instances.list()))
     for target in targets:
         if not target.differs:
             continue
         if target.ref in others:
-            found[target.ref] = (
+            refusals[target.ref] = (
                 f"it belongs to the owner {others[target.ref]}: change it in that owner's files"
             )
         elif target.refusal:
-            found[target.ref] = target.refusal
+            refusals[target.ref] = target.refusal
         else:
-            reason = _by_rule(client, store, target, wanted, live, instances)
+            reason = _by_rule(client, store, target, by_ref, live, instances)
             if reason:
-                found[target.ref] = references.clean(reason)
-    for refs, reason in _checked(client, wanted, live, references):
+                refusals[target.ref] = references.clean(reason)
+    for refs, reason in _checked(client, by_ref, live, references):
         for ref in refs:
-            if reason and ref in wanted and wanted[ref].differs:
-                found.setdefault(ref, reason)
-    return found
+            if reason and ref in by_ref and by_ref[ref].differs:
+                refusals.setdefault(ref, reason)
+    return refusals
 
 
 def _by_rule(
     client: RestClient,
     store: PropertyStore,
     target: Target,
-    wanted: Mapping[ObjectRef, Target],
+    targets: Mapping[ObjectRef, Target],
     live: Mapping[ObjectRef, Document],
     instances: Callable[[], frozenset[str]],
 ) -> str | None:
     if target.ref.kind is Kind.CONSUMPTION:
         table = ObjectRef(Kind.TABLE, target.ref.name)
-        if table not in wanted and table not in live:
+        if table not in targets and table not in live:
             return f"there is no table {target.ref.name}"
         return None if target.document["paused"] else _paused_by_others(store, target.ref)
     if target.ref.kind is Kind.TABLE:
-        unfit = _no_target(client, target, wanted, live)
+        unfit = _no_target(client, target, targets, live)
         if unfit or target.present is None:
             return unfit
         if client.cluster.capabilities().has(Capability.UPSERT_CHANGE_REFUSED):
@@ -122,19 +122,19 @@ def emptied_tenant(target: Target, live: Mapping[ObjectRef, Document]) -> str | 
 def _no_target(
     client: RestClient,
     target: Target,
-    wanted: Mapping[ObjectRef, Target],
+    targets: Mapping[ObjectRef, Target],
     live: Mapping[ObjectRef, Document],
 ) -> str | None:
     """Return why a table that has FileIngestionTask cannot be filled by it."""
     tasks = (target.document.get("task") or {}).get("taskTypeConfigsMap") or {}
     if FILE_INGESTION not in tasks:
         return None
-    schemas = {ref.name for ref in (*live, *wanted) if ref.kind is Kind.SCHEMA}
+    schemas = {ref.name for ref in (*live, *targets) if ref.kind is Kind.SCHEMA}
     name = schema_name(target.ref.table, target.document, schemas)
     if name is None:
         return None  # reported with the checks of the controller
     try:
-        schema = Schema.from_json(_document(ObjectRef(Kind.SCHEMA, name), wanted, live))
+        schema = Schema.from_json(_document(ObjectRef(Kind.SCHEMA, name), targets, live))
         check_target(TableConfig.from_json(target.document), schema, client.cluster.capabilities)
     except (ConfigError, UnsupportedError) as error:
         return f"{FILE_INGESTION} cannot fill it: {error.message}; {error.remedy}"
@@ -179,19 +179,19 @@ def _instances(document: Document) -> set[str]:
 
 def _checked(
     client: RestClient,
-    wanted: Mapping[ObjectRef, Target],
+    targets: Mapping[ObjectRef, Target],
     live: Mapping[ObjectRef, Document],
     references: References,
 ) -> list[tuple[set[ObjectRef], str | None]]:
     """Have the controller check each raw name that has a change; return its refusals."""
-    schemas = {ref.name for ref in (*live, *wanted) if ref.kind is Kind.SCHEMA}
-    tables = {ref: _document(ref, wanted, live) for ref in (*live, *wanted) if ref.kind is Kind.TABLE}
+    schemas = {ref.name for ref in (*live, *targets) if ref.kind is Kind.SCHEMA}
+    tables = {ref: _document(ref, targets, live) for ref in (*live, *targets) if ref.kind is Kind.TABLE}
     by_name: dict[str, dict[ObjectRef, Document]] = {}
     for ref, config in tables.items():
         by_name.setdefault(ref.table.raw, {})[ref] = config
     skip = (
         ("TASK", "TENANT")
-        if any(each.ref.kind is Kind.TENANT and each.differs for each in wanted.values())
+        if any(target.ref.kind is Kind.TENANT and target.differs for target in targets.values())
         else ("TASK",)
     )
 
@@ -199,18 +199,18 @@ def _checked(
         configs = by_name[raw]
         names = {schema_name(ref.table, config, schemas) for ref, config in configs.items()}
         refs = {*configs, *(ObjectRef(Kind.SCHEMA, name) for name in names if name)}
-        if not any(ref in wanted and wanted[ref].differs for ref in refs):
+        if not any(ref in targets and targets[ref].differs for ref in refs):
             return refs, None
         name = next(iter(names))
         if name is None:
             return refs, f"its schema {raw} is neither in the cluster nor in the files"
         schema_ref = ObjectRef(Kind.SCHEMA, name)
-        schema = _document(schema_ref, wanted, live)
-        by_type: dict[TableType, Document] = {ref.table.type: _draft(ref, wanted, live) for ref in configs}
+        schema = _document(schema_ref, targets, live)
+        by_type: dict[TableType, Document] = {ref.table.type: _draft(ref, targets, live) for ref in configs}
         try:
-            ignored = client.configs.check(raw, _draft(schema_ref, wanted, live), by_type, skip=skip)
+            ignored = client.configs.check(raw, _draft(schema_ref, targets, live), by_type, skip=skip)
         except RejectedError as error:
-            return refs, refusal(error, references, *(wanted[ref] for ref in refs if ref in wanted))
+            return refs, refusal(error, references, *(targets[ref] for ref in refs if ref in targets))
         if ignored:
             return refs, f"Pinot does not know {', '.join(ignored)}"
         for ref, config in configs.items():

@@ -128,17 +128,17 @@ def _reader(
         if target.ref.kind is Kind.TABLE and not schemas & {*schema_names(target.ref.table, target.document)}:
             return target, ()  # a new table: it is read when it is checked together with its schema
         try:
-            found = normal_form(client, target.ref, target.draft)
+            form = normal_form(client, target.ref, target.draft)
         except (RejectedError, UnsupportedError) as error:
             return replace(target, refusal=refusal(error, references, target)), ()
-        draft = found.document
+        draft = form.document
         read = replace(
             target,
             document=references.fill(draft),
             draft=draft,
             shown=hide(references.show(draft), target.written),
         )
-        return read, found.unrecognized
+        return read, form.unrecognized
 
     return read
 
@@ -193,12 +193,12 @@ def _names(document: Document, key: str) -> list[str]:
 
 
 def _misspelt(target: Target, ignored: tuple[str, ...]) -> str:
-    known = _keys(target.present or {}) | _keys(target.document) | KNOWN_FIELDS
+    known_keys = _keys(target.present or {}) | _keys(target.document) | KNOWN_FIELDS
     hints = []
     # Pinot names each value below an unknown field; the last part of a pointer that is not an index matters.
     for field_ in dict.fromkeys(re.sub(r"(/[0-9]+)+$", "", each) for each in ignored):
         name = field_.rsplit("/", 1)[-1]
-        hint = did_you_mean(name, known - {name}, otherwise="")
+        hint = did_you_mean(name, known_keys - {name}, otherwise="")
         hints.append(f"{field_} ({hint})" if hint else field_)
     return f"Pinot does not know {', '.join(hints)}"
 

@@ -109,7 +109,7 @@ class ObjectWriter:
         try:
             self._send(ref, document, is_new=now is None)
         except OutcomeUnknownError as error:
-            self._settle(ref, lambda found: found is not None and found != now, error)
+            self._settle(ref, lambda actual: actual is not None and actual != now, error)
         written = AppliedError(
             f"the {ref} was written, but what follows failed", where=ref.key, remedy="run the apply again"
         )
@@ -118,9 +118,9 @@ class ObjectWriter:
                 self.assign_brokers(ref)
             # The defaults of a new object were not known before its schema existed.
             is_new = target.present is None
-            wanted = normal_form(self._client, ref, document).document if is_new else document
-            found = read_object(self._client, ref)
-        different = [change.path for change in changes(wanted, found or {})]
+            expected = normal_form(self._client, ref, document).document if is_new else document
+            actual = read_object(self._client, ref)
+        different = [change.path for change in changes(expected, actual or {})]
         if different:
             raise AppliedError(
                 f"the {ref} was written, but the cluster has other values than the file for"

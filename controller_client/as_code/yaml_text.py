@@ -72,15 +72,15 @@ class _Builder:
         return value
 
     def _object(self, level: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for event in self._until(yaml.MappingEndEvent):
             key = self._value(event, level + 1)
             if not isinstance(key, str):
                 raise _refusal(event, f"the key {key!r} is not text: put it in quotes")
-            if key in found:
+            if key in mapping:
                 raise _refusal(event, f"the key {key!r} appears twice")
-            found[key] = self._value(next(self._events), level + 1)
-        return found
+            mapping[key] = self._value(next(self._events), level + 1)
+        return mapping
 
     def _until(self, end: type[yaml.Event]) -> Iterator[Any]:
         while not isinstance(event := next(self._events), end):
@@ -158,12 +158,12 @@ def dump_yaml(document: Any) -> str:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise ValueError(f"the key {key!r} appears twice")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def _finite(text: str) -> float:

@@ -167,7 +167,7 @@ class BrokerClient(Closing):
         self,
         request: Mapping[str, str],
         timeout_s: float | None,
-        wanted: Mapping[str, str | None] | None = None,
+        params: Mapping[str, str | None] | None = None,
     ) -> tuple[dict[str, Any], Transport]:
         # The broker itself reports a timeout, in JSON: leave it time to.
         read_timeout_s = None if timeout_s is None else timeout_s + 5.0
@@ -179,7 +179,7 @@ class BrokerClient(Closing):
                     response = transport.request(
                         "POST",
                         "/query/sql",
-                        params=wanted,
+                        params=params,
                         json=request,
                         read_only=True,
                         read_timeout_s=read_timeout_s,

@@ -69,9 +69,9 @@ def extra_for(module: str, declared: Sequence[str] = ()) -> str | None:
 @lru_cache(maxsize=1)
 def _extras() -> Mapping[str, frozenset[str]]:
     """Return the distributions of each extra."""
-    found: dict[str, set[str]] = {}
+    distributions: dict[str, set[str]] = {}
     for requirement in importlib.metadata.requires(_PROJECT) or ():
         match = _REQUIREMENT.match(requirement)
         if match and match["extra"] not in _NOT_FOR_USERS:
-            found.setdefault(match["extra"], set()).add(match["name"].lower())
-    return {extra: frozenset(brought) for extra, brought in found.items()}
+            distributions.setdefault(match["extra"], set()).add(match["name"].lower())
+    return {extra: frozenset(brought) for extra, brought in distributions.items()}

@@ -76,13 +76,13 @@ class Format:
         """
         if not isinstance(fields, Mapping):
             raise self._damaged(where)
-        found = fields.get(self.field, 1)
-        version = found
-        if isinstance(found, str):
-            version = _ENDLESS_VERSION if _ENDLESS.fullmatch(found) else whole_number(found)
+        raw_version = fields.get(self.field, 1)
+        version = raw_version
+        if isinstance(raw_version, str):
+            version = _ENDLESS_VERSION if _ENDLESS.fullmatch(raw_version) else whole_number(raw_version)
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise DataError(
-                f"{self.name} has the format version {str(found)[:40]!r}",
+                f"{self.name} has the format version {str(raw_version)[:40]!r}",
                 expected="a number, at least 1",
                 where=where,
             )
@@ -115,36 +115,38 @@ class Format:
             remedy="find out who wrote the record, and restore it",
         )
 
-    def check_number(self, found: int, where: str) -> int:
+    def check_number(self, version: int, where: str) -> int:
         """Like :meth:`check`, for a version that has already been read."""
-        if self.oldest <= found <= self.version:
-            return found
+        if self.oldest <= version <= self.version:
+            return version
         reads = (
             f"version {self.version}" if self.oldest == self.version else f"{self.oldest} to {self.version}"
         )
         do = (
             "upgrade this process to the release that wrote it, or a later one"
-            if found > self.version
+            if version > self.version
             else "let a release in between read and rewrite it first"
         )
         raise FormatVersionError(
-            f"{self.name} in {where} is of format version {found}, but this process (pinot-plugins "
+            f"{self.name} in {where} is of format version {version}, but this process (pinot-plugins "
             f"{__version__}) reads {reads}: {do}",
             record=self.name,
             place=where,
-            found=found,
+            found=version,
         )
 
 
-def with_unknown(wanted: Mapping[str, T], present: Mapping[str, T], known: Collection[str]) -> dict[str, T]:
+def with_unknown(
+    fields: Mapping[str, T], present: Mapping[str, T], own_keys: Collection[str]
+) -> dict[str, T]:
     """Return the fields to write, plus current fields written by a release that knows more.
 
     Args:
-        wanted: The fields to write.
+        fields: The fields to write.
         present: The record's current fields.
-        known: The fields that this release writes or deletes itself.
+        own_keys: The fields that this release writes or deletes itself.
     """
-    return {**{key: value for key, value in present.items() if key not in known}, **wanted}
+    return {**{key: value for key, value in present.items() if key not in own_keys}, **fields}
 
 
 def only_known(kind: type, document: Mapping[str, T]) -> dict[str, T]:

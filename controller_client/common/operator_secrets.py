@@ -142,10 +142,10 @@ class OperatorSecrets:
         name = visible(path)
         try:
             folder = Path(self._folder).resolve()
-            found = (folder / path).resolve()
-            inside = found.is_relative_to(folder) and self._is_allowed(found.relative_to(folder))
+            file = (folder / path).resolve()
+            inside = file.is_relative_to(folder) and self._is_allowed(file.relative_to(folder))
             # Reading a pipe or a device would block.
-            is_file = inside and found.is_file()
+            is_file = inside and file.is_file()
         except (OSError, ValueError, RuntimeError):
             inside = is_file = False
         if not inside:
@@ -158,7 +158,7 @@ class OperatorSecrets:
             raise UnsetError(
                 f"there is no file {name} in {self._folder}", remedy="put the file there, on this machine"
             )
-        value = read_value(found, name, _MAX_BYTES)
+        value = read_value(file, name, _MAX_BYTES)
         if not value:
             raise UnsetError(f"the file {name} in {self._folder} is empty", remedy="write the secret into it")
         return observed(value)

@@ -93,11 +93,11 @@ _TOKEN = re.compile(
 def _tokens_of(sql: str) -> list[Token]:
     tokens: list[Token] = []
     depth = 0
-    for found in _pieces(sql):
-        if found["blank"] is None:
-            depth -= found["sign"] == ")"
-            tokens.append(_token(found, depth))
-            depth += found["sign"] == "("
+    for piece in _pieces(sql):
+        if piece["blank"] is None:
+            depth -= piece["sign"] == ")"
+            tokens.append(_token(piece, depth))
+            depth += piece["sign"] == "("
         if depth < 0:
             break
     if depth:
@@ -113,24 +113,24 @@ def _pieces(sql: str) -> Iterator[re.Match[str]]:
     """
     position = 0
     while position < len(sql):
-        found = _TOKEN.match(sql, position)
-        if found is None or (found["sign"] == "/" and sql.startswith("/*", position)):
+        piece = _TOKEN.match(sql, position)
+        if piece is None or (piece["sign"] == "/" and sql.startswith("/*", position)):
             raise QueryError(
                 f"the SQL cannot be parsed from {sql[position : position + 40]!r} on",
                 expected="quotes and comments to be closed",
             )
-        yield found
-        position = found.end()
+        yield piece
+        position = piece.end()
 
 
-def _token(found: re.Match[str], depth: int) -> Token:
-    kind = TokenKind.SIGN if found["sign"] else _KINDS[str(found.lastgroup)]
-    text = found.group()
+def _token(piece: re.Match[str], depth: int) -> Token:
+    kind = TokenKind.SIGN if piece["sign"] else _KINDS[str(piece.lastgroup)]
+    text = piece.group()
     if kind is TokenKind.STRING:
         text = text[1:-1].replace("''", "'")
     elif kind is TokenKind.QUOTED:
         text = text[1:-1].replace('""', '"')
-    return Token(kind, text, found.start(), found.end(), depth)
+    return Token(kind, text, piece.start(), piece.end(), depth)
 
 
 _KINDS = {
@@ -170,7 +170,7 @@ def statements(sql: str) -> list[str]:
     Raises:
         QueryError: A quote or a comment is not closed.
     """
-    found: list[str] = []
+    parts: list[str] = []
     begin: int | None = None
     last = 0
     is_setting = at_start = True
@@ -179,7 +179,7 @@ def statements(sql: str) -> list[str]:
             continue
         if piece["sign"] == ";":
             if begin is not None and not is_setting:
-                found.append(sql[begin:last])
+                parts.append(sql[begin:last])
                 begin = None
             at_start = True
             continue
@@ -189,8 +189,8 @@ def statements(sql: str) -> list[str]:
         begin = piece.start() if begin is None else begin
         last = piece.end()
     if begin is not None:
-        found.append(sql[begin:last])
-    return found
+        parts.append(sql[begin:last])
+    return parts
 
 
 def is_whole(sql: str) -> bool:

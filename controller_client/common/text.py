@@ -62,15 +62,15 @@ def utc_text(epoch_ms: float, separator: str = " ") -> str:
         return "-"
 
 
-def did_you_mean(name: str, known: Iterable[str], *, otherwise: str) -> str:
+def did_you_mean(name: str, candidates: Iterable[str], *, otherwise: str) -> str:
     """Return a remedy for an unknown name: the most similar known names, or another remedy.
 
     Args:
         name: The given name.
-        known: The known names.
+        candidates: The known names.
         otherwise: The remedy if no name is similar.
     """
-    by_folded = {each.casefold(): each for each in known}
+    by_folded = {each.casefold(): each for each in candidates}
     near = difflib.get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(by_folded[each] for each in near)}?" if near else otherwise
 

@@ -64,22 +64,22 @@ def pause_partitions(
         WaitTimeoutError: Some servers still consume. The request remains, and they keep trying.
         OutcomeUnknownError: The reply to the change was lost.
     """
-    wanted = frozenset(partitions)
+    requested = frozenset(partitions)
     store, table = control.store, control.table
-    ideal = check_pause(control, wanted)
+    ideal = check_pause(control, requested)
     mine = Holder(control.by, control.now_ms(), reason, comment)
-    note_partitions(store, table, ideal.flags.paused_partitions, mine, wanted)
-    set_paused_partitions(store, table, lambda paused: paused | wanted)
+    note_partitions(store, table, ideal.flags.paused_partitions, mine, requested)
+    set_paused_partitions(store, table, lambda paused: paused | requested)
     if wait:
         wait_until(
-            lambda: _still_consuming(control, wanted),
-            what=f"partitions {_list(wanted)} of {table} to be paused",
+            lambda: _still_consuming(control, requested),
+            what=f"partitions {_list(requested)} of {table} to be paused",
             timeout_s=timeout_s,
             clock=control.clock,
             first_poll_s=0.05,
             remedy="see the logs of these servers; the request remains, and they keep trying",
         )
-    return not wanted <= ideal.flags.paused_partitions
+    return not requested <= ideal.flags.paused_partitions
 
 
 def check_pause(control: TableControl, partitions: Collection[int]) -> IdealState:
@@ -111,22 +111,22 @@ def resume_partitions(
         OutcomeUnknownError: The reply to the change was lost.
         FormatVersionError: A server of a later release wrote its report; nothing was changed.
     """
-    wanted = frozenset(partitions)
+    requested = frozenset(partitions)
     store, table = control.store, control.table
     if wait:
         read_reports(store)  # raises before anything is changed, if a report cannot be read
     before = control.ideal().flags.paused_partitions
-    set_paused_partitions(store, table, lambda paused: paused - wanted)
+    set_paused_partitions(store, table, lambda paused: paused - requested)
     if wait:
         wait_until(
-            lambda: _unreleased(read_reports(store), table, wanted),
-            what=f"partitions {_list(wanted)} of {table} to be released",
+            lambda: _unreleased(read_reports(store), table, requested),
+            what=f"partitions {_list(requested)} of {table} to be released",
             timeout_s=timeout_s,
             clock=control.clock,
             first_poll_s=0.05,
             remedy="see the logs of these servers",
         )
-    return bool(wanted & before)
+    return bool(requested & before)
 
 
 def _check_partitions(table: TableName, wanted: frozenset[int], ideal: IdealState) -> None:
@@ -153,27 +153,29 @@ def _check_hosted(store: PropertyStore, table: TableName, wanted: frozenset[int]
         )
 
 
-def _still_consuming(control: TableControl, wanted: frozenset[int]) -> str | None:
+def _still_consuming(control: TableControl, partitions: frozenset[int]) -> str | None:
     store, table = control.store, control.table
     ideal, view = read_ideal_state(store, table), read_external_view(store, table)
     late = [
         f"partition {partition} still consumes on {', '.join(names)}"
         for partition, names in read_partition_pauses(store, table, ideal).consuming_on.items()
-        if partition in wanted
+        if partition in partitions
     ]
-    return "; ".join([*late, *_unsealed(ideal, view, wanted), *_unbuilt(control, wanted)]) or None
+    return "; ".join([*late, *_unsealed(ideal, view, partitions), *_unbuilt(control, partitions)]) or None
 
 
-def _unbuilt(control: TableControl, wanted: frozenset[int]) -> list[str]:
+def _unbuilt(control: TableControl, partitions: frozenset[int]) -> list[str]:
     """List the segments of a pauseless table that have ended and whose rows are only in memory."""
     return [
         f"{each.segment.name} is consumed, but not yet built"
         for each in control.committing()
-        if each.segment.partition in wanted
+        if each.segment.partition in partitions
     ]
 
 
-def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: frozenset[int]) -> list[str]:
+def _unsealed(
+    ideal: IdealState, view: Mapping[str, Mapping[str, str]], partitions: frozenset[int]
+) -> list[str]:
     """List earlier segments that a server has not yet replaced with the committed rows.
 
     Such a replica may be ahead of what was committed, and would return rows that the others do not have.
@@ -181,19 +183,19 @@ def _unsealed(ideal: IdealState, view: Mapping[str, Mapping[str, str]], wanted: 
     return [
         f"{server} has not sealed {segment.name}"
         for segment in filter(None, map(SegmentName.parse, view))
-        if segment.partition in wanted and segment.name not in ideal.consuming
+        if segment.partition in partitions and segment.name not in ideal.consuming
         for server, state in sorted(view[segment.name].items())
         if state == "CONSUMING"
     ]
 
 
 def _unreleased(
-    reports: Mapping[str, PartitionReport], table: TableName, wanted: frozenset[int]
+    reports: Mapping[str, PartitionReport], table: TableName, partitions: frozenset[int]
 ) -> str | None:
     late = [
         f"{name} has not released partition {partition}"
         for name, report in sorted(reports.items())
-        for partition in sorted(wanted & report.paused.get(table, {}).keys())
+        for partition in sorted(partitions & report.paused.get(table, {}).keys())
     ]
     return "; ".join(late) or None
 

@@ -131,11 +131,11 @@ class TableControl:
     def servers_consume(self) -> dict[str, tuple[str, ...]]:
         """Return the segments that servers have not sealed yet, by the external view, with these servers."""
         view = self.client.tables.external_view(self.table)
-        found = {
+        by_segment = {
             segment: tuple(sorted(name for name, state in states.items() if state == "CONSUMING"))
             for segment, states in view.items()
         }
-        return {segment: servers for segment, servers in found.items() if servers}
+        return {segment: servers for segment, servers in by_segment.items() if servers}
 
     def committing(self) -> list[StreamSegment]:
         """Return the segments of a pauseless table that have ended and are not yet built."""

@@ -128,12 +128,12 @@ class Auditor:
         judged, silent = self._judge(table, None, policy)
         segments = consuming = committing = 0
         faulty = []
-        for each in judged:
-            segments += not each.record.consuming
-            consuming += each.record.consuming
-            committing += each.record.committing
-            if each.findings:
-                faulty.append(each)
+        for judgement in judged:
+            segments += not judgement.record.consuming
+            consuming += judgement.record.consuming
+            committing += judgement.record.committing
+            if judgement.findings:
+                faulty.append(judgement)
             on_segments(1)
         return TableAudit(
             table,
@@ -224,12 +224,12 @@ class Auditor:
         self._rate.wait()
         present = set(self._store.children(segments_path(table)))
         compared = [
-            each.record.segment
-            for each in faulty
-            if any(finding.fault in _COMPARED for finding in each.findings)
+            judgement.record.segment
+            for judgement in faulty
+            if any(finding.fault in _COMPARED for finding in judgement.findings)
         ]
-        now = {each.segment: each.version for each in self._records(table, compared)}
-        for each in faulty:
-            segment = each.record.segment
-            if segment in present and now.get(segment, each.record.version) == each.record.version:
-                yield each
+        now = {record.segment: record.version for record in self._records(table, compared)}
+        for judgement in faulty:
+            segment = judgement.record.segment
+            if segment in present and now.get(segment, judgement.record.version) == judgement.record.version:
+                yield judgement

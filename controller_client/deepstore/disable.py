@@ -70,8 +70,8 @@ def check_no_peers(config: TableConfig) -> list[Check]:
 def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePolicy) -> list[Check]:
     """Check whether the store has all committed segments. Pure."""
     checks = []
-    lacking = [each.record.segment for each in judged if each.unstored]
-    unchecked = [each.record.segment for each in judged if each.may_be_stored]
+    lacking = [judgement.record.segment for judgement in judged if judgement.unstored]
+    unchecked = [judgement.record.segment for judgement in judged if judgement.may_be_stored]
     if unchecked:
         text = (
             f"{counted_text(len(unchecked), 'segment')} whose copy in the store is not proven "
@@ -89,10 +89,10 @@ def check_copies(table: TableName, judged: Sequence[Judgement], policy: StorePol
         )
         checks.append(Check(table, CheckResult.WRONG, text))
     if not (lacking or unchecked):
-        committed = sum(not each.record.consuming for each in judged)
+        committed = sum(not judgement.record.consuming for judgement in judged)
         text = f"the store has a copy of {counted_text(committed, 'committed segment')}"
         checks.append(Check(table, CheckResult.OK, text))
-    if consuming := sum(each.record.consuming for each in judged):
+    if consuming := sum(judgement.record.consuming for judgement in judged):
         text = (
             f"{counted_text(consuming, 'consuming segment')} started with peer download and may still be "
             f"committed without the store: run `pinotctl deepstore repair {table}` afterwards"
@@ -113,11 +113,11 @@ def check_servers(configs: Mapping[str, dict[str, str] | str], schemes: Collecti
         schemes: The schemes of the URLs.
     """
     checks = []
-    for name, found in configs.items():
-        if isinstance(found, str):
-            text = f"its configuration cannot be read, so it may be unable to use the store: {found}"
+    for name, config in configs.items():
+        if isinstance(config, str):
+            text = f"its configuration cannot be read, so it may be unable to use the store: {config}"
             checks.append(Check(name, CheckResult.WRONG, text))
         else:
-            wrong = check_fetching(name, found, schemes)
+            wrong = check_fetching(name, config, schemes)
             checks += wrong or [Check(name, CheckResult.OK, f"can download by {', '.join(sorted(schemes))}")]
     return checks

@@ -62,12 +62,12 @@ class RepairPart:
 
         Failures are part of the result, since an error would end the other parts too.
         """
-        left = {(each.record.table, each.record.segment): each for each in judged}
+        left = {(judgement.record.table, judgement.record.segment): judgement for judgement in judged}
         done = []
         try:
-            for each in self._repair(list(left.values())):
-                del left[each.table, each.segment]
-                done.append(each)
+            for repair in self._repair(list(left.values())):
+                del left[repair.table, repair.segment]
+                done.append(repair)
         except (PinotPluginError, OSError, ImportError) as error:
             text = error.message if isinstance(error, PinotPluginError) else str(error)
             message = f"on {socket.gethostname()}: {text}"

@@ -44,13 +44,13 @@ def plan_enable(
     if scheme not in ("http", "https"):
         raise ConfigError(f"the scheme is {scheme!r}", expected="http or https")
     config = client.tables.get(table)
-    found = table_servers(client, servers, config)
-    checks = check_table(config, policy, found.fewest)
+    tenant_servers = table_servers(client, servers, config)
+    checks = check_table(config, policy, tenant_servers.fewest)
     checks += check_controller(client.cluster.app_config(), client.cluster.version(), policy)
     root = client.cluster.deep_store_uri() or ""
-    if not found.consuming:
+    if not tenant_servers.consuming:
         checks.append(Check(table, CheckResult.WRONG, "no server has its tenant's tag"))
-    checks += check_peers(found, root, scheme, policy)
+    checks += check_peers(tenant_servers, root, scheme, policy)
     return PeerDownloadPlan(table, PeerSettings.of(config), PeerSettings(scheme, policy), tuple(checks))
 
 
@@ -64,12 +64,12 @@ def check_peers(servers: TableServers, root: str, scheme: str, policy: StorePoli
         policy: Where copies must be.
     """
     checks = []
-    for name, found in servers.configs.items():
-        if isinstance(found, str):
-            checks.append(Check(name, CheckResult.NOTE, f"its configuration cannot be read: {found}"))
+    for name, config in servers.configs.items():
+        if isinstance(config, str):
+            checks.append(Check(name, CheckResult.NOTE, f"its configuration cannot be read: {config}"))
         elif name in servers.consuming:
-            checks += check_server(name, found, root, scheme, policy)
+            checks += check_server(name, config, root, scheme, policy)
         else:
             fetches = Check(name, CheckResult.OK, f"downloads by {scheme} what the others have committed")
-            checks += check_fetching(name, found, {scheme}) or [fetches]
+            checks += check_fetching(name, config, {scheme}) or [fetches]
     return checks

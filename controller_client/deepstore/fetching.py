@@ -80,22 +80,22 @@ class SegmentFetcher:
         return self.fetch_wanted(record.wanted, servers, path, refused)
 
     def fetch_wanted(
-        self, wanted: WantedSegment, servers: Sequence[str], path: Path, refused: Sequence[Refused] = ()
+        self, segment: WantedSegment, servers: Sequence[str], path: Path, refused: Sequence[Refused] = ()
     ) -> Fetched:
         """Fetch a segment, given only its expected content: from the store, then from servers.
 
         Errors as for :meth:`fetch`.
 
         Args:
-            wanted: The segment.
+            segment: The segment.
             servers: Names, in the order in which to try them.
             path: As for :meth:`fetch`.
             refused: Places that are skipped, and why.
         """
-        places = self._servers_places(wanted, servers)
-        if wanted.url:
-            places.insert(0, Place(STORE, from_url(wanted.url, self._http, self.open_store)))
-        return self._fetch(wanted, places, path, refused)
+        places = self._servers_places(segment, servers)
+        if segment.url:
+            places.insert(0, Place(STORE, from_url(segment.url, self._http, self.open_store)))
+        return self._fetch(segment, places, path, refused)
 
     def fetch_from_replicas(self, record: SegmentRecord, replicas: Sequence[Replica], path: Path) -> Fetched:
         """Do as :meth:`fetch`, from servers only; those whose checksum is known to be right come first."""
@@ -120,7 +120,7 @@ class SegmentFetcher:
 
     def _fetch(
         self,
-        wanted: WantedSegment,
+        segment: WantedSegment,
         places: Sequence[Place],
         path: Path,
         refused: Sequence[Refused] = (),
@@ -128,11 +128,11 @@ class SegmentFetcher:
         as_it_is: bool = False,
     ) -> Fetched:
         return fetch_first(
-            str(wanted),
-            wanted.expected,
+            str(segment),
+            segment.expected,
             places,
             path,
-            self._limits.for_size(wanted.size_bytes),
+            self._limits.for_size(segment.size_bytes),
             refused,
             accept_agreeing=self._accept_agreeing,
             as_it_is=as_it_is,
@@ -142,13 +142,15 @@ class SegmentFetcher:
         self, record: SegmentRecord, replicas: Collection[Replica]
     ) -> tuple[list[str], list[Refused]]:
         servers, refused = [], []
-        for each in sorted(replicas, key=lambda one: (one.differs_from(record), one.crc is None, one.server)):
-            if each.state != "ONLINE":
-                refused.append(Refused(each.server, f"it is {each.state}"))
-            elif each.differs_from(record) and not self._accept_agreeing:
-                refused.append(Refused(each.server, f"it has crc {each.crc}, not {record.crc}"))
+        for replica in sorted(
+            replicas, key=lambda one: (one.differs_from(record), one.crc is None, one.server)
+        ):
+            if replica.state != "ONLINE":
+                refused.append(Refused(replica.server, f"it is {replica.state}"))
+            elif replica.differs_from(record) and not self._accept_agreeing:
+                refused.append(Refused(replica.server, f"it has crc {replica.crc}, not {record.crc}"))
             else:
-                servers.append(each.server)
+                servers.append(replica.server)
         return servers, refused
 
     def _servers_places(self, wanted: WantedSegment, servers: Sequence[str]) -> list[Place]:

@@ -178,16 +178,16 @@ def judge(
     fault = _store_fault(record, stored)
     stored_well = fault is None
     may_be_stored = fault is not None and fault.fault in _STORE_UNKNOWN
-    good = [each.server for each in replicas if each.is_good(record)]
-    unknown = [each.server for each in replicas if each.is_good(record) is None]
+    good = [replica.server for replica in replicas if replica.is_good(record)]
+    unknown = [replica.server for replica in replicas if replica.is_good(record) is None]
     copies = len(good) + stored_well
     if policy is StorePolicy.SERVERS:
         fault = None
     findings = [] if fault is None else [fault]
     findings += [
-        Finding(Fault.REPLICA_CRC, f"{each.server} has crc {each.crc}, not {record.crc}")
-        for each in replicas
-        if each.differs_from(record)
+        Finding(Fault.REPLICA_CRC, f"{replica.server} has crc {replica.crc}, not {record.crc}")
+        for replica in replicas
+        if replica.differs_from(record)
     ]
     # A store that could not be checked may well have a copy, and has its own finding.
     store_may_have = fault is not None and may_be_stored

@@ -36,15 +36,15 @@ class StoreLayout:
         Raises:
             ConfigError: The controller does not report it, and no root is given.
         """
-        found = root or client.cluster.deep_store_uri()
-        if not found:
+        uri = root or client.cluster.deep_store_uri()
+        if not uri:
             raise ConfigError(
                 "the controller does not report its deep store",
                 expected="controller.data.dir in its configuration",
                 where=client.config.url,
                 remedy="pass --store with the store's URI",
             )
-        return cls(_plain(found).rstrip("/"), client.config.url)
+        return cls(_plain(uri).rstrip("/"), client.config.url)
 
     @property
     def is_folder(self) -> bool:

@@ -62,12 +62,12 @@ class StoreListing:
         folder = uri.rpartition("/")[0]
         if folder not in self._sizes:
             self._sizes[folder] = self._list(folder)
-        found = self._sizes[folder]
-        if isinstance(found, str):
-            return Stored(StoredState.UNKNOWN, why=found)
-        if uri not in found:
+        listing = self._sizes[folder]
+        if isinstance(listing, str):
+            return Stored(StoredState.UNKNOWN, why=listing)
+        if uri not in listing:
             return Stored(StoredState.ABSENT)
-        return Stored(StoredState.PRESENT, size_bytes=found[uri])
+        return Stored(StoredState.PRESENT, size_bytes=listing[uri])
 
     def read(self, record: SegmentRecord, stored: Stored, work_file: Path, limits: TarLimits) -> Stored:
         """Read an existing tar, and check whether it is the segment.

@@ -70,18 +70,19 @@ class WatchMetrics:
         faulty: dict[tuple[str, ...], float] = {
             (audit.table, fault.value): 0 for audit in report.tables for fault in Fault
         }
-        for each in report.faulty:
-            for fault in {finding.fault for finding in each.findings}:
-                faulty[each.record.table, fault.value] += 1
+        for judgement in report.faulty:
+            for fault in {finding.fault for finding in judgement.findings}:
+                faulty[judgement.record.table, fault.value] += 1
         replace_values(self._segments, by_table(lambda audit: audit.segments))
         replace_values(self._silent, by_table(lambda audit: len(audit.silent)))
         replace_values(self._faulty, faulty)
         replace_values(
-            self._uncopied, by_table(lambda audit: sum(each.without_good_copy for each in audit.faulty))
+            self._uncopied,
+            by_table(lambda audit: sum(judgement.without_good_copy for judgement in audit.faulty)),
         )
         replace_values(self._unstored, by_table(_unstored))
 
-        failed: dict[tuple[str, ...], float] = {(each.table,): 1 for each in report.failed}
+        failed: dict[tuple[str, ...], float] = {(failure.table,): 1 for failure in report.failed}
         replace_values(self._failed_tables, by_table(lambda _audit: 0) | failed)
 
     def repaired(self, each: Repaired) -> None:

@@ -98,10 +98,10 @@ def _tables_with(audits: Sequence[TableAudit], faults: Collection[Fault]) -> lis
 
 def _segments_with(audits: Sequence[TableAudit], fault: Fault) -> list[tuple[str, str]]:
     """Return the first segments that have the fault, with their tables, quoted for a command line."""
-    found = (
+    segments = (
         (shlex.quote(audit.table), shlex.quote(each.record.segment))
         for audit in audits
         for each in audit.faulty
         if any(finding.fault is fault for finding in each.findings)
     )
-    return list(islice(found, _NAMED))
+    return list(islice(segments, _NAMED))

@@ -70,12 +70,12 @@ class Quarantine:
             SourceError: The store cannot be listed.
         """
         last = self._today() - timedelta(days=self.keep_days)
-        found: dict[date, list[FileInfo]] = {}
+        by_day: dict[date, list[FileInfo]] = {}
         for file in self._files():
             day = _day(file.uri.removeprefix(f"{self._uri}/").partition("/")[0])
             if day is not None and day < last:
-                found.setdefault(day, []).append(file)
-        return found
+                by_day.setdefault(day, []).append(file)
+        return by_day
 
     def delete(self, day: date) -> int:
         """Delete for good what came on a day; return how many objects that were.

@@ -129,15 +129,15 @@ def fetch_first(
     try:
         for place in places:
             try:
-                found = search.fetch(place)
+                copy = search.fetch(place)
             except SetupError:
                 raise
             except PinotPluginError as error:
                 _raise_if_full(error, path)
                 passed_over.append(Refused(place.name, error.message))
             else:
-                if found is not None:
-                    return search.take(found, passed_over)
+                if copy is not None:
+                    return search.take(copy, passed_over)
         if search.spare is not None:
             return search.take(search.spare, passed_over)
     finally:
@@ -202,11 +202,11 @@ class _Search:
             raise DataError(verdict.reason or "it cannot be verified")
         return found
 
-    def take(self, found: _Found, passed_over: Sequence[Refused]) -> Fetched:
+    def take(self, copy: _Found, passed_over: Sequence[Refused]) -> Fetched:
         """Move a tar to the requested path."""
-        found.path.replace(self._path)
-        others = tuple(each for each in passed_over if each.place != found.fetched.place)
-        return replace(found.fetched, refused=others)
+        copy.path.replace(self._path)
+        others = tuple(each for each in passed_over if each.place != copy.fetched.place)
+        return replace(copy.fetched, refused=others)
 
     def close(self) -> None:
         """Remove the tars that were not used."""
@@ -225,17 +225,17 @@ class _Search:
         if self._unproven is not None and self._unproven[0] == digest:
             return self._unproven[1]
         if verdict.is_labelled:
-            found = self._plain(place, verdict, Proof.SERVERS)
+            copy = self._plain(place, verdict, Proof.SERVERS)
             if digest in self._digests:
-                return found
+                return copy
             if self._unproven is None:
-                self._unproven = digest, self._kept(found, self._labelled)
+                self._unproven = digest, self._kept(copy, self._labelled)
         self._digests.add(digest)
         return None
 
-    def _kept(self, found: _Found, path: Path) -> _Found:
-        found.path.replace(path)
-        return _Found(found.fetched, path)
+    def _kept(self, copy: _Found, path: Path) -> _Found:
+        copy.path.replace(path)
+        return _Found(copy.fetched, path)
 
     def _plain(self, place: Place, verdict: Verdict, proof: Proof) -> _Found:
         """Leave only the segment in the tar, in the form in which Pinot writes it."""

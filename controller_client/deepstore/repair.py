@@ -131,11 +131,11 @@ class Repairer:
 
     def _plan(self, judged: Judgement) -> Repaired:
         record = judged.record
-        sources = [each.server for each in judged.replicas if each.is_good(record) is not False]
+        sources = [replica.server for replica in judged.replicas if replica.is_good(record) is not False]
         refused = tuple(
-            Refused(each.server, f"it is {each.state}, crc {each.crc}")
-            for each in judged.replicas
-            if each.server not in sources
+            Refused(replica.server, f"it is {replica.state}, crc {replica.crc}")
+            for replica in judged.replicas
+            if replica.server not in sources
         )
         outcome = RepairOutcome.WOULD_REPAIR if sources else RepairOutcome.NO_SOURCE
         return Repaired(
@@ -161,28 +161,28 @@ class Repairer:
             _check_comparable(record)
             target = self._layout.object_uri(table, segment)
             recorded = here = self._layout.object_of(record.url) if record.url else None
-            found = self._good_copy_at(record, here, tar)
-            if found and record.tar_bytes in (None, found.size_bytes):
-                return _repaired(record, RepairOutcome.GOOD, found, record.url)
-            if not found and here != target:
-                found = self._good_copy_at(record, target, tar)
+            copy = self._good_copy_at(record, here, tar)
+            if copy and record.tar_bytes in (None, copy.size_bytes):
+                return _repaired(record, RepairOutcome.GOOD, copy, record.url)
+            if not copy and here != target:
+                copy = self._good_copy_at(record, target, tar)
                 here = target
-            if not found:
-                found = self._fetcher.fetch_from_replicas(record, replicas, tar)
+            if not copy:
+                copy = self._fetcher.fetch_from_replicas(record, replicas, tar)
                 if not self._unchanged(record):
                     continue
                 uploaded = True
-                if not self._uploaded(record, tar, target, found):
+                if not self._uploaded(record, tar, target, copy):
                     continue
                 here = target
             url = record.url if here == recorded else self._layout.url(table, segment)
             try:
-                self._record_copy(record, url, found.size_bytes)
+                self._record_copy(record, url, copy.size_bytes)
             except (ConflictError, NotFoundError, OutcomeUnknownError) as error:
                 logger.info("reading %s of %s again: %s", segment, table, error.message)
                 unknown = error if isinstance(error, OutcomeUnknownError) else unknown
                 continue
-            return _repaired(record, RepairOutcome.REPAIRED, found, url)
+            return _repaired(record, RepairOutcome.REPAIRED, copy, url)
         raise unknown or ConflictError(
             f"somebody else keeps changing {segment} of {table}",
             remedy="run the repair again",
@@ -204,43 +204,43 @@ class Repairer:
 
     def _record_copy(self, record: SegmentRecord, url: str, size_bytes: int) -> None:
         path = segment_path(record.table, record.segment)
-        found = self._store.get(path)
-        if found is None:
+        znode = self._store.get(path)
+        if znode is None:
             raise NotFoundError(f"{record.segment} of {record.table} was deleted meanwhile", where=path)
         # Of another version, nothing is written.
-        self._store.set(path, record.with_copy(found.record, url, size_bytes), record.version)
+        self._store.set(path, record.with_copy(znode.record, url, size_bytes), record.version)
 
     def _unchanged(self, record: SegmentRecord) -> bool:
         now = self._read(record.table, record.segment)
         return now is not None and now.version == record.version
 
-    def _uploaded(self, record: SegmentRecord, tar: Path, uri: str, found: Fetched) -> bool:
+    def _uploaded(self, record: SegmentRecord, tar: Path, uri: str, copy: Fetched) -> bool:
         """Upload a tar; return False if a push of the segment has written there meanwhile."""
         store = self._open(uri)
         store.upload(tar, uri)
         size_bytes = store.size_bytes(uri)
-        if size_bytes == found.size_bytes:
+        if size_bytes == copy.size_bytes:
             return True
         if not self._unchanged(record):
             return False
         raise DataError(
-            f"{found.size_bytes:,} bytes were uploaded to {uri}, but the store has {size_bytes or 0:,}",
+            f"{copy.size_bytes:,} bytes were uploaded to {uri}, but the store has {size_bytes or 0:,}",
             expected="the tar as it was uploaded",
             where=uri,
             remedy="check whether anything else writes there, and run the repair again",
         )
 
 
-def _repaired(record: SegmentRecord, outcome: RepairOutcome, found: Fetched, url: str) -> Repaired:
+def _repaired(record: SegmentRecord, outcome: RepairOutcome, copy: Fetched, url: str) -> Repaired:
     return Repaired(
         record.table,
         record.segment,
         outcome,
-        found.place,
+        copy.place,
         shown(url),
-        found.size_bytes,
-        found.refused,
-        proof=found.proof,
+        copy.size_bytes,
+        copy.refused,
+        proof=copy.proof,
     )
 
 

@@ -38,13 +38,13 @@ def repair_all(
     """
     if parallel < 1:
         raise ConfigError(f"the number of segments at a time is {parallel}", expected="at least 1")
-    waiting = (each for each in judged if each.repairable)
+    waiting = (judgement for judgement in judged if judgement.repairable)
     with ThreadPoolExecutor(parallel, thread_name_prefix="deep-store-repair") as pool:
         running: set[Future[Repaired]] = set()
         while True:
             if not stopped():
-                for each in islice(waiting, parallel - len(running)):
-                    running.add(pool.submit(_repaired, repairer, each, dry_run=dry_run))
+                for judgement in islice(waiting, parallel - len(running)):
+                    running.add(pool.submit(_repaired, repairer, judgement, dry_run=dry_run))
             if not running:
                 return
             done, running = wait(running, return_when=FIRST_COMPLETED)

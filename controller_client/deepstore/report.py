@@ -170,17 +170,17 @@ def _table_json(audit: TableAudit) -> dict[str, Any]:
         "silent_servers": dict(audit.silent),
         "faulty": [
             {
-                "segment": each.record.segment,
-                "url": each.record.shown_url,
-                "crc": each.record.crc,
-                "copies": each.copies,
-                "stored_well": each.stored_well,
+                "segment": judgement.record.segment,
+                "url": judgement.record.shown_url,
+                "crc": judgement.record.crc,
+                "copies": judgement.copies,
+                "stored_well": judgement.stored_well,
                 "replicas": [
-                    {"server": one.server, "state": one.state, "crc": one.crc} for one in each.replicas
+                    {"server": one.server, "state": one.state, "crc": one.crc} for one in judgement.replicas
                 ],
-                "findings": [{"fault": one.fault.value, "detail": one.detail} for one in each.findings],
+                "findings": [{"fault": one.fault.value, "detail": one.detail} for one in judgement.findings],
             }
-            for each in audit.faulty
+            for judgement in audit.faulty
         ],
     }
 
@@ -210,12 +210,12 @@ def _tables(audits: Sequence[TableAudit], links: Console) -> Table:
         ],
         [
             (
-                Cell(each.table, links.table(each.table)),
-                f"{each.segments:,}",
-                f"{each.consuming:,}",
-                f"{len(each.faulty):,}",
-                "; ".join(f"{server}: {why}" for server, why in each.silent),
+                Cell(audit.table, links.table(audit.table)),
+                f"{audit.segments:,}",
+                f"{audit.consuming:,}",
+                f"{len(audit.faulty):,}",
+                "; ".join(f"{server}: {why}" for server, why in audit.silent),
             )
-            for each in sorted(audits, key=lambda audit: (-len(audit.faulty), audit.table))
+            for audit in sorted(audits, key=lambda audit: (-len(audit.faulty), audit.table))
         ],
     )

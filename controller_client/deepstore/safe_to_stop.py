@@ -121,19 +121,19 @@ def judge_servers(judged: Judgement, servers: Collection[str]) -> AtRisk | None:
         servers: Names of the instances that would stop.
     """
     record = judged.record
-    others = [each for each in judged.replicas if each.server not in servers]
+    others = [replica for replica in judged.replicas if replica.server not in servers]
     if record.consuming:
         # A server that has built a committing segment already has it ONLINE.
-        if any(each.state in ("CONSUMING", "ONLINE") for each in others):
+        if any(replica.state in ("CONSUMING", "ONLINE") for replica in others):
             return None
         if record.committing:
             reason = "it is fully consumed, and no other server has the rows to build it from"
             return AtRisk(record.table, record.segment, SegmentState.COMMITTING, reason)
         return AtRisk(record.table, record.segment, SegmentState.CONSUMING, "no other server consumes it")
-    if judged.stored_well or any(each.is_good(record) for each in others):
+    if judged.stored_well or any(replica.is_good(record) for replica in others):
         return None
     reasons = [finding.detail for finding in judged.findings]
-    unknown = ", ".join(each.server for each in others if each.is_good(record) is None)
+    unknown = ", ".join(replica.server for replica in others if replica.is_good(record) is None)
     if unknown:
         reasons.append(f"no checksum from {unknown}, so this copy does not count")
     reason = "; ".join(reasons) or "there is no other copy"

@@ -82,17 +82,17 @@ class SegmentRecord:
 
     @classmethod
     def of(
-        cls, table: TableName, segment: str, found: Versioned, *, folder_sizes: bool = False
+        cls, table: TableName, segment: str, znode: Versioned, *, folder_sizes: bool = False
     ) -> SegmentRecord:
         """Read a record.
 
         Args:
             table: Name with type.
             segment: Name.
-            found: The record.
+            znode: The record.
             folder_sizes: Whether the cluster records the size of the unpacked folder for commits by servers.
         """
-        fields = found.record.simple_fields
+        fields = znode.record.simple_fields
         status = fields.get(_STATUS)
         return cls(
             table,
@@ -106,7 +106,7 @@ class SegmentRecord:
             size_bytes=whole_number(fields.get(_SIZE)),
             size_is_of_tar=not (folder_sizes and status == "DONE"),
             encrypted=bool(fields.get(_CRYPTER)),
-            version=found.version,
+            version=znode.version,
         )
 
     @property

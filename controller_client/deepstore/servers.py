@@ -55,15 +55,15 @@ class ServerTars(Closing):
 
     def _transport(self, server: str) -> Transport:
         with self._lock:
-            found = self._transports.get(server)
-        if found is None:
+            transport = self._transports.get(server)
+        if transport is None:
             config = BrokerConfig.like(self._client.config, (self.address(server),))
-            made = Transport(config, clock=self._client.clock)
+            new_transport = Transport(config, clock=self._client.clock)
             with self._lock:
-                found = self._transports.setdefault(server, made)
-            if found is not made:
-                made.close()
-        return found
+                transport = self._transports.setdefault(server, new_transport)
+            if transport is not new_transport:
+                new_transport.close()
+        return transport
 
 
 class ServerAdmins(ServerTars):
@@ -146,11 +146,11 @@ def table_servers(client: RestClient, servers: ServerAdmins, config: TableConfig
     consuming = set()
     for name in client.instances.list():
         instance = client.instances.find(name) if name.startswith("Server_") else None
-        found = counts.keys() & instance.tags if instance is not None else set()
-        if not found:
+        shared_tags = counts.keys() & instance.tags if instance is not None else set()
+        if not shared_tags:
             continue
-        counts.update(found)
-        if tags.consuming in found:
+        counts.update(shared_tags)
+        if tags.consuming in shared_tags:
             consuming.add(name)
         try:
             configs[name] = servers.config(name)

@@ -188,25 +188,25 @@ class Sweeper:
             if found.leftovers:
                 yield found
 
-    def why_kept(self, found: TableLeftovers) -> str | None:
+    def why_kept(self, folder: TableLeftovers) -> str | None:
         """Return why the leftovers of a table are left alone; None if they may be taken away."""
-        if found.unrecorded_share <= self._max_share or not self._has_unrecorded(found):
+        if folder.unrecorded_share <= self._max_share or not self._has_unrecorded(folder):
             return None
         return (
-            f"{found.unrecorded} of {found.recorded + found.unrecorded} objects of {found.table} in "
+            f"{folder.unrecorded} of {folder.recorded + folder.unrecorded} objects of {folder.table} in "
             f"{visible(self._layout.root)} are named after segments that this cluster has no record of "
-            f"({found.unrecorded_share:.0%}, more than {self._max_share:.0%}): the store may be that of "
+            f"({folder.unrecorded_share:.0%}, more than {self._max_share:.0%}): the store may be that of "
             "another cluster, or ZooKeeper may have been restored from a backup"
         )
 
-    def remove(self, found: TableLeftovers, stopped: Callable[[], bool] = lambda: False) -> Iterator[Swept]:
+    def remove(self, folder: TableLeftovers, stopped: Callable[[], bool] = lambda: False) -> Iterator[Swept]:
         """Take away the leftovers that are still not needed, and yield each one.
 
         They are moved to the quarantine, or deleted if there is none. A store without a mark gets that of
         this cluster before the first one.
 
         Args:
-            found: What :meth:`find` returned.
+            folder: What :meth:`find` returned.
             stopped: Checked before each leftover.
 
         Raises:
@@ -215,16 +215,16 @@ class Sweeper:
             SourceError: The store refuses it.
             UnreachableError: ZooKeeper does not answer.
         """
-        if reason := self.why_kept(found):
+        if reason := self.why_kept(folder):
             raise ConflictError(
                 reason,
-                where=visible(f"{self._layout.root}/{found.table.raw}"),
+                where=visible(f"{self._layout.root}/{folder.table.raw}"),
                 remedy="check that the store, the cluster and ZooKeeper belong together; if so, accept it: "
-                f"`pinotctl deepstore sweep {found.table} --max-share 100`",
+                f"`pinotctl deepstore sweep {folder.table} --max-share 100`",
             )
         if not self._owner.check():
             self._owner.claim()
-        for leftover in found.leftovers:
+        for leftover in folder.leftovers:
             if stopped():
                 return
             if self._kind(leftover.table, leftover.segment, leftover.uri) is not leftover.kind:
@@ -293,12 +293,12 @@ class Sweeper:
                 unrecorded += 1
         return TableLeftovers(table, tuple(leftovers), recorded, unrecorded)
 
-    def _has_unrecorded(self, found: TableLeftovers) -> bool:
+    def _has_unrecorded(self, folder: TableLeftovers) -> bool:
         """Whether something is to be taken away because its segment has no record."""
         return any(
             leftover.kind is LeftoverKind.SEGMENT_GONE
-            or read_record(self._store, found.table, leftover.segment) is None
-            for leftover in found.leftovers
+            or read_record(self._store, folder.table, leftover.segment) is None
+            for leftover in folder.leftovers
         )
 
     def _kind(self, table: TableName, segment: str, uri: str) -> LeftoverKind | None:

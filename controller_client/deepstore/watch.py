@@ -97,12 +97,14 @@ class Watch:
         return not report.failed
 
     def _repair(self, repairer: Repairer, report: AuditReport, stop: threading.Event) -> None:
-        for each in repair_all(
+        for repair in repair_all(
             repairer, report.faulty, parallel=self._parallel, stopped=lambda: self._is_over(stop)
         ):
-            self._metrics.repaired(each)
-            level = logging.INFO if each.outcome is not RepairOutcome.FAILED else logging.WARNING
-            logger.log(level, "%s of %s: %s %s", each.segment, each.table, each.outcome, each.message or "")
+            self._metrics.repaired(repair)
+            level = logging.INFO if repair.outcome is not RepairOutcome.FAILED else logging.WARNING
+            logger.log(
+                level, "%s of %s: %s %s", repair.segment, repair.table, repair.outcome, repair.message or ""
+            )
 
     def _pause(self, stop: threading.Event) -> None:
         """Wait for the next round, unless the turn ends before: then another watch reports instead."""

@@ -115,13 +115,13 @@ class OpenStores:
         """Return the store for a URI; raises what :func:`open_store` raises."""
         shared = store_key(uri)
         with self._lock:
-            found = self._opened.get(shared)
-            if found is None:
-                found = self._opened[shared] = open_store(uri, self._properties, key=self._key)
-                return found
+            store = self._opened.get(shared)
+            if store is None:
+                store = self._opened[shared] = open_store(uri, self._properties, key=self._key)
+                return store
         if shared == "file":
             _check_path(uri, self._key)
-        return found
+        return store
 
 
 def _check_path(uri: str, key: str) -> None:

@@ -279,12 +279,12 @@ class FsspecStore:
     def _info(self, uri: str) -> FileInfo | None:
         path = self._path(uri)
         try:
-            found = self._fs.info(path)
+            info = self._fs.info(path)
         except FileNotFoundError:
             return None
         except Exception as error:  # noqa: BLE001
             self._fail("read", uri, error)
-        return self._described(path, found) if found["type"] == "file" else None
+        return self._described(path, info) if info["type"] == "file" else None
 
     def _described(self, path: str, entry: Mapping[str, Any]) -> FileInfo:
         uri = self._uri(path)

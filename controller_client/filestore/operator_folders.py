@@ -86,16 +86,16 @@ class OperatorFolders:
             )
         self.check_resolved(target, path)
 
-    def check_resolved(self, found: Path, path: Path) -> None:
+    def check_resolved(self, target: Path, path: Path) -> None:
         """Like :meth:`check`, for a path that has been resolved."""
         name = visible(str(path))
-        if self._secrets is not None and found.is_relative_to(self._secrets):
+        if self._secrets is not None and target.is_relative_to(self._secrets):
             raise SourceError(
                 f"{name} is in the secrets folder, which tasks must not read or write",
                 where=name,
                 remedy=f"put data outside of {_SECRETS} ({self._secrets})",
             )
-        if self._allowed and not any(found.is_relative_to(each) for each in self._allowed):
+        if self._allowed and not any(target.is_relative_to(each) for each in self._allowed):
             raise SourceError(
                 f"{name} is not in a folder that this process may use",
                 expected=f"a file below {os.pathsep.join(map(str, self._allowed))}",

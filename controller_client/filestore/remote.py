@@ -82,18 +82,18 @@ class RemoteKind:
                 values.
             ModuleNotFoundError: A module is missing.
         """
-        found = {}
+        options = {}
         for name, text in properties.items():
             option, parse = self.options[name]
             try:
-                found[option] = parse(text)
+                options[option] = parse(text)
             except (ValueError, RecursionError):
                 raise ConfigError(
                     f"the property {name} is invalid",
                     expected=_EXPECTED[name],
                     remedy=_REMEDIES.get(name),
                 ) from None
-        return {**self.further(uri, properties), **found}
+        return {**self.further(uri, properties), **options}
 
 
 def _key(text: str) -> Any:

@@ -30,13 +30,13 @@ class CheckedWebHdfs(WebHDFS):  # type: ignore[misc]  # fsspec has no types
 
     def _connect(self) -> None:
         super()._connect()
-        made = self.session
+        base_session = self.session
         self.session = _Session()
-        self.session.verify = made.verify
-        if isinstance(made.auth, HTTPBasicAuth):
-            self.session.auth = _ForNameNode(made.auth, self.url)
-        elif made.auth:
-            self.session.auth = made.auth  # Kerberos: a ticket is of use to its host only
+        self.session.verify = base_session.verify
+        if isinstance(base_session.auth, HTTPBasicAuth):
+            self.session.auth = _ForNameNode(base_session.auth, self.url)
+        elif base_session.auth:
+            self.session.auth = base_session.auth  # Kerberos: a ticket is of use to its host only
 
 
 class _ForNameNode(AuthBase):

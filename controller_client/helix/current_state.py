@@ -56,7 +56,7 @@ def last_transitions(
     Raises:
         UnreachableError: ZooKeeper does not answer.
     """
-    found: dict[tuple[str, str], Mapping[str, str]] = {}
+    transitions: dict[tuple[str, str], Mapping[str, str]] = {}
     for server in sorted(servers):
         session = live_session(store, server)
         if session is None:
@@ -64,5 +64,5 @@ def last_transitions(
         path = f"/{store.cluster_name}/INSTANCES/{server}/CURRENTSTATES/{session}/{table}"
         record = read_record_at(store, path)
         states = record.map_fields if record else {}
-        found |= {(segment, server): states[segment] for segment in segments if segment in states}
-    return found
+        transitions |= {(segment, server): states[segment] for segment in segments if segment in states}
+    return transitions

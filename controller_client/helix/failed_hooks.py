@@ -56,14 +56,14 @@ def read_failed_hooks(store: PropertyStore) -> dict[str, Mapping[str, str]]:
         FormatVersionError: A live role, and so its record, is of a later release.
         UnreachableError: ZooKeeper does not answer.
     """
-    found: dict[str, Mapping[str, str]] = {}
+    reasons: dict[str, Mapping[str, str]] = {}
     for instance in store.connection.children(_folder(store)) or ():
         path = f"{_folder(store)}/{instance}"
         record = read_record_at(store, path)
         if record and record.simple_fields.get(_SESSION) == live_session(store, instance):
             FAILED_HOOKS_FORMAT.check(record.simple_fields, path)
-            found[instance] = record.map_fields.get(_HOOKS, {})
-    return found
+            reasons[instance] = record.map_fields.get(_HOOKS, {})
+    return reasons
 
 
 def _folder(store: PropertyStore) -> str:

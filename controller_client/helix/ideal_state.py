@@ -114,11 +114,11 @@ class IdealState:
     @functools.cached_property
     def consuming(self) -> Mapping[str, tuple[str, ...]]:
         """The segments that should consume, with their instances."""
-        found = {
+        by_segment = {
             segment: tuple(sorted(name for name, state in states.items() if state == _CONSUMING))
             for segment, states in self.segments.items()
         }
-        return {segment: instances for segment, instances in sorted(found.items()) if instances}
+        return {segment: instances for segment, instances in sorted(by_segment.items()) if instances}
 
 
 def read_flags(store: PropertyStore, table: TableName) -> ConsumptionFlags:
@@ -198,16 +198,16 @@ def set_paused_partitions(
 
     def changed(record: ZNRecord) -> ZNRecord:
         present = _flags(record, path).paused_partitions
-        wanted = change(present)
-        if wanted == present:
+        partitions = change(present)
+        if partitions == present:
             return record
         lists = {key: items for key, items in record.list_fields.items() if key != _PARTITIONS}
-        if wanted:
-            lists[_PARTITIONS] = [str(partition) for partition in sorted(wanted)]
+        if partitions:
+            lists[_PARTITIONS] = [str(partition) for partition in sorted(partitions)]
         return replace(record, list_fields=lists)
 
-    def listed(wanted: ZNRecord) -> list[Write]:
-        return listing_writes(store, table, is_paused=bool(wanted.list_fields.get(_PARTITIONS)))
+    def listed(record: ZNRecord) -> list[Write]:
+        return listing_writes(store, table, is_paused=bool(record.list_fields.get(_PARTITIONS)))
 
     return _flags(_change(store, table, changed, listed), path).paused_partitions
 

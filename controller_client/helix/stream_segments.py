@@ -163,15 +163,15 @@ def read_committing(
     Raises:
         UnreachableError: ZooKeeper does not answer.
     """
-    found = {record.segment: record for each in partitions.values() for record in each.committing}
+    records = {record.segment: record for each in partitions.values() for record in each.committing}
     listed = store.get(f"/PAUSELESS_DEBUG_METADATA/{table}")
     names = listed.record.list_fields.get("committingSegments", []) if listed else []
-    others = [each for each in map(SegmentName.parse, names) if each and each not in found]
+    others = [each for each in map(SegmentName.parse, names) if each and each not in records]
     # The list is cleaned up only occasionally; the records are authoritative.
     for record in filter(None, _read_many(store, table, others)):
         if record.committing:
-            found[record.segment] = record
-    return [found[segment] for segment in sorted(found)]
+            records[record.segment] = record
+    return [records[segment] for segment in sorted(records)]
 
 
 def _read_many(

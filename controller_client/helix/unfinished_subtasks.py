@@ -66,15 +66,15 @@ def unfinished_subtasks(store: PropertyStore, task_type: str | None = None) -> M
     paths = [_context(store, job) for job in jobs]
     paths += [f"/{store.cluster_name}/CONFIGS/RESOURCE/{job}" for job in jobs]
     records = read_records_at(store, paths)
-    found: dict[str, Unfinished] = {}
+    counts: dict[str, Unfinished] = {}
     for context, config in zip(records[: len(jobs)], records[len(jobs) :], strict=True):
         if config is None:  # deleted in the meantime
             continue
         count = _count(context, len(config.map_fields))
         if count.total:
             tag = config.simple_fields.get("InstanceGroupTag", "")
-            found[tag] = found.get(tag, Unfinished()) + count
-    return found
+            counts[tag] = counts.get(tag, Unfinished()) + count
+    return counts
 
 
 def _unfinished_jobs(store: PropertyStore, task_type: str | None) -> list[str]:

@@ -105,13 +105,13 @@ class Monitoring:
         if metric.kind is not kind:
             raise TypeError(f"{metric.name} is a {metric.kind}")
         with self._lock:
-            found = self._made.get(metric.name)
-            if found is None:
-                found = make(metric.name, metric.meaning, metric.labels, registry=self.registry)
-                self._made[metric.name] = found
-        if not isinstance(found, make):
+            instrument = self._made.get(metric.name)
+            if instrument is None:
+                instrument = make(metric.name, metric.meaning, metric.labels, registry=self.registry)
+                self._made[metric.name] = instrument
+        if not isinstance(instrument, make):
             raise TypeError(f"{metric.name} is a {metric.kind}")
-        return found
+        return instrument
 
 
 class _Sampled(Collector):

@@ -100,11 +100,11 @@ def diagnose(
     Returns:
         Faults, oldest entry first; empty if all is well.
     """
-    found: list[Diagnosis | None] = []
+    diagnoses: list[Diagnosis | None] = []
     table = _Table.of(entries, segments, unloaded)
     for entry in entries:
         age_s = max(0.0, (now_ms - entry.timestamp_ms) / 1000)
-        found += [
+        diagnoses += [
             _stuck(entry, table, age_s, older_than_s) or _not_loaded(entry, table, age_s, reasons or {}),
             _lost_sources(entry, table, age_s),
             _leftovers(entry, table, age_s),
@@ -112,7 +112,7 @@ def diagnose(
             _lost(entry, table, age_s),
             _behind(entry, table, age_s, reasons or {}),
         ]
-    return [diagnosis for diagnosis in found if diagnosis is not None]
+    return [diagnosis for diagnosis in diagnoses if diagnosis is not None]
 
 
 @dataclass

@@ -116,14 +116,14 @@ class SegmentLoading:
             NotAppliedError: A segment could not be pushed again.
             OutcomeUnknownError: It is unknown whether a segment was pushed again.
         """
-        wanted = sorted(set(names))
+        segments = sorted(set(names))
 
         def missing() -> str | None:
-            state = self._client.segments.load_state(self._table, wanted)
+            state = self._client.segments.load_state(self._table, segments)
             faults = state.faults
             if not faults or self._may_continue(state):
                 return None
-            count = f"{len({fault.segment for fault in faults})} of {len(wanted)} segments"
+            count = f"{len({fault.segment for fault in faults})} of {len(segments)} segments"
             try:
                 if not self._stopped_repairs:
                     self._repair(faults, count)
@@ -140,7 +140,7 @@ class SegmentLoading:
 
         wait_until(
             missing,
-            what=f"{len(wanted)} segments of {self._table} online",
+            what=f"{len(segments)} segments of {self._table} online",
             timeout_s=timeout_s,
             clock=self._client.clock,
             first_poll_s=0.05,
@@ -214,11 +214,11 @@ class SegmentLoading:
         the tar away some time after deleting the record, and might move that of the new push.
         """
         path = segment_path(self._table, segment)
-        found = self._store.get(path)
-        if found is None:
+        znode = self._store.get(path)
+        if znode is None:
             return
         try:
-            self._store.delete(path, expected_version=found.version)
+            self._store.delete(path, expected_version=znode.version)
         except (NotFoundError, ConflictError):
             logger.info("%s: another client has just changed the record of %s", self._table, segment)
 

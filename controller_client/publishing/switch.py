@@ -265,15 +265,15 @@ class _Pushing:
         def push(segment: StagedSegment) -> None:
             _push(self._client, self._table, segment, self._staging, mode, folder)
 
-        wanted = set(names)
-        if not wanted:
+        requested = set(names)
+        if not requested:
             return
         with (
             scratch_folder("pinot-push-") as folder,
             naming_full_disks(folder),
             ThreadPoolExecutor(_PARALLEL_PUSHES, thread_name_prefix="push") as pool,
         ):
-            for _ in pool.map(push, (segment for segment in self._segments if segment.name in wanted)):
+            for _ in pool.map(push, (segment for segment in self._segments if segment.name in requested)):
                 pass
 
 

@@ -98,12 +98,12 @@ def check_quota(client: RestClient, table: TableName, segments: Iterable[StagedS
     size = client.tables.size(table)
     named = str(document.get("segmentsConfig", {}).get("replication") or 1)
     # A template, which only Pinot's roles can replace, is as many as there are.
-    present = max((len(each.servers) for each in size.segments), default=1)
+    present = max((len(entry.servers) for entry in size.segments), default=1)
     configured = whole_number(named)
     replicas = present if configured is None else configured
     quota = per_replica * replicas
     # None if no server has reported: Pinot then accepts a push.
-    estimated_bytes = {each.segment: each.estimated_bytes or 0 for each in size.segments}
+    estimated_bytes = {entry.segment: entry.estimated_bytes or 0 for entry in size.segments}
     staged = list(segments)
     added = sum(segment.segment_size_bytes for segment in staged) * replicas
     # A segment refreshed in place is replaced by its successor.

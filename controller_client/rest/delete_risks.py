@@ -161,11 +161,11 @@ def _of_partitions(
 
 
 def _by_partition(table: TableName, ideal: Mapping[str, object]) -> dict[int, list[SegmentName]]:
-    found: dict[int, list[SegmentName]] = {}
+    by_partition: dict[int, list[SegmentName]] = {}
     for segment in filter(None, map(SegmentName.parse, ideal)):
         if segment.name.startswith(f"{table.raw}__"):
-            found.setdefault(segment.partition, []).append(segment)
-    return {partition: sorted(segments) for partition, segments in found.items()}
+            by_partition.setdefault(segment.partition, []).append(segment)
+    return {partition: sorted(segments) for partition, segments in by_partition.items()}
 
 
 def _start(left: str | None, offset: str | None) -> str:

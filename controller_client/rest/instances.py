@@ -66,14 +66,14 @@ class DropCheck:
     @property
     def obstacles(self) -> list[str]:
         """Each obstacle as a clause, with what to do about it; empty if the instance can be dropped."""
-        found = ["it is live (stop it first)"] if self.live else []
-        found += [
+        obstacles = ["it is live (stop it first)"] if self.live else []
+        obstacles += [
             f"it has {counted_text(count, 'segment')} of {table} (remove its tags, then rebalance the table)"
             for table, count in sorted(self.segments.items())
         ]
         if self.broker_of:
-            found.append(f"it is a broker of {', '.join(self.broker_of)} (remove its tags)")
-        return found + [f"it is in the ideal state of {each}" for each in self.others]
+            obstacles.append(f"it is a broker of {', '.join(self.broker_of)} (remove its tags)")
+        return obstacles + [f"it is in the ideal state of {each}" for each in self.others]
 
 
 class InstancesApi:

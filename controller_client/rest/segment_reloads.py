@@ -134,11 +134,13 @@ class SegmentReloads:
                 segment = last.segment
                 job_id = self.reload_segment(table, segment) if segment else self.reload(table)
                 moved_s, stalled_s = clock.monotonic(), 2 * stalled_s
-            wanted = _online(ideal, [last.segment] if last.segment else ideal)
-            seen(min(last.reloaded, wanted), wanted)
+            replicas = _online(ideal, [last.segment] if last.segment else ideal)
+            seen(min(last.reloaded, replicas), replicas)
             if last.servers_failed:
                 return f"{last.servers_failed} servers do not answer"
-            return None if last.reloaded >= wanted else f"{last.reloaded} of {wanted} replicas are reloaded"
+            return (
+                None if last.reloaded >= replicas else f"{last.reloaded} of {replicas} replicas are reloaded"
+            )
 
         wait_until(
             missing,

@@ -62,14 +62,14 @@ class LoadState:
         seen: Mapping[str, Mapping[str, str]],
     ) -> LoadState:
         """Compare segments with the table's ideal state, by its external view."""
-        wanted = list(names)
-        known: dict[frozenset[str], frozenset[str]] = {}
+        segments = list(names)
+        server_sets: dict[frozenset[str], frozenset[str]] = {}
         servers = {}
-        for name in wanted:
+        for name in segments:
             states = ideal.get(name) or {}
-            found = frozenset(server for server, state in states.items() if state in _SERVED)
-            servers[name] = known.setdefault(found, found)
-        return cls(tuple(find_unloaded(wanted, ideal, seen)), servers)
+            hosts = frozenset(server for server, state in states.items() if state in _SERVED)
+            servers[name] = server_sets.setdefault(hosts, hosts)
+        return cls(tuple(find_unloaded(segments, ideal, seen)), servers)
 
     @property
     def behind(self) -> dict[str, int]:
@@ -129,19 +129,19 @@ def find_unloaded(
         ideal: The table's ideal state.
         seen: Its external view.
     """
-    found: list[Unloaded] = []
+    faults: list[Unloaded] = []
     for name in names:
-        wanted = ideal.get(name)
-        if not wanted:
-            found.append(Unloaded(name))
+        expected = ideal.get(name)
+        if not expected:
+            faults.append(Unloaded(name))
             continue
         states = seen.get(name) or {}
-        found.extend(
+        faults.extend(
             Unloaded(name, server, state, states.get(server))
-            for server, state in sorted(wanted.items())
+            for server, state in sorted(expected.items())
             if states.get(server) != state
         )
-    return found
+    return faults
 
 
 def first_few(texts: Iterable[object]) -> str:

@@ -218,16 +218,16 @@ class SegmentsApi(SegmentReloads):
             WaitTimeoutError: The error lists segments and their states; raised early if a server keeps a
                 segment in ERROR, which does not resolve by itself.
         """
-        wanted = sorted(set(names))
+        segments = sorted(set(names))
         error_since: float | None = None
         clock = self._transport.clock
 
         def missing() -> str | None:
             nonlocal error_since
-            faults = self.unloaded(table, wanted)
+            faults = self.unloaded(table, segments)
             if not faults:
                 return None
-            count = f"{len({fault.segment for fault in faults})} of {len(wanted)} segments"
+            count = f"{len({fault.segment for fault in faults})} of {len(segments)} segments"
             if any(fault.in_error for fault in faults):
                 error_since = clock.monotonic() if error_since is None else error_since
                 if clock.monotonic() - error_since >= _ERROR_GRACE_S:
@@ -242,7 +242,7 @@ class SegmentsApi(SegmentReloads):
 
         wait_until(
             missing,
-            what=f"{len(wanted)} segments of {table} online",
+            what=f"{len(segments)} segments of {table} online",
             timeout_s=timeout_s,
             clock=clock,
             longest_poll_s=0.5,  # two reads per check; a reader waits for the result
@@ -302,19 +302,19 @@ class SegmentsApi(SegmentReloads):
         Raises:
             WaitTimeoutError: The error lists the remaining segments.
         """
-        wanted = set(names)
+        segments = set(names)
 
         def missing() -> str | None:
             ideal = self._tables.ideal_state(table)
             seen = self._tables.external_view(table)
-            left = sorted(wanted & (ideal.keys() | seen.keys()))
+            left = sorted(segments & (ideal.keys() | seen.keys()))
             if not left:
-                left = sorted(wanted & self._recorded(table))
-            return None if not left else f"{len(left)} of {len(wanted)} still exist: {first_few(left)}"
+                left = sorted(segments & self._recorded(table))
+            return None if not left else f"{len(left)} of {len(segments)} still exist: {first_few(left)}"
 
         wait_until(
             missing,
-            what=f"{len(wanted)} segments of {table} to be gone",
+            what=f"{len(segments)} segments of {table} to be gone",
             timeout_s=timeout_s,
             clock=self._transport.clock,
             remedy="delete them again",

@@ -83,7 +83,7 @@ class TableConfigs:
                 raise
             return configs
         try:
-            found = {name: self._restored(name, config) for name, config in configs.items()}
+            originals = {name: self._restored(name, config) for name, config in configs.items()}
         except AuthError as error:
             if self._cluster.capabilities().has(Capability.CONFIGS_AS_WRITTEN):
                 return configs
@@ -94,7 +94,7 @@ class TableConfigs:
                 " before Pinot 1.3, templates such as ${NAME:default} would be lost otherwise",
                 http_status=error.http_status,
             ) from error
-        return {name: config for name, config in found.items() if config is not None}
+        return {name: config for name, config in originals.items() if config is not None}
 
     def _restored(self, name: TableName, config: dict[str, Any]) -> dict[str, Any] | None:
         """Return a config with its templates; None if the table was deleted meanwhile."""
@@ -147,12 +147,12 @@ def _misread(value: Any, present: Any, path: tuple[str, ...]) -> Iterator[tuple[
             yield path
     elif isinstance(value, Mapping):
         inner = present if isinstance(present, Mapping) else {}
-        for key, each in value.items():
-            yield from _misread(each, inner.get(key), (*path, str(key)))
+        for key, child in value.items():
+            yield from _misread(child, inner.get(key), (*path, str(key)))
     elif isinstance(value, list):
         items = present if isinstance(present, list) else []
-        for number, each in enumerate(value):
-            yield from _misread(each, items[number] if number < len(items) else None, (*path, str(number)))
+        for number, child in enumerate(value):
+            yield from _misread(child, items[number] if number < len(items) else None, (*path, str(number)))
 
 
 def with_templates(answer: Any, written: Any, where: str) -> Any:

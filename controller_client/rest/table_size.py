@@ -65,12 +65,12 @@ class TableSize:
 
     def by_server(self) -> dict[str, tuple[int, int]]:
         """Return server -> number of reported segments and their bytes."""
-        found: dict[str, tuple[int, int]] = {}
+        totals: dict[str, tuple[int, int]] = {}
         for each in self.segments:
             for server, size in sorted(each.servers.items()):
-                count, total = found.get(server, (0, 0))
-                found[server] = (count + 1, total + size) if size is not None else (count, total)
-        return found
+                count, total = totals.get(server, (0, 0))
+                totals[server] = (count + 1, total + size) if size is not None else (count, total)
+        return totals
 
     def segment_bytes(self) -> dict[str, int]:
         """Return segment -> size of a replica, for all segments that a server has reported."""

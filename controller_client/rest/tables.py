@@ -82,18 +82,18 @@ class TablesApi:
         name = TableName.parse(table)
         raw = table if name is None else name.raw
         try:
-            known = self.list()
+            raw_names = self.list()
         except PinotPluginError:
-            known = []
+            raw_names = []
         # The table may exist with the other type.
-        others = (TableName.of(raw, each) for each in TableType if raw in known)
+        others = (TableName.of(raw, each) for each in TableType if raw in raw_names)
         other = next(filter(self.exists, others), None)
         remedy = f"there is {other}" if other else None
         return NotFoundError(
             f"there is no table {table}",
             where=self._transport.base_url,
             remedy=remedy
-            or did_you_mean(raw, known, otherwise="see 'pinotctl table list', or create it first"),
+            or did_you_mean(raw, raw_names, otherwise="see 'pinotctl table list', or create it first"),
         )
 
     def physical_tables(self, table: str) -> tuple[str, ...]:
@@ -319,14 +319,14 @@ class TablesApi:
         """
         changed = self.get(table).with_tenants(server=server, broker=broker)
         self.update(changed, skip_task_validation=True)
-        found = self.get(table)
-        if found.tenants != changed.tenants:
+        config = self.get(table)
+        if config.tenants != changed.tenants:
             raise ConflictError(
                 f"someone else changed the tenants of {table} at the same time",
                 where=table,
                 remedy="read the table's config and set them again",
             )
-        return found
+        return config
 
     def task_config(self, table: str, task_type: str) -> dict[str, str] | None:
         """Return the configs of a task type, as in :meth:`in_use`; None if the table has none."""

@@ -91,14 +91,14 @@ class TenantsApi:
             name, TenantRole.SERVER, "OfflineServerInstances", "RealtimeServerInstances"
         )
         (broker,) = self._members(name, TenantRole.BROKER, "BrokerInstances")
-        found = Tenant(name, offline, realtime, broker)
-        if not (found.servers or found.broker):
+        tenant = Tenant(name, offline, realtime, broker)
+        if not (tenant.servers or tenant.broker):
             raise NotFoundError(
                 f"there is no tenant {name}",
                 where=self._transport.base_url,
                 remedy="see 'pinotctl tenant list'",
             )
-        return found
+        return tenant
 
     def tables(self, name: str) -> Sequence[str]:
         """Return the tables (names with type) that the servers of a tenant serve."""
@@ -162,7 +162,7 @@ class TenantsApi:
         names: Sequence[str],
         change: Callable[[tuple[str, ...]], tuple[str, ...]],
     ) -> dict[str, tuple[str, ...]]:
-        strangers = [each for each in names if not _is(role, each)]
+        strangers = [name for name in names if not _is(role, name)]
         if strangers:
             raise ConflictError(
                 f"{', '.join(strangers)} is not a {role}",
@@ -171,9 +171,7 @@ class TenantsApi:
         done = {}
         for name in names:
             untagged = _UNTAGGED[role]
-            tags = change(tuple(each for each in self._instances.tags(name) if each != untagged)) or (
-                untagged,
-            )
+            tags = change(tuple(tag for tag in self._instances.tags(name) if tag != untagged)) or (untagged,)
             self._instances.set_tags(name, tags, update_broker_resource=True)
             done[name] = tags
         return done

@@ -234,12 +234,12 @@ class Transport:
         """
         at, query, where = path, "", f"GET {self.base_url}{path}"
         for _ in range(_MAX_REDIRECTS + 1):
-            found = self.fetch(
+            response = self.fetch(
                 at, target, query=query, params=params, read_timeout_s=read_timeout_s, max_bytes=max_bytes
             )
-            if found.redirect is None:
-                return found.size_bytes
-            (at, _, query), params = path_within(self.base_url, found.redirect, where).partition("?"), None
+            if response.redirect is None:
+                return response.size_bytes
+            (at, _, query), params = path_within(self.base_url, response.redirect, where).partition("?"), None
         raise RejectedError(f"there are more than {_MAX_REDIRECTS} redirects", where=where)
 
     def fetch(

@@ -180,11 +180,11 @@ class UsersApi:
         return self._transport.get_json("/users", dict, key="users")
 
     def _document(self, name: str, component: Component) -> Mapping[str, Any]:
-        found = self._documents().get(f"{name}_{component}")
-        if found is None:
+        document = self._documents().get(f"{name}_{component}")
+        if document is None:
             raise NotFoundError(
                 f"there is no user {name} of the component {component}",
                 where=self._transport.base_url,
                 remedy="see 'pinotctl user list'",
             )
-        return found
+        return document

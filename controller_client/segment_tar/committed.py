@@ -50,13 +50,13 @@ class Committed:
 
     def left_out(self, content: CopyContent) -> list[str]:
         """List what a copy has in addition to this part."""
-        found = sorted(content.files.keys() - self.files)
+        additions = sorted(content.files.keys() - self.files)
         if self.properties is not None:
-            found += [f"column {name}" for name in sorted(content.properties.generated)]
+            additions += [f"column {name}" for name in sorted(content.properties.generated)]
         if self.entries is not None and content.entries is not None:
             kept = {entry.name for entry in self.entries}
-            found += [entry.name for entry in content.entries if entry.name not in kept]
-        return found
+            additions += [entry.name for entry in content.entries if entry.name not in kept]
+        return additions
 
     def is_all_of(self, content: CopyContent) -> bool:
         """Whether a copy consists of exactly this, in the same order."""
@@ -127,11 +127,11 @@ class _Columns:
 
 def _columns(content: CopyContent, sums: Mapping[str, Adler]) -> Iterator[_Columns]:
     columns = content.properties.columns()
-    stored = [each for each in content.entries or () if each.column not in content.properties.generated]
+    stored = [entry for entry in content.entries or () if entry.column not in content.properties.generated]
     yield from _choices(stored, columns, sums)
     # When a reload removes the columns that an earlier one added, Pinot 1.3 leaves their null vectors behind.
     present = frozenset(columns)
-    of_present = [each for each in stored if each.column in present]
+    of_present = [entry for entry in stored if entry.column in present]
     if len(of_present) < len(stored):
         yield from _choices(of_present, columns, sums)
 
@@ -142,13 +142,13 @@ def _choices(
     # Additions are at the end, unless a reload removed something and sorted the rest.
     yield from _prefixes(stored, sums)
     old = order_of_0_11(stored, columns)
-    kinds = sorted({each.kind for each in stored if not each.holds_rows})
+    kinds = sorted({entry.kind for entry in stored if not entry.holds_rows})
     if len(kinds) > _MAX_KINDS:
         return
     for number in range(len(kinds) + 1):
         for kept in itertools.combinations(kinds, number):
             for order in (stored, old):
-                chosen = [each for each in order if each.holds_rows or each.kind in kept]
+                chosen = [entry for entry in order if entry.holds_rows or entry.kind in kept]
                 *_, whole = _prefixes(chosen, sums)
                 yield whole
 

@@ -52,20 +52,24 @@ def describe_tar(tar_path: Path, limits: TarLimits | None = None) -> DescribedSe
             segment.
     """
     folder = ""
-    found: dict[str, DescribedSegment] = {}
+    segments: dict[str, DescribedSegment] = {}
     for entry in read_tar(tar_path, limits or TarLimits()):
         folder = entry.top
         if entry.path in _PATHS and not entry.is_folder and entry.size_bytes <= _MAX_BYTES:
             segment = _described(Properties(b"".join(entry.pieces)))
-            found[segment.name] = segment
-    if len(found) != 1:
-        what = f"it contains the segments {', '.join(sorted(found))}" if found else f"it has no {PROPERTIES}"
+            segments[segment.name] = segment
+    if len(segments) != 1:
+        what = (
+            f"it contains the segments {', '.join(sorted(segments))}"
+            if segments
+            else f"it has no {PROPERTIES}"
+        )
         raise DataError(
             f"the tar.gz does not contain a segment: {what}",
             expected="one folder with the files of one segment",
             where=str(tar_path),
         )
-    (segment,) = found.values()
+    (segment,) = segments.values()
     try:
         file_name_of(segment.name)  # servers keep the segment in a folder of this name
     except DataError as error:

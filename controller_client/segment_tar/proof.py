@@ -127,12 +127,12 @@ def digest_of_data(tar_path: Path, content: CopyContent, limits: TarLimits, skip
     skipped = content.properties.generated.union(skipped)
     ends = [entry.start + entry.size_bytes for entry in content.entries]
     parts = sums_of_parts(tar_path, COLUMNS, ends, limits, hashlib.sha256)
-    found = [
+    lines = [
         f"{entry.name} {entry.size_bytes} {part.hexdigest()}\n".encode(errors="surrogateescape")
         for entry, part in zip(content.entries, parts, strict=True)
         if entry.holds_rows and entry.column not in skipped
     ]
-    digest.update(b"".join(sorted(found)))
+    digest.update(b"".join(sorted(lines)))
     return digest.hexdigest()
 
 

@@ -220,7 +220,7 @@ class _Tar:
 
     def _pax(self, raw: bytes) -> dict[str, str]:
         """Parse pax records: lines of ``<length> <key>=<value>``."""
-        found = {}
+        records = {}
         while raw:
             digits, blank, _ = raw[:8].partition(b" ")
             length = (whole_number(digits) if blank else None) or 0
@@ -230,8 +230,8 @@ class _Tar:
             if not whole or not equals or record[-1:] != b"\n" or key.startswith(b"GNU.sparse"):
                 self._refuse("a pax header cannot be read, or describes a sparse file")
             if key in (b"path", b"size"):
-                found[key.decode()] = self._text(value)
-        return found
+                records[key.decode()] = self._text(value)
+        return records
 
     def _check_sum(self, block: bytes) -> None:
         if self._number(block[148:156]) != sum(block) - sum(block[148:156]) + 8 * ord(" "):

@@ -100,13 +100,13 @@ def _work_folder(parent: Path, segment: str) -> Iterator[Path]:
         yield folder
 
 
-def _write_files(tar_path: Path, folder: Path, limits: TarLimits, wanted: Callable[[str], bool]) -> None:
+def _write_files(tar_path: Path, folder: Path, limits: TarLimits, is_included: Callable[[str], bool]) -> None:
     """Write files into an empty folder; the reader has checked their paths."""
     for entry in read_tar(tar_path, limits):
         target = folder / entry.path
         if entry.is_folder:
             target.mkdir(parents=True, exist_ok=True)
-        elif wanted(entry.path):
+        elif is_included(entry.path):
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
                 file.writelines(entry.pieces)

@@ -52,7 +52,7 @@ class KafkaTopicAges(KafkaOffsets):
             if retention_ms is None:
                 return None
             spec = OffsetSpec.for_timestamp(int(now_s * 1000 - EXPIRING_SHARE * retention_ms))
-            found = self._offsets([TopicPartition(self._topic, number) for number in latest], spec)
+            ends = self._offsets([TopicPartition(self._topic, number) for number in latest], spec)
         except KafkaException as error:
             raise SourceError(
                 f"Kafka did not return the age of the rows in {self._topic}: {error.args[0].str()}",
@@ -60,7 +60,7 @@ class KafkaTopicAges(KafkaOffsets):
                 remedy="check that Kafka is running and that its user may describe the topic's configuration",
             ) from error
         return {
-            number: latest[number] if offset == _NO_SUCH_ROW else offset for number, offset in found.items()
+            number: latest[number] if offset == _NO_SUCH_ROW else offset for number, offset in ends.items()
         }
 
     def _retention_ms(self) -> int | None:

@@ -113,8 +113,8 @@ class KafkaOffsets:
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # public by its documents
 
         try:
-            found = topic_partitions(self._admin, self._topic, _TIMEOUT_S)
-            if not found:
+            numbers = topic_partitions(self._admin, self._topic, _TIMEOUT_S)
+            if not numbers:
                 raise NotFoundError(
                     f"the topic {self._topic} does not exist",
                     where=self._brokers,
@@ -122,11 +122,11 @@ class KafkaOffsets:
                 )
         except KafkaException as error:
             raise self._fault(error.args[0].str()) from error
-        partitions = [TopicPartition(self._topic, each) for each in found]
+        partitions = [TopicPartition(self._topic, number) for number in numbers]
         earliest, latest = (
             self._offsets(partitions, getattr(OffsetSpec, end)()) for end in ("earliest", "latest")
         )
-        return {each: OffsetRange(earliest[each], latest[each]) for each in sorted(earliest)}
+        return {number: OffsetRange(earliest[number], latest[number]) for number in sorted(earliest)}
 
     def _offsets(self, partitions: list[Any], spec: Any) -> dict[int, int]:
         def ask() -> dict[int, int]:
@@ -181,12 +181,14 @@ def topic_partitions(client: TopicLister, topic: str, timeout_s: float) -> set[i
     metadata = client.list_topics(timeout=timeout_s)
     if not metadata.brokers:
         raise KafkaException(KafkaError(KafkaError.BROKER_NOT_AVAILABLE))
-    found = metadata.topics.get(topic)
-    if found is None or (found.error and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
+    topic_metadata = metadata.topics.get(topic)
+    if topic_metadata is None or (
+        topic_metadata.error and topic_metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+    ):
         return set()
-    if not found.partitions:
-        raise KafkaException(found.error or KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
-    return set(found.partitions)
+    if not topic_metadata.partitions:
+        raise KafkaException(topic_metadata.error or KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+    return set(topic_metadata.partitions)
 
 
 def _is_for_client(key: str) -> bool:

@@ -166,12 +166,12 @@ def check_creatable(client: RestClient, planned: UpsertTable) -> tuple[bool, boo
         _check_new(client, planned)
     else:
         # Pinot returns the name with type, whatever was sent.
-        wanted = {**table.to_json(), "tableName": table.name_with_type}
+        expected = {**table.to_json(), "tableName": table.name_with_type}
         # With the settings in the format of this release, whichever has created the table.
-        found = UpsertSettings.of(existing).put_into(existing).to_json()
+        actual = UpsertSettings.of(existing).put_into(existing).to_json()
         # Pinot 1.x does not store the schema's name: it equals the table's.
-        found["segmentsConfig"] = {"schemaName": raw, **found["segmentsConfig"]}
-        _refuse_differences(table.name_with_type, wanted, found)
+        actual["segmentsConfig"] = {"schemaName": raw, **actual["segmentsConfig"]}
+        _refuse_differences(table.name_with_type, expected, actual)
     return missing_schema, existing is None
 
 
@@ -215,14 +215,14 @@ def servers_without_hooks(store: PropertyStore, table: TableConfig) -> list[str]
     """
     tags = ServerTags.of(table).all
     reported = set(store.connection.children(f"/{store.cluster_name}/PINOT_PLUGINS/servers") or ())
-    found = []
+    servers = []
     for name in store.live_instances():
         try:
             if name.startswith("Server_") and tags & set(store.instance_tags(name)):
-                found.append(name)
+                servers.append(name)
         except NotFoundError:
             continue  # it left meanwhile
-    return sorted(set(found) - reported)
+    return sorted(set(servers) - reported)
 
 
 def check_hooks(store: PropertyStore, table: TableConfig) -> None:
@@ -266,11 +266,11 @@ def _with_indexes(table: TableConfig) -> TableConfig:
     return TableConfig.from_json(document)
 
 
-def _schema_is_missing(client: RestClient, wanted: Schema) -> bool:
-    if wanted.schema_name not in client.schemas.list():
+def _schema_is_missing(client: RestClient, schema: Schema) -> bool:
+    if schema.schema_name not in client.schemas.list():
         return True
-    found = client.schemas.get(wanted.schema_name)
-    _refuse_differences(f"schema {wanted.schema_name}", _columns(wanted), _columns(found))
+    found = client.schemas.get(schema.schema_name)
+    _refuse_differences(f"schema {schema.schema_name}", _columns(schema), _columns(found))
     return False
 
 
@@ -287,8 +287,8 @@ def _columns(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _refuse_differences(what: str, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    differences = list(_differences(wanted, found, ""))
+def _refuse_differences(what: str, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> None:
+    differences = list(_differences(expected, actual, ""))
     if differences:
         raise ConflictError(
             f"{what} already exists and differs: {'; '.join(differences)}",
@@ -297,21 +297,21 @@ def _refuse_differences(what: str, wanted: Mapping[str, Any], found: Mapping[str
         )
 
 
-def _differences(wanted: Any, found: Any, path: str) -> Iterator[str]:
+def _differences(expected: Any, actual: Any, path: str) -> Iterator[str]:
     """Yield the wanted settings that differ; Pinot adds its defaults and writes numbers as strings."""
-    if isinstance(wanted, Mapping):
-        if wanted and not isinstance(found, Mapping):
+    if isinstance(expected, Mapping):
+        if expected and not isinstance(actual, Mapping):
             yield f"{path or 'all'} is missing"
             return
-        for key, value in wanted.items():
-            yield from _differences(value, (found or {}).get(key), f"{path}.{key}" if path else key)
-    elif isinstance(wanted, list):
-        other = found if isinstance(found, list) else []
-        if len(wanted) != len(other):
-            yield f"{path} has {len(other)} entries, not {len(wanted)}"
+        for key, value in expected.items():
+            yield from _differences(value, (actual or {}).get(key), f"{path}.{key}" if path else key)
+    elif isinstance(expected, list):
+        other = actual if isinstance(actual, list) else []
+        if len(expected) != len(other):
+            yield f"{path} has {len(other)} entries, not {len(expected)}"
             return
-        for number, (one, two) in enumerate(zip(wanted, other, strict=True)):
+        for number, (one, two) in enumerate(zip(expected, other, strict=True)):
             yield from _differences(one, two, f"{path}[{number}]")
-    elif wanted is not None and str(wanted).lower() != str(found).lower():
+    elif expected is not None and str(expected).lower() != str(actual).lower():
         # The values are not shown: a stream config contains credentials.
         yield path

@@ -270,7 +270,7 @@ def read_generation(store: PropertyStore, table: TableName) -> Generation | None
                 where=path,
                 remedy="find out who wrote the record, and restore it",
             )
-        found = record.map_fields.get("incarnation")
+        incarnation = record.map_fields.get("incarnation")
         return Generation(
             number=int(simple["number"]),
             base=int(simple["base"]),
@@ -278,7 +278,9 @@ def read_generation(store: PropertyStore, table: TableName) -> Generation | None
             partitions=int(simple["partitions"]),
             buckets=int(simple["buckets"]),
             folder=simple["folder"],
-            incarnation=Incarnation(int(found["table"]), found["topic"], found["rules"]) if found else None,
+            incarnation=Incarnation(int(incarnation["table"]), incarnation["topic"], incarnation["rules"])
+            if incarnation
+            else None,
             since=int(simple.get("since", 0)),
             floors=tuple(json.loads(simple.get("floors", "[]"))),
             until=_offsets(record, "until"),
@@ -316,7 +318,7 @@ def write_generation(store: PropertyStore, table: TableName, generation: Generat
         _path(store, table, "generation"),
         record,
         GENERATION_FORMAT,
-        known=(*_NUMBERS, "floors", _RESENT_FROM, "until", "begins", "incarnation"),
+        own_keys=(*_NUMBERS, "floors", _RESENT_FROM, "until", "begins", "incarnation"),
     )
 
 
@@ -365,7 +367,7 @@ def request_rebuild(
     values = {"number": request.number, "partitions": partitions, "buckets": buckets}
     fields = {name: str(value) for name, value in values.items() if value is not None}
     record = ZNRecord("rebuild", simple_fields=REBUILD_FORMAT.stamp(fields))
-    _put(store, _path(store, table, "rebuild"), record, REBUILD_FORMAT, known=tuple(values))
+    _put(store, _path(store, table, "rebuild"), record, REBUILD_FORMAT, own_keys=tuple(values))
     return request
 
 
@@ -373,19 +375,19 @@ def _path(store: PropertyStore, table: TableName, name: str) -> str:
     return f"{coordinator_path(store, table).rpartition('/')[0]}/{name}"
 
 
-def _put(store: PropertyStore, path: str, record: ZNRecord, of: Format, *, known: Collection[str]) -> None:
+def _put(store: PropertyStore, path: str, record: ZNRecord, of: Format, *, own_keys: Collection[str]) -> None:
     """Write a record, keeping its current fields that this release does not know."""
-    found = store.connection.get(path)
-    if found is None:
+    znode = store.connection.get(path)
+    if znode is None:
         store.connection.create(path, record.to_bytes())
         return
-    present = ZNRecord.from_bytes(found[0], where=path)
+    present = ZNRecord.from_bytes(znode[0], where=path)
     of.check(present.simple_fields, path)
-    known = (of.field, *known)
+    own_keys = (of.field, *own_keys)
     whole = ZNRecord(
         record.id,
-        with_unknown(record.simple_fields, present.simple_fields, known),
+        with_unknown(record.simple_fields, present.simple_fields, own_keys),
         present.list_fields,
-        with_unknown(record.map_fields, present.map_fields, known),
+        with_unknown(record.map_fields, present.map_fields, own_keys),
     )
-    store.connection.set(path, whole.to_bytes(), found[1])
+    store.connection.set(path, whole.to_bytes(), znode[1])

@@ -89,7 +89,7 @@ def check_ingestion(schema: Schema, table: TableConfig, settings: UpsertSettings
     time_role = {settings.timestamp_column: "the timestamp"}
     columns = _Columns({**dict.fromkeys(settings.primary_key, "the key"), **time_role}, fields)
     config = table.to_json().get("ingestionConfig") or {}
-    found = [
+    findings = [
         *_of_schema(columns),
         *_of_transforms(config, columns),
         *_of_dropped_rows(config, columns, table),
@@ -97,8 +97,8 @@ def check_ingestion(schema: Schema, table: TableConfig, settings: UpsertSettings
         *_of_decoder(table),
     ]
     return IngestionFindings(
-        tuple(text for is_wrong, text in found if is_wrong),
-        tuple(text for is_wrong, text in found if not is_wrong),
+        tuple(text for is_wrong, text in findings if is_wrong),
+        tuple(text for is_wrong, text in findings if not is_wrong),
     )
 
 
@@ -209,8 +209,8 @@ def _of_decoder(table: TableConfig) -> _Found:
     except ConfigError:
         return  # it has no stream, which is reported elsewhere
     decoder = values.get(DECODER, "").rpartition(".")[2]
-    known = _KNOWN_PROPERTIES.get(decoder)
-    if known is None:
+    known_properties = _KNOWN_PROPERTIES.get(decoder)
+    if known_properties is None:
         yield _refused(
             f"the key coordinator cannot read messages of the decoder {decoder or '(none)'}, only those of "
             f"{', '.join(_KNOWN_PROPERTIES)}"
@@ -233,7 +233,7 @@ def _of_decoder(table: TableConfig) -> _Found:
                     f"{DECODER_PROPERTY}{name}: the key coordinator reads the underlying values of Avro's "
                     f"logical types"
                 )
-        elif name not in known:
+        elif name not in known_properties:
             yield _warned(
                 f"{DECODER_PROPERTY}{name} is not supported by the key coordinator and is ignored by it"
             )

@@ -53,16 +53,16 @@ class MarkKeeper:
 
     def take(
         self,
-        found: TableMark,
-        wanted: frozenset[str],
+        mark: TableMark,
+        segments: frozenset[str],
         unrouted: Callable[[frozenset[str]], Collection[str]],
         with_rows: Callable[[Collection[str]], Collection[str]],
     ) -> Answerable:
         """Return the version to answer at.
 
         Args:
-            found: The mark read just now.
-            wanted: The segments that servers should have, read after the mark.
+            mark: The mark read just now.
+            segments: The segments that servers should have, read after the mark.
             unrouted: Returns those of some segments that the broker does not query.
             with_rows: Returns those of some segments that may have rows; brokers may skip the others.
 
@@ -70,20 +70,20 @@ class MarkKeeper:
             NoMarkError: There is no version, and there was none before; or servers expect versions in another
                 form.
         """
-        found.check_asked(by_option=self._by_option)
-        if found.created != self._created:
-            self._kept, self._created = None, found.created
+        mark.check_asked(by_option=self._by_option)
+        if mark.created != self._created:
+            self._kept, self._created = None, mark.created
         kept = self._kept
         if kept is None:
-            found.required()
-        version = kept.version if kept and found.version == NIL else found.version
-        needed = wanted | found.segments
+            mark.required()
+        version = kept.version if kept and mark.version == NIL else mark.version
+        needed = segments | mark.segments
         outside = frozenset(unrouted(needed))
         missing = frozenset(with_rows(outside)) if outside else outside
         if missing and kept is None:
             raise NoMarkError(
-                f"a broker does not query {shown_names(missing)} of {found.table}",
-                where=found.table,
+                f"a broker does not query {shown_names(missing)} of {mark.table}",
+                where=mark.table,
                 remedy="query again in a moment: brokers pick up new segments automatically; if the error "
                 "persists, check that all servers of the table are running",
             )

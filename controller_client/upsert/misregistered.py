@@ -55,11 +55,11 @@ def check_table(store: PropertyStore, config: TableConfig) -> None:
         MisregisteredError: It looks like an upsert table but is a plain one.
         UnreachableError: ZooKeeper does not answer.
     """
-    found = traces_of_upsert(config, _column_names(store, config))
-    if found is not None:
+    traces = traces_of_upsert(config, _column_names(store, config))
+    if traces is not None:
         name = config.name_with_type
         raise MisregisteredError(
-            f"{name} looks like an upsert table ({found}) but was registered as a plain one: its rows have "
+            f"{name} looks like an upsert table ({traces}) but was registered as a plain one: its rows have "
             f"no versions, so queries would see all of them",
             expected="a table created with 'pinotctl upsert create'",
             where=name,

@@ -71,13 +71,13 @@ class GivenSettings:
         Raises:
             ConfigError: There is none.
         """
-        found = named or self.timestamp_column
-        if not found:
+        column = named or self.timestamp_column
+        if not column:
             raise ConfigError(
                 f"{self.table.name_with_type} has no timestamp: none is given, and it has no time column",
                 expected="--timestamp",
             )
-        return found
+        return column
 
 
 def read_original_form(schema: Schema, table: TableConfig) -> GivenSettings:

@@ -238,8 +238,8 @@ class UpsertQueries(Closing):
 
     def _answerable(self, table: TableName) -> Answerable:
         now = self._clock.monotonic()
-        known = self._marks.get(table)
-        if known is None or known[0] + self._ttl_s < now:
+        entry = self._marks.get(table)
+        if entry is None or entry[0] + self._ttl_s < now:
             keeper = self._keepers.setdefault(table, MarkKeeper())
             kept = keeper.take(
                 self._found(table),
@@ -247,8 +247,8 @@ class UpsertQueries(Closing):
                 lambda names: names - self._routed_everywhere(table),
                 lambda names: with_rows(self._store, table, names),
             )
-            known = self._marks[table] = (now, kept)
-        return known[1]
+            entry = self._marks[table] = (now, kept)
+        return entry[1]
 
     def _found(self, table: TableName) -> TableMark:
         now = self._clock.monotonic()

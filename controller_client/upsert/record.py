@@ -230,15 +230,15 @@ def read_servers(store: PropertyStore, table: TableName) -> dict[str, ServerReco
     """
     names = store.connection.children(f"{_folder(store, table)}/servers") or ()
     paths = [server_path(store, table, name) for name in names]
-    found: dict[str, ServerRecord] = {}
+    records: dict[str, ServerRecord] = {}
     for path, record in zip(paths, read_records_at(store, paths), strict=True):
         if record is None:
             continue
         try:
-            found[record.id] = ServerRecord.from_record(record, path)
+            records[record.id] = ServerRecord.from_record(record, path)
         except FormatVersionError as error:
             log_skipped(logger, error)
-    return found
+    return records
 
 
 def read_server(store: PropertyStore, table: TableName, instance: str) -> ServerRecord | None:

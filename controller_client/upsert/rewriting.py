@@ -100,14 +100,14 @@ def options_in(sql: str | SqlText) -> dict[str, str]:
     Raises:
         QueryError: Its quotes or parentheses do not match.
     """
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for statement in _statements(SqlText.of(sql).tokens):
         if statement[0].is_word("SET"):
-            found.update(_pairs(statement[1:]))
+            options.update(_pairs(statement[1:]))
         for number, token in enumerate(statement):
             if token.is_word("OPTION") and token.depth == 0:
-                found.update(_pairs(statement[number + 2 : -1]))
-    return found
+                options.update(_pairs(statement[number + 2 : -1]))
+    return options
 
 
 def _pairs(tokens: list[Token]) -> Iterator[tuple[str, str]]:

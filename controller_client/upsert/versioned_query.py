@@ -80,7 +80,7 @@ class VersionedQuery:
 def check_whole(
     segments: Mapping[TableName, frozenset[str]],
     routed: Callable[[TableName], Collection[str]],
-    wanted: Callable[[TableName], Collection[str]],
+    assigned: Callable[[TableName], Collection[str]],
     *,
     where: str,
 ) -> None:
@@ -91,7 +91,7 @@ def check_whole(
     Args:
         segments: By table, the segments that a result must cover.
         routed: Returns the segments of a table that the broker queries.
-        wanted: Returns the segments that servers should have: some may have been deleted meanwhile.
+        assigned: Returns the segments that servers should have: some may have been deleted meanwhile.
         where: The broker's URL.
 
     Raises:
@@ -101,7 +101,7 @@ def check_whole(
         missing = needed.difference(routed(table))
         if not missing:
             continue
-        present = frozenset(wanted(table))
+        present = frozenset(assigned(table))
         if not present:
             raise PartialResultError(
                 f"{table} was deleted while it was queried", where=where, remedy="check that the table exists"

@@ -74,14 +74,14 @@ def wait_produced_rows(store: PropertyStore, table: QueriedTable, *, timeout_s: 
         }
 
         def missing() -> str | None:
-            found = read_mark(store, table.table)
-            if found.version == NIL:
-                return found.why_none() if latest else None
+            mark = read_mark(store, table.table)
+            if mark.version == NIL:
+                return mark.why_none() if latest else None
             for number, offset in list(latest.items()):
-                end = ends[number].newest_up_to(found.version)
+                end = ends[number].newest_up_to(mark.version)
                 if end is None or end.end < offset:
                     reached = "nothing" if end is None else f"offset {end.end}"
-                    return f"partition {number} has {reached} of {offset} at version {found.version}"
+                    return f"partition {number} has {reached} of {offset} at version {mark.version}"
                 del latest[number]
             return None
 

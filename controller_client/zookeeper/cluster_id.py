@@ -40,11 +40,11 @@ def read_cluster_id(store: PropertyStore) -> str | None:
         FormatVersionError: A later release wrote it.
         UnreachableError: ZooKeeper does not answer.
     """
-    found = store.get(_ID_PATH)
-    if found is None:
+    znode = store.get(_ID_PATH)
+    if znode is None:
         return None
-    ID_FORMAT.check(found.record.simple_fields, _ID_PATH)
-    own = found.record.simple_fields.get(_ID, "")
+    ID_FORMAT.check(znode.record.simple_fields, _ID_PATH)
+    own = znode.record.simple_fields.get(_ID, "")
     if not _FORM.fullmatch(own):  # it becomes part of paths
         raise DataError(
             "the record has no valid id of the cluster",

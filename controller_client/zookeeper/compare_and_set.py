@@ -127,19 +127,19 @@ class _Attempts:
             raise
 
     def _attempt(self) -> Changed:
-        found = self._connection.get(self._path)
-        version = found[1] if found else None
-        present = ZNRecord.from_bytes(found[0], where=self._path) if found and found[0] else None
-        wanted = self._change(present)
-        others = self._alongside(wanted) if self._alongside and wanted is not None else ()
-        if wanted == present and not others:
+        znode = self._connection.get(self._path)
+        version = znode[1] if znode else None
+        present = ZNRecord.from_bytes(znode[0], where=self._path) if znode and znode[0] else None
+        record = self._change(present)
+        others = self._alongside(record) if self._alongside and record is not None else ()
+        if record == present and not others:
             return Changed(_versioned(present, version), was_needed=self._unknown is not None)
         try:
-            if wanted is not None and others:
-                version = self._write_together(wanted, version, others, is_new=wanted != present)
+            if record is not None and others:
+                version = self._write_together(record, version, others, is_new=record != present)
             else:
-                version = self._write(wanted, version)
-            return Changed(_versioned(wanted, version), was_needed=True)
+                version = self._write(record, version)
+            return Changed(_versioned(record, version), was_needed=True)
         except (ConflictError, NotFoundError) as error:
             last = self._unknown or self._kept_changing()
             raise TransientFailureError(last, "another client changed it") from error
@@ -147,27 +147,27 @@ class _Attempts:
             self._unknown = error
             raise TransientFailureError(error, "the reply was lost") from error
 
-    def _write(self, wanted: ZNRecord | None, version: int | None) -> int | None:
-        if wanted is None:
+    def _write(self, record: ZNRecord | None, version: int | None) -> int | None:
+        if record is None:
             self._connection.delete(self._path, expected_version=version)
             return None
         if version is None:
-            self._connection.create(self._path, wanted.to_bytes())
+            self._connection.create(self._path, record.to_bytes())
             return 0
-        return self._connection.set(self._path, wanted.to_bytes(), version)
+        return self._connection.set(self._path, record.to_bytes(), version)
 
     def _write_together(
-        self, wanted: ZNRecord, version: int | None, others: Sequence[Write], *, is_new: bool
+        self, record: ZNRecord, version: int | None, others: Sequence[Write], *, is_new: bool
     ) -> int:
         if version is None:
             folder = self._path.rpartition("/")[0]
             if not self._connection.exists(folder):
                 with suppress(ConflictError):  # another client created it first
                     self._connection.create(folder, b"")
-            self._connection.commit([CreateNode(self._path, wanted.to_bytes()), *others])
+            self._connection.commit([CreateNode(self._path, record.to_bytes()), *others])
             return 0
         if is_new:
-            self._connection.commit([SetContent(self._path, wanted.to_bytes(), version), *others])
+            self._connection.commit([SetContent(self._path, record.to_bytes(), version), *others])
             return version + 1
         self._connection.commit([CheckVersion(self._path, version), *others])
         return version

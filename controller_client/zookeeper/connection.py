@@ -116,13 +116,13 @@ class ZooKeeperConnection(ZooKeeperReads):
             except NoNodeError:
                 raise missing(self._where(path)) from None
             except LOST_REPLY as error:
-                found = self._settle(path, error)
-                if found is None:
+                znode = self._settle(path, error)
+                if znode is None:
                     raise OutcomeUnknownError(
                         "the reply to a write was lost, and the znode no longer exists",
                         where=self._where(path),
                     ) from error
-                content, version = found
+                content, version = znode
                 if version == expected_version + 1:
                     if content == data:
                         return version

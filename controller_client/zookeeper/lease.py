@@ -302,11 +302,11 @@ class Lease:
     def _move(self, event: _Event) -> bool:
         """Make the transition of the table; returns whether there is one."""
         with self._mutex:
-            found = _MOVES.get((self._state, event))
-            if found is None:
+            next_state = _MOVES.get((self._state, event))
+            if next_state is None:
                 return False
-            _logger.debug("lease %s: %s -> %s: %s", self._line.path, self._state, found, event)
-            self._state = found
+            _logger.debug("lease %s: %s -> %s: %s", self._line.path, self._state, next_state, event)
+            self._state = next_state
             return True
 
     def _term(self) -> tuple[str, int]:

@@ -90,12 +90,12 @@ class PropertyStore(Closing):
 
     def get_many(self, paths: Sequence[str]) -> list[Versioned | None]:
         """Return the records at many paths, in their order; pipelined, so it takes few round trips."""
-        found = self.connection.get_many([self.absolute(path) for path in paths])
+        contents = self.connection.get_many([self.absolute(path) for path in paths])
         return [
             Versioned(ZNRecord.from_bytes(content[0], where=path), content[1])
             if content and content[0]
             else None
-            for path, content in zip(paths, found, strict=True)
+            for path, content in zip(paths, contents, strict=True)
         ]
 
     def create(self, path: str, record: ZNRecord) -> None:
@@ -163,12 +163,12 @@ class PropertyStore(Closing):
             NotFoundError: There is no such instance.
         """
         path = f"{self._cluster}/CONFIGS/PARTICIPANT/{name}"
-        found = self.connection.get(path)
-        if found is None:
+        znode = self.connection.get(path)
+        if znode is None:
             raise NotFoundError(
                 f"the instance {name} does not exist", where=f"{path} in {self.zookeeper_address}"
             )
-        return ZNRecord.from_bytes(found[0], where=path).list_fields.get("TAG_LIST", [])
+        return ZNRecord.from_bytes(znode[0], where=path).list_fields.get("TAG_LIST", [])
 
     def live_instance_tags(self) -> dict[str, list[str]]:
         """Return the tags of the connected instances, read together.

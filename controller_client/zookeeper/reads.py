@@ -186,11 +186,11 @@ class ZooKeeperReads(Closing):
     def read_children(self, path: str, changed: Callable[[Any], None] | None = None) -> Children:
         """Return the children; with one call when a child is added or removed, see :meth:`watch`."""
         while True:
-            found = self._read(
+            reply = self._read(
                 path, lambda kazoo: kazoo.get_children_async(path, watch=changed, include_data=True)
             )
-            if found is not None:
-                names, stat = found
+            if reply is not None:
+                names, stat = reply
                 return Children(tuple(sorted(names)), int(stat.pzxid))
             if changed is None or self.watch(path, changed) is None:
                 return Children((), 0)

@@ -60,7 +60,7 @@ def read_standing(store: PropertyStore) -> list[Standing]:
     Raises:
         UnreachableError: ZooKeeper does not answer.
     """
-    found = []
+    processes = []
     for kind, root in ((StandingKind.LEASE, leases_path(store)), (StandingKind.LOCK, locks_path(store))):
         for name, entries in _lines(store.connection, root):
             state = StandingState.HOLDS
@@ -69,20 +69,20 @@ def read_standing(store: PropertyStore) -> list[Standing]:
                 number = store.connection.creation_order(entry)
                 if read is None or number is None:
                     continue  # it has left the line in the meantime
-                found.append(Standing(kind, name, state, _holder(read[0], entry), number))
+                processes.append(Standing(kind, name, state, _holder(read[0], entry), number))
                 state = StandingState.STANDS_BY
-    return found
+    return processes
 
 
 def _lines(connection: ZooKeeperConnection, root: str, name: str = "") -> list[tuple[str, list[str]]]:
     """Return the lines at and below a path, each with the paths of its entries in order."""
     path = f"{root}/{name}" if name else root
     names = connection.children(path) or []
-    entries = [each for each in names if _ENTRY.fullmatch(each)]
-    lines = [(name, [f"{path}/{each}" for each in in_order(entries)])] if entries else []
-    for each in names:
-        if each not in entries:
-            lines += _lines(connection, root, f"{name}/{each}" if name else each)
+    entries = [child for child in names if _ENTRY.fullmatch(child)]
+    lines = [(name, [f"{path}/{entry}" for entry in in_order(entries)])] if entries else []
+    for child in names:
+        if child not in entries:
+            lines += _lines(connection, root, f"{name}/{child}" if name else child)
     return lines
 
 

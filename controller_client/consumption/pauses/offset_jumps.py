@@ -65,8 +65,9 @@ def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -
         before: The partitions as they were when nothing consumed; others are ignored.
     """
     by_partition: dict[int, list[SegmentName]] = {}
-    for each in filter(None, map(SegmentName.parse, control.store.children(segments_path(control.table)))):
-        by_partition.setdefault(each.partition, []).append(each)
+    names = control.store.children(segments_path(control.table))
+    for segment in filter(None, map(SegmentName.parse, names)):
+        by_partition.setdefault(segment.partition, []).append(segment)
     jumps = []
     for partition, segments in before.items():
         expected = segments.next_offset
@@ -74,9 +75,11 @@ def find_jumps(control: TableControl, before: Mapping[int, PartitionSegments]) -
         if expected is None or not (newest.ended or newest.is_placeholder):
             continue
         later = sorted(
-            each for each in by_partition.get(partition, ()) if each.sequence > newest.segment.sequence
+            segment
+            for segment in by_partition.get(partition, ())
+            if segment.sequence > newest.segment.sequence
         )
-        records = filter(None, (read_segment(control.store, control.table, each) for each in later))
+        records = filter(None, (read_segment(control.store, control.table, segment) for segment in later))
         first = next((record for record in records if not record.is_placeholder), None)
         if first is not None and first.start_offset not in (None, expected):
             jumps.append(OffsetJump(partition, expected, str(first.start_offset)))

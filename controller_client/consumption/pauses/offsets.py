@@ -90,12 +90,12 @@ def check_partitions(
         RejectedError: There is no such partition.
         StreamUnknownError: The stream's offsets are not numbers, as in Pulsar and Kinesis.
     """
-    known = partitions.keys() | set(in_stream)
-    unknown = sorted(set(numbers) - known)
+    known_partitions = partitions.keys() | set(in_stream)
+    unknown = sorted(set(numbers) - known_partitions)
     if unknown:
         raise RejectedError(
             f"{control.table} has no partition {', '.join(map(str, unknown))}",
-            expected=f"one of the partitions {', '.join(map(str, sorted(known)))}",
+            expected=f"one of the partitions {', '.join(map(str, sorted(known_partitions)))}",
         )
     for number, segments in sorted(partitions.items()):
         offset = segments.next_offset or segments.newest.start_offset or "0"
@@ -156,14 +156,14 @@ def drop_placeholders(control: TableControl) -> None:
     """
     names = [name for name in control.store.children(segments_path(control.table)) if _NAME.fullmatch(name)]
     records = control.store.get_many([segment_path(control.table, name) for name in names])
-    found = [
+    placeholders = [
         name
         for name, versioned in zip(names, records, strict=True)
         if versioned and versioned.record.simple_fields.get(PLACEHOLDER) == "true"
     ]
-    if found:
-        control.client.segments.delete(control.table, found, accept=[DeleteRisk.START_OFFSET])
-        control.client.segments.wait_gone(control.table, found, _GONE_TIMEOUT_S)
+    if placeholders:
+        control.client.segments.delete(control.table, placeholders, accept=[DeleteRisk.START_OFFSET])
+        control.client.segments.wait_gone(control.table, placeholders, _GONE_TIMEOUT_S)
 
 
 def _live_servers(control: TableControl) -> list[str]:

@@ -36,17 +36,17 @@ def find_orphans(control: TableControl, ideal: IdealState) -> list[str]:
         ideal: Its ideal state, read before.
     """
     consuming = newest_by_partition(ideal.consuming)
-    found = []
+    candidates = []
     for partition, segments in read_partitions(control.store, control.table).items():
         newest = segments.newest
         if newest.ended or newest.segment.name in ideal.segments or partition in consuming:
             continue
         age_ms = control.now_ms() - (newest.created_ms or 0)
         if ideal.flags.table_paused or _SETTLED_MS <= age_ms < _PINOT_REPAIRS_MS:
-            found.append(newest.segment.name)
+            candidates.append(newest.segment.name)
     # The segment may have been added to the ideal state between the two reads.
-    there = control.ideal().segments if found else {}
-    return [name for name in found if name not in there]
+    there = control.ideal().segments if candidates else {}
+    return [name for name in candidates if name not in there]
 
 
 def delete_orphans(control: TableControl, names: list[str]) -> None:

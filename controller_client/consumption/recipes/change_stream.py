@@ -260,11 +260,11 @@ def _wanted(
 
 def _inspect(new: StreamConfig, report: Callable[[str], None]) -> None:
     try:
-        found = open_offsets(new).read()
+        offsets = open_offsets(new).read()
     except StreamUnknownError as error:
         report(f"the new stream cannot be checked first: {error.message}")
     else:
-        report(f"the new stream {new.topic} can be read: {counted_text(len(found), 'partition')}")
+        report(f"the new stream {new.topic} can be read: {counted_text(len(offsets), 'partition')}")
 
 
 def _report_all(

@@ -66,14 +66,14 @@ def read_plan(store: PropertyStore, table: TableName) -> RecipePlan | None:
         UnreachableError: ZooKeeper does not answer.
     """
     path = plugin_path(table, "plan")
-    found = store.get(path)
-    if found is None:
+    znode = store.get(path)
+    if znode is None:
         return None
     born, began = store.creation_order(table_config_path(table)), store.creation_order(path)
     if born is not None and began is not None and began < born:
         store.delete(path)  # of a dropped table of the same name
         return None
-    fields = found.record.simple_fields
+    fields = znode.record.simple_fields
     with PLAN_FORMAT.reading(fields, path):
         return RecipePlan(
             fields["recipe"],
@@ -81,7 +81,7 @@ def read_plan(store: PropertyStore, table: TableName) -> RecipePlan | None:
             fields["by"],
             int(fields["since"]),
             json.loads(fields["data"]),
-            found.version,
+            znode.version,
             fields,
         )
 

@@ -180,11 +180,11 @@ def _consume_again(
 ) -> None:
     report(f"have Pinot consume {', '.join(segments)} again")
     requested_s = control.clock.monotonic() - _RETRY_S
-    wanted = set(segments)
+    names = set(segments)
 
     def missing() -> str | None:
         nonlocal requested_s
-        left = [each.segment.name for each in control.committing() if each.segment.name in wanted]
+        left = [each.segment.name for each in control.committing() if each.segment.name in names]
         if left and control.clock.monotonic() - requested_s >= _RETRY_S:
             # A resume makes the controller check the table, and this check consumes such segments again.
             control.client.consumption.resume(control.table)

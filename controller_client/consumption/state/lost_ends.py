@@ -113,12 +113,12 @@ def read_lineage_of(
 
 def _newest_merged(table: TableName, lineage: list[LineageEntry]) -> dict[int, int]:
     """Return the newest segment of each partition that others have replaced, by sequence number."""
-    found: dict[int, int] = {}
+    sequences: dict[int, int] = {}
     for entry in lineage:
         for segment in filter(None, map(SegmentName.parse, entry.segments_from)):
             if entry.state is LineageState.COMPLETED and segment.table == table:
-                found[segment.partition] = max(segment.sequence, found.get(segment.partition, 0))
-    return found
+                sequences[segment.partition] = max(segment.sequence, sequences.get(segment.partition, 0))
+    return sequences
 
 
 def _newest(partition: tuple[int, PartitionSegments]) -> tuple[int, SegmentName | None]:
@@ -127,15 +127,15 @@ def _newest(partition: tuple[int, PartitionSegments]) -> tuple[int, SegmentName 
     return number, record.segment if record else None
 
 
-def _never_new(known: set[int], stream: Mapping[int, OffsetRange]) -> set[int]:
+def _never_new(partitions: set[int], stream: Mapping[int, OffsetRange]) -> set[int]:
     """Return the stream's partitions that cannot have been added during a pause.
 
     A topic's new partitions have the next numbers, and a pause commits a segment of each partition. So if no
     segment is known, not even the first partition is new.
     """
-    if not known:
+    if not partitions:
         return set(stream) or {0}
-    return _before_last(known, stream)
+    return _before_last(partitions, stream)
 
 
 def _before_last(known: Collection[int], stream: Collection[int]) -> set[int]:

@@ -30,15 +30,15 @@ def next_steps(status: TableStatus) -> list[PageStep]:
 
 def _faults(status: TableStatus) -> Iterator[PageStep]:
     table, quoted = status.table, shlex.quote(status.table)
-    if lost := [each for each in status.partitions if each.lost]:
-        rows = sum(each.lost[1] - each.lost[0] for each in lost if each.lost)
+    if lost := [partition for partition in status.partitions if partition.lost]:
+        rows = sum(partition.lost[1] - partition.lost[0] for partition in lost if partition.lost)
         yield PageStep(
             f"{table}: the stream has dropped {counted_text(rows, 'offset')} of {_numbers(lost)} before "
             "they were read. Raise the topic's retention, and load these rows from their original source. "
             "The JSON has the offsets.",
             (f"pinotctl consumption status {quoted} --output json",),
         )
-    if ahead := [each for each in status.partitions if each.ahead]:
+    if ahead := [partition for partition in status.partitions if partition.ahead]:
         yield PageStep(
             f"{table}: the stream ends before the offsets of {_numbers(ahead)}, so the topic was deleted and "
             "created again. Pause the table, then resume it at the topic's first row.",
@@ -47,14 +47,14 @@ def _faults(status: TableStatus) -> Iterator[PageStep]:
                 f"pinotctl consumption resume {quoted} --consume-from smallest",
             ),
         )
-    if gone := [each for each in status.partitions if each.lost_end]:
+    if gone := [partition for partition in status.partitions if partition.lost_end]:
         yield PageStep(
             f"{table}: the newest segments of {_numbers(gone)} are gone, so rows would be read again. Decide "
             "where to resume.",
             (f"pinotctl consumption resume {quoted} --dry-run",),
         )
     failed = status.in_state(PartitionState.FAILED)
-    unbuilt = tuple(each for each in status.partitions if each.building)
+    unbuilt = tuple(partition for partition in status.partitions if partition.building)
     if failed or unbuilt:
         what = [f"{_numbers(failed)} {_has(failed)} failed on every server"] if failed else []
         what += [f"segments of {_numbers(unbuilt)} are fully consumed but not built yet"] if unbuilt else []

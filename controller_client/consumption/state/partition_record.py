@@ -117,12 +117,12 @@ def read_reports(store: PropertyStore) -> dict[str, PartitionReport]:
     Errors as for :func:`read_report`: skipping a server's report would release partitions that it has paused.
     """
     folder = _path(store, "").rstrip("/")
-    found = {}
+    reports = {}
     for instance in store.connection.children(folder) or ():
         report = read_report(store, instance)
         if report and live_session(store, instance) in {None, report.session}:
-            found[instance] = report
-    return found
+            reports[instance] = report
+    return reports
 
 
 def _path(store: PropertyStore, instance: str) -> str:
@@ -180,13 +180,13 @@ def read_partition_holders(store: PropertyStore, table: TableName) -> dict[int, 
         UnreachableError: ZooKeeper does not answer.
     """
     path = plugin_path(table, "partitions")
-    found = store.get(path)
-    if found is None:
+    znode = store.get(path)
+    if znode is None:
         return {}
-    with PARTITIONS_FORMAT.reading(found.record.simple_fields, path):
+    with PARTITIONS_FORMAT.reading(znode.record.simple_fields, path):
         return {
             int(partition): Holder.from_fields(fields)
-            for partition, fields in found.record.map_fields.items()
+            for partition, fields in znode.record.map_fields.items()
         }
 
 

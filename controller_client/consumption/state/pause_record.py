@@ -140,19 +140,19 @@ def change_record(
         UnreachableError: ZooKeeper does not answer.
         OutcomeUnknownError: A reply was lost, and ZooKeeper cannot be read to find out.
     """
-    wanted: PauseRecord | None = None
+    record: PauseRecord | None = None
 
     def changed(present: ZNRecord | None) -> ZNRecord | None:
-        nonlocal wanted
+        nonlocal record
         current = _of_this_table(store, table, present)
-        wanted = change(current)
-        if wanted == current:
+        record = change(current)
+        if record == current:
             return present
         # Nothing is kept of a pause that is over, or of another table.
-        return None if wanted is None else _to_record(wanted, present if current else None)
+        return None if record is None else _to_record(record, present if current else None)
 
     store.change(plugin_path(table, "pause"), changed)
-    return wanted
+    return record
 
 
 def drop_record(store: PropertyStore, table: TableName) -> None:

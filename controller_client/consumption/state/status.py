@@ -233,14 +233,15 @@ def _partition(number: int, seen: Observation) -> PartitionStatus:
     newest = segments.newest if segments else None
     name = consuming.name if consuming else (newest.segment.name if newest else None)
     servers = _servers(name, number, seen)
-    reported = [each for each in seen.progress.get(name or "", ()) if each.offset is not None]
+    reported = [replica for replica in seen.progress.get(name or "", ()) if replica.offset is not None]
     next_offset = segments.next_offset if segments else None
-    offset = _furthest([each.offset for each in reported if each.offset is not None]) if consuming else None
+    offsets = [replica.offset for replica in reported if replica.offset is not None]
+    offset = _furthest(offsets) if consuming else None
     offset = offset or next_offset or (newest.start_offset if newest else None)
     stream, at = seen.stream.get(number), whole_number(offset)
     lag = stream.latest - at if stream and at is not None else None
     if lag is None and reported:
-        lags = [each.lag for each in reported if each.lag is not None]
+        lags = [replica.lag for replica in reported if replica.lag is not None]
         lag = min(lags) if lags else None
     lost = (at, stream.earliest) if stream and at is not None and at < stream.earliest else None
     return PartitionStatus(
@@ -310,22 +311,22 @@ def _furthest_number(reported: list[ReplicaProgress]) -> int | None:
     return whole_number(_furthest(offsets))
 
 
-def note(each: PartitionStatus) -> str:
+def note(partition: PartitionStatus) -> str:
     """Return the partition's topic, if its table has several, and its problem; empty if there is neither."""
-    return "; ".join(filter(None, (str(each.topic_partition or ""), _finding(each))))
+    return "; ".join(filter(None, (str(partition.topic_partition or ""), _finding(partition))))
 
 
-def _finding(each: PartitionStatus) -> str:
-    if each.lost_end:
-        return each.lost_end
-    if each.lost:
-        first, end = each.lost
+def _finding(partition: PartitionStatus) -> str:
+    if partition.lost_end:
+        return partition.lost_end
+    if partition.lost:
+        first, end = partition.lost
         lost = counted_text(end - first, "unread offset")
         return f"the stream has dropped {lost}: {first} to {end - 1}"
-    if each.ahead:
-        return f"the stream ends at {each.latest_offset}, before this offset"
-    if each.building:
-        return f"not yet built: {', '.join(each.building)}"
+    if partition.ahead:
+        return f"the stream ends at {partition.latest_offset}, before this offset"
+    if partition.building:
+        return f"not yet built: {', '.join(partition.building)}"
     return ""
 
 
