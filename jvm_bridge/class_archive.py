@@ -31,11 +31,11 @@ def archive_path(java: Java, jars: JarSet) -> Path:
     Raises:
         OSError: A jar cannot be read.
     """
-    found = hashlib.sha256(f"{java.home.resolve()} {java.version_text}".encode())
+    digest = hashlib.sha256(f"{java.home.resolve()} {java.version_text}".encode())
     for jar in jars.class_path:
         status = jar.stat()
-        found.update(f"\n{jar} {status.st_size} {status.st_mtime_ns}".encode())
-    return cache_folder() / "classes" / f"jvm-{found.hexdigest()[:_DIGITS]}.jsa"
+        digest.update(f"\n{jar} {status.st_size} {status.st_mtime_ns}".encode())
+    return cache_folder() / "classes" / f"jvm-{digest.hexdigest()[:_DIGITS]}.jsa"
 
 
 def archive_options(java: Java, jars: JarSet) -> Sequence[str]:

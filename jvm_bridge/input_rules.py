@@ -146,13 +146,13 @@ def near_misses(names: Iterable[str], others: Iterable[str]) -> dict[str, str]:
         alike = by_folded.setdefault(other.strip().casefold(), [])
         if len(alike) < 2 and other not in alike:  # one of two is another name
             alike.append(other)
-    found = {}
+    misses = {}
     for name in names:
         alike = by_folded.get(name.strip().casefold(), [])
         other_name = next((other for other in alike if other != name), None)
         if other_name is not None:
-            found[name] = other_name
-    return found
+            misses[name] = other_name
+    return misses
 
 
 def csv_header(properties: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -205,9 +205,9 @@ def text_encoding(name: str) -> str:
     """
     try:
         codec = codecs.lookup(name.strip())
-        known = codec.name.replace("_", "-")
+        encoding = codec.name.replace("_", "-")
     except (LookupError, ValueError):
-        codec, known = None, ""
-    if not getattr(codec, "_is_text_encoding", False) or known in _NO_ENCODINGS:
+        codec, encoding = None, ""
+    if not getattr(codec, "_is_text_encoding", False) or encoding in _NO_ENCODINGS:
         raise ValueError("expected a text encoding, such as UTF-8, ISO-8859-1, windows-1252 or UTF-16")
-    return "utf-8" if known == "utf-8-sig" else known
+    return "utf-8" if encoding == "utf-8-sig" else encoding

@@ -64,15 +64,15 @@ class Java:
             SetupError: This installation has none.
         """
         names = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "jre/lib/server/libjvm.dylib")
-        found = next((self.home / name for name in names if (self.home / name).is_file()), None)
-        if found is None:
+        library = next((self.home / name for name in names if (self.home / name).is_file()), None)
+        if library is None:
             raise SetupError(
                 f"the Java {self.version_text} found by {self.found_by} has no libjvm",
                 expected=f"one of {', '.join(names)}",
                 where=str(self.home),
                 remedy=_REMEDY,
             )
-        return found
+        return library
 
 
 def find_java(env: Mapping[str, str] | None = None) -> Java:
@@ -132,12 +132,12 @@ def _executable(env: Mapping[str, str]) -> tuple[str, Path]:
                 remedy=f"correct or unset JAVA_HOME; or {_REMEDY}",
             )
         return "JAVA_HOME", executable
-    found = shutil.which("java", path=env.get("PATH", os.defpath))
-    if found is None:
+    java = shutil.which("java", path=env.get("PATH", os.defpath))
+    if java is None:
         raise SetupError(
             "no Java was found: JAVA_HOME is not set and there is no java on the PATH", remedy=_REMEDY
         )
-    return "PATH", Path(found)
+    return "PATH", Path(java)
 
 
 def _version_text(home: Path, executable: Path, found_by: str) -> str:

@@ -50,11 +50,11 @@ def create_metadata_tar(folder: Path, tar_path: Path) -> int:
     Returns:
         The size of the tar in bytes.
     """
-    found = {path.name: path for path in folder.rglob("*") if path.name in METADATA_FILES and path.is_file()}
-    missing = [name for name in METADATA_FILES if name not in found]
+    paths = {path.name: path for path in folder.rglob("*") if path.name in METADATA_FILES and path.is_file()}
+    missing = [name for name in METADATA_FILES if name not in paths]
     if missing:
         raise DataError(f"the folder is not a segment: it lacks {', '.join(missing)}", where=str(folder))
-    files = [(name, found[name]) for name in METADATA_FILES]
+    files = [(name, paths[name]) for name in METADATA_FILES]
     return write_files(_checked(tar_path), folder.name, files, _isal)
 
 

@@ -80,12 +80,12 @@ def _of_tls(access: ZooKeeperAccess, folder: Path) -> Mapping[str, str]:
             expected="the CA certificates for ZooKeeper's certificate (PINOT_ZOOKEEPER_CA_FILE)",
             where="PINOT_ZOOKEEPER_TLS_VERIFY",
         )
-    found = {
+    properties = {
         "zookeeper.client.secure": "true",
         "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
     }
     if tls.ca_file:
-        found |= {
+        properties |= {
             "zookeeper.ssl.trustStore.location": str(Path(tls.ca_file).absolute()),
             "zookeeper.ssl.trustStore.type": "PEM",
         }
@@ -100,11 +100,11 @@ def _of_tls(access: ZooKeeperAccess, folder: Path) -> Mapping[str, str]:
                 where=str(tls.client_key_file or tls.client_cert_file),
                 remedy="openssl pkcs8 -topk8 -nocrypt -in KEY -out NEW_KEY",
             )
-        found |= {
+        properties |= {
             "zookeeper.ssl.keyStore.location": _secret_file(folder / "client.pem", text + "\n"),
             "zookeeper.ssl.keyStore.type": "PEM",
         }
-    return found
+    return properties
 
 
 def _of_sasl(access: ZooKeeperAccess, folder: Path) -> Mapping[str, str]:

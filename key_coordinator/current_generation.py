@@ -122,14 +122,14 @@ def topic_id(stream: StreamConfig) -> str:
     admin = AdminClient({**client_settings(stream.values), "log_level": 0})
     try:
         asked = admin.describe_topics(TopicCollection([stream.topic]), request_timeout=_TIMEOUT_S)
-        found = asked[stream.topic].result(_TIMEOUT_S * 2)
+        description = asked[stream.topic].result(_TIMEOUT_S * 2)
     except KafkaException as error:
         raise SourceError(
             f"Kafka did not describe the topic {stream.topic}: {error.args[0].str()}",
             where=stream.values.get("stream.kafka.broker.list", ""),
             remedy="check that the topic exists and that this machine can reach Kafka",
         ) from error
-    return "" if found.topic_id is None else str(found.topic_id)
+    return "" if description.topic_id is None else str(description.topic_id)
 
 
 def _check_incarnation(plan: KeyedTable, generation: Generation, present: Incarnation) -> None:

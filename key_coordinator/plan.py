@@ -99,12 +99,12 @@ def _checked(schema: Schema, config: TableConfig, settings: UpsertSettings) -> l
         *settings.primary_key,
         settings.timestamp_column,
         *SYSTEM_COLUMNS,
-        *(str(each.get("columnName")) for each in transforms),
+        *(str(transform.get("columnName")) for transform in transforms),
     }
     return [
-        CheckedColumn(each.name, each.data_type, each.single_value)
-        for each in schema.fields
-        if each.name not in others
+        CheckedColumn(field.name, field.data_type, field.single_value)
+        for field in schema.fields
+        if field.name not in others
     ]
 
 

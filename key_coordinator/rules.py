@@ -37,15 +37,15 @@ class Resolution:
     deleted: Entries
 
 
-def resolve(known: Entries, records: Entries) -> Resolution:
+def resolve(previous: Entries, records: Entries) -> Resolution:
     """Resolve a batch.
 
     Args:
-        known: The previous records of the batch's keys; other keys are ignored.
-        records: Records of the batch, in any order. Duplicates, also of known records, count once.
+        previous: The previous records of the batch's keys; other keys are ignored.
+        records: Records of the batch, in any order. Duplicates, also of previous records, count once.
     """
-    both = concatenate([known, records])
-    is_new = np.repeat([False, True], [len(known), len(records)])
+    both = concatenate([previous, records])
+    is_new = np.repeat([False, True], [len(previous), len(records)])
     order = by_hash(both.high, both.low)
     both, is_new = both.take(order), is_new[order]
     same_key = _equals_previous(both.high) & _equals_previous(both.low)
@@ -74,11 +74,11 @@ def live(entries: Entries, floors: Sequence[int] | NDArray[np.int64]) -> NDArray
         floors: By partition, the lowest offset that a segment of the table can have; partitions without a
             floor keep all.
     """
-    known = np.asarray(floors, np.int64)
-    if not len(known):
+    lowest = np.asarray(floors, np.int64)
+    if not len(lowest):
         return np.ones(len(entries), bool)
-    inside = entries.partition < len(known)
-    return ~inside | (entries.offset >= known[np.minimum(entries.partition, len(known) - 1)])
+    inside = entries.partition < len(lowest)
+    return ~inside | (entries.offset >= lowest[np.minimum(entries.partition, len(lowest) - 1)])
 
 
 def _equals_previous(column: NDArray[np.generic]) -> NDArray[np.bool_]:

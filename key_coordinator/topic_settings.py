@@ -234,16 +234,16 @@ class TopicSettings:
     def _replicas(self, topic: str) -> int:
         """Return the number of replicas of a topic; the least, while partitions are being moved."""
         try:
-            found = self._admin.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
+            metadata = self._admin.list_topics(timeout=_TIMEOUT_S).topics.get(topic)
         except KafkaException as error:
             raise self._fault("did not return the replication of", error) from error
-        if found is None or not found.partitions:
+        if metadata is None or not metadata.partitions:
             raise SourceError(
                 f"the topic {topic} does not exist",
                 where=self._brokers,
                 remedy="check the topic's name and the list of brokers",
             )
-        return min(len(partition.replicas) for partition in found.partitions.values())
+        return min(len(partition.replicas) for partition in metadata.partitions.values())
 
     def _refuse_compaction(self) -> None:
         policy = self._read()[_POLICY]

@@ -81,8 +81,10 @@ class Triggers:
                 del self._tables[name]
         self._wrong = {name: wrong for name, wrong in self._wrong.items() if name in schedules}
         for name, expression in schedules.items():
-            known = self._tables.get(name)
-            if self._wrong.get(name) == expression or (known is not None and known.expression == expression):
+            previous = self._tables.get(name)
+            if self._wrong.get(name) == expression or (
+                previous is not None and previous.expression == expression
+            ):
                 continue
             try:
                 cron = self._parse(expression)
@@ -93,8 +95,8 @@ class Triggers:
                 continue
             self._wrong.pop(name, None)
             next_fire_s = cron.next_after(now_s)
-            running_s = known.running_s if known else None
-            waiting_s = known.waiting_s if known else None
+            running_s = previous.running_s if previous else None
+            waiting_s = previous.waiting_s if previous else None
             self._tables[name] = _Table(expression, cron, next_fire_s, running_s, waiting_s)
 
     def pass_time(self, now_s: float) -> None:

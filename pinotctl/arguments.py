@@ -40,14 +40,14 @@ class _Checked:
         self._callback = callback
 
     def __call__(self, ctx: click.Context, parameter: click.Parameter, value: Any) -> Any:
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, float) and not abs(each) <= _GREATEST_NUMBER:
-                message = f"{each} is not a number up to {_GREATEST_NUMBER:,.0f}."
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, float) and not abs(item) <= _GREATEST_NUMBER:
+                message = f"{item} is not a number up to {_GREATEST_NUMBER:,.0f}."
                 raise click.BadParameter(message, ctx, parameter)
-            is_text = isinstance(each, str) and isinstance(parameter.type, click.types.StringParamType)
-            if is_text and _NO_TEXT.search(each):
+            is_text = isinstance(item, str) and isinstance(parameter.type, click.types.StringParamType)
+            if is_text and _NO_TEXT.search(item):
                 raise click.BadParameter(
-                    f"{each!r} contains a character that is not valid text.", ctx, parameter
+                    f"{item!r} contains a character that is not valid text.", ctx, parameter
                 )
         return value if self._callback is None else self._callback(ctx, parameter, value)
 
@@ -79,12 +79,12 @@ def table_with_type(client: ControllerClient, name: str) -> TableName:
         if not client.tables.exists(given):
             raise client.tables.unknown(given)
         return given
-    found = [table for each in TableType if client.tables.exists(table := TableName.of(name, each))]
-    if not found:
+    tables = [table for each in TableType if client.tables.exists(table := TableName.of(name, each))]
+    if not tables:
         raise client.tables.unknown(name)
-    if len(found) > 1:
-        raise ConfigError(f"there are two tables named {name}", expected=f"{' or '.join(found)}")
-    return found[0]
+    if len(tables) > 1:
+        raise ConfigError(f"there are two tables named {name}", expected=f"{' or '.join(tables)}")
+    return tables[0]
 
 
 def read_json_object(file: TextIO) -> dict[str, Any]:
@@ -160,12 +160,12 @@ def key_values(pairs: Iterable[str], option: str) -> dict[str, str]:
     Raises:
         ConfigError: One has no ``=``, or a key appears twice.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"{option} {pair!r} is not KEY=VALUE", expected=f"{option} KEY=VALUE")
-        if key.strip() in found:
+        if key.strip() in values:
             raise ConfigError(f"{option} sets {key.strip()} twice")
-        found[key.strip()] = value.strip()
-    return found
+        values[key.strip()] = value.strip()
+    return values

@@ -49,18 +49,18 @@ def _completing(find: Find) -> ShellComplete:
 def _in_time(find: Callable[[], list[str]]) -> list[str]:
     # The import takes time too, but a bounded amount: it does not depend on the network.
     importlib.import_module("controller_client.client")
-    found: list[str] = []
+    completions: list[str] = []
 
     def search() -> None:
         # If it fails there are no completions: a shell has nowhere to show an error.
         with suppress(Exception):
-            found.extend(find())
+            completions.extend(find())
 
     # The process ends once it has its answer; a daemon thread does not keep it alive.
     thread = threading.Thread(target=search, daemon=True)
     thread.start()
     thread.join(_LONGEST_S)
-    return [] if thread.is_alive() else found
+    return [] if thread.is_alive() else completions
 
 
 def _found(find: Find, ctx: click.Context, incomplete: str) -> Iterable[str]:

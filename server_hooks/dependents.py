@@ -24,15 +24,17 @@ def paused_partitions(store: PropertyStore, instance: str) -> tuple[str, ...]:
         UnreachableError: ZooKeeper does not answer.
         DataError: A table's ideal state is invalid.
     """
-    found = []
+    descriptions = []
     for table in sorted(read_paused_tables(store).names):
         with suppress(NotFoundError):  # the table was dropped while it was paused
             state = read_ideal_state(store, table)
             paused = sorted(state.flags.paused_partitions)
             if paused and any(instance in replicas for replicas in state.segments.values()):
                 many = "s" if len(paused) > 1 else ""
-                found.append(f"the paused partition{many} {', '.join(map(str, paused))} of table {table.raw}")
-    return tuple(found)
+                descriptions.append(
+                    f"the paused partition{many} {', '.join(map(str, paused))} of table {table.raw}"
+                )
+    return tuple(descriptions)
 
 
 def upsert_tables(store: PropertyStore, instance: str | None = None) -> tuple[str, ...]:
@@ -47,14 +49,14 @@ def upsert_tables(store: PropertyStore, instance: str | None = None) -> tuple[st
         ConfigError: A table's config cannot be read.
     """
     tags = set() if instance is None else _tags(store, instance)
-    found = []
+    descriptions = []
     for table in _realtime_tables(store):
         config = read_table_config(store, table)
         if config is None or not is_upsert(config):
             continue
         if instance is None or tags & ServerTags.of(config).all or _serves(store, table, instance):
-            found.append(f"the upsert table {table.raw}")
-    return tuple(found)
+            descriptions.append(f"the upsert table {table.raw}")
+    return tuple(descriptions)
 
 
 def _tags(store: PropertyStore, instance: str) -> set[str]:

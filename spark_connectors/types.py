@@ -103,25 +103,25 @@ def plan_casts(
     """
     casts, refused = [], []
     names = frame.fieldNames()
-    for each in frame.fields:
-        field = schema.field(each.name)
-        if names.count(each.name) > 1:
-            refused.append(f"{each.name}: appears in the DataFrame more than once")
+    for column in frame.fields:
+        field = schema.field(column.name)
+        if names.count(column.name) > 1:
+            refused.append(f"{column.name}: appears in the DataFrame more than once")
             continue
         if field is None:
             if free_columns:
-                casts.append(ColumnCast(each.name, _same))
+                casts.append(ColumnCast(column.name, _same))
             else:
-                refused.append(f"{each.name}: the table has no such column{_nearest(each.name, schema)}")
+                refused.append(f"{column.name}: the table has no such column{_nearest(column.name, schema)}")
             continue
-        convert = _conversion(each.dataType, field)
+        convert = _conversion(column.dataType, field)
         if convert is None:
             many = "" if field.single_value else " (multi-value)"
             refused.append(
-                f"{each.name}: {each.dataType.simpleString()} cannot be stored as {field.data_type}{many}"
+                f"{column.name}: {column.dataType.simpleString()} cannot be stored as {field.data_type}{many}"
             )
         else:
-            casts.append(ColumnCast(each.name, convert))
+            casts.append(ColumnCast(column.name, convert))
     if required is not None and required not in names:
         refused.append(f"{required}: the table's time column is missing in the DataFrame")
     if refused:

@@ -244,9 +244,11 @@ def odd_ingestion_keys(ingestion: Mapping[str, Any]) -> list[str]:
 
 def _transforms(ingestion: Mapping[str, Any], schema: Mapping[str, Any]) -> tuple[Transform, ...]:
     configs = ingestion.get("transformConfigs") or ()
-    found = [Transform(str(each.get("columnName")), str(each.get("transformFunction"))) for each in configs]
-    columns = {transform.column for transform in found}
-    if len(columns) < len(found):
+    transforms = [
+        Transform(str(each.get("columnName")), str(each.get("transformFunction"))) for each in configs
+    ]
+    columns = {transform.column for transform in transforms}
+    if len(columns) < len(transforms):
         raise Unsuitable("a column has two transforms")
     kinds = ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs")
     of_fields = [
@@ -255,7 +257,7 @@ def _transforms(ingestion: Mapping[str, Any], schema: Mapping[str, Any]) -> tupl
         if spec.get("transformFunction")
     ]
     # The table config takes precedence.
-    return (*found, *(transform for transform in of_fields if transform.column not in columns))
+    return (*transforms, *(transform for transform in of_fields if transform.column not in columns))
 
 
 def _true(value: object) -> bool:

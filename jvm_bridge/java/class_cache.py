@@ -69,13 +69,13 @@ class ClassCache:
         try:
             make_folder(self._folder)
             with scratch_folder("incoming-", self._folder) as incoming:
-                made = incoming / "classes"
-                with made.open("wb") as file:
+                scratch_file = incoming / "classes"
+                with scratch_file.open("wb") as file:
                     file.write(_checksum(packed.getvalue()) + b"\n" + packed.getvalue())
                     file.flush()
                     os.fchmod(file.fileno(), 0o644)
                     os.fsync(file.fileno())
-                made.replace(self.path(package, digest))
+                scratch_file.replace(self.path(package, digest))
         except OSError as error:
             logger.warning("cannot store compiled classes of %s in %s: %s", package, self._folder, error)
 

@@ -61,10 +61,10 @@ def compile_java(sources: Sequence[Path], class_path: Iterable[Path], target: Pa
 
 def _compiler() -> Any:
     try:
-        found = jpype.JClass("javax.tools.ToolProvider").getSystemJavaCompiler()
+        compiler = jpype.JClass("javax.tools.ToolProvider").getSystemJavaCompiler()
     except TypeError:  # a runtime without the interface
-        found = None
-    if found is None:
+        compiler = None
+    if compiler is None:
         system = jpype.JClass("java.lang.System")
         raise SetupError(
             f"the Java {system.getProperty('java.version')} of this process has no compiler",
@@ -72,14 +72,16 @@ def _compiler() -> Any:
             where=str(system.getProperty("java.home")),
             remedy="install a JDK and set JAVA_HOME to it",
         )
-    return found
+    return compiler
 
 
 def _first_error(messages: Any, locale: Any) -> str | None:
-    for each in messages.getDiagnostics():
-        if str(each.getKind()) == "ERROR":
-            lines = [line.strip() for line in str(each.getMessage(locale)).splitlines()]
-            source = each.getSource()
-            where = "" if source is None else f"{Path(str(source.getName())).name}:{each.getLineNumber()}: "
+    for diagnostic in messages.getDiagnostics():
+        if str(diagnostic.getKind()) == "ERROR":
+            lines = [line.strip() for line in str(diagnostic.getMessage(locale)).splitlines()]
+            source = diagnostic.getSource()
+            where = (
+                "" if source is None else f"{Path(str(source.getName())).name}:{diagnostic.getLineNumber()}: "
+            )
             return where + ", ".join(lines)
     return None

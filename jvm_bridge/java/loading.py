@@ -61,14 +61,14 @@ class JavaSources:
         Raises:
             OSError: A source or a jar cannot be read.
         """
-        found = hashlib.sha256(self.package.encode())
+        digest = hashlib.sha256(self.package.encode())
         for file in self.files:
             content = file.read_bytes()
-            found.update(f"\n{file.name} {len(content)}\n".encode() + content)
+            digest.update(f"\n{file.name} {len(content)}\n".encode() + content)
         for jar in class_path:
             status = jar.stat()
-            found.update(f"\n{jar.name} {status.st_size} {status.st_mtime_ns}".encode())
-        return found.hexdigest()
+            digest.update(f"\n{jar.name} {status.st_size} {status.st_mtime_ns}".encode())
+        return digest.hexdigest()
 
 
 logger = logging.getLogger(__name__)
@@ -160,13 +160,13 @@ def _write_classes(sources: JavaSources, jars: JarSet, folder: Path) -> list[str
 
 def _classes(sources: JavaSources, class_path: tuple[Path, ...]) -> Mapping[str, bytes]:
     cache, digest = ClassCache(cache_folder() / "classes"), sources.digest(class_path)
-    found = cache.get(sources.package, digest)
-    if found is None:
+    classes = cache.get(sources.package, digest)
+    if classes is None:
         started = time.monotonic()
-        found = _compiled(sources, class_path)
+        classes = _compiled(sources, class_path)
         logger.info("compiled %s in %.1f s", sources.package, time.monotonic() - started)
-        cache.put(sources.package, digest, found)
-    return found
+        cache.put(sources.package, digest, classes)
+    return classes
 
 
 def _compiled(sources: JavaSources, class_path: tuple[Path, ...]) -> Mapping[str, bytes]:

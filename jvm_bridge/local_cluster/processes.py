@@ -60,13 +60,13 @@ def marks(folder: Path, role: str) -> tuple[str, str]:
 
 def find_processes(folder: Path) -> dict[str, ProcessRecord]:
     """Return all running processes with the mark of the cluster in `folder`, by role."""
-    found: dict[str, ProcessRecord] = {}
+    records: dict[str, ProcessRecord] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             role = _role_of(process.cmdline(), folder)
             if role and process.status() != psutil.STATUS_ZOMBIE:
-                found[role] = ProcessRecord(role, process.pid, process.create_time())
-    return found
+                records[role] = ProcessRecord(role, process.pid, process.create_time())
+    return records
 
 
 def spawn(

@@ -53,7 +53,7 @@ def read_properties(file: Path) -> dict[str, str]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the properties cannot be read: {error}", where=str(file)) from error
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -69,5 +69,5 @@ def read_properties(file: Path) -> dict[str, str]:
                 expected=f"a name that begins with one of {expected}",
                 where=str(file),
             )
-        found[key] = value
-    return found
+        properties[key] = value
+    return properties

@@ -35,7 +35,7 @@ class Registration:
     concurrency: int
 
 
-def register(zookeeper_address: str, cluster_name: str, wanted: Registration) -> None:
+def register(zookeeper_address: str, cluster_name: str, registration: Registration) -> None:
     """Create or update the minion's InstanceConfig.
 
     An instance that joins without one gets Pinot's default tag, and with it subtasks of types that only stock
@@ -55,31 +55,31 @@ def register(zookeeper_address: str, cluster_name: str, wanted: Registration) ->
                 remedy="start the controller first; check --zookeeper and --cluster-name",
             )
         registered = [str(name) for name in admin.getInstancesInCluster(cluster_name)]
-        if wanted.instance_id in registered:
-            config = admin.getInstanceConfig(cluster_name, wanted.instance_id)
-            _fill(config, wanted)
-            admin.setInstanceConfig(cluster_name, wanted.instance_id, config)
+        if registration.instance_id in registered:
+            config = admin.getInstanceConfig(cluster_name, registration.instance_id)
+            _fill(config, registration)
+            admin.setInstanceConfig(cluster_name, registration.instance_id, config)
         else:
-            config = jpype.JClass("org.apache.helix.model.InstanceConfig")(wanted.instance_id)
+            config = jpype.JClass("org.apache.helix.model.InstanceConfig")(registration.instance_id)
             config.setInstanceEnabled(True)
-            _fill(config, wanted)
+            _fill(config, registration)
             admin.addInstance(cluster_name, config)
     finally:
         admin.close()
 
 
-def _fill(config: Any, wanted: Registration) -> None:
-    config.setHostName(wanted.host)
-    config.setPort(str(wanted.port))
-    config.setMaxConcurrentTask(wanted.concurrency)
+def _fill(config: Any, registration: Registration) -> None:
+    config.setHostName(registration.host)
+    config.setPort(str(registration.port))
+    config.setMaxConcurrentTask(registration.concurrency)
     tags = [str(tag) for tag in config.getTags()]
     if DRAINED in tags:
         logger.warning(
             "%s is drained and gets no subtasks until it is enabled: PUT /instances/%s/state?state=ENABLE",
-            wanted.instance_id,
-            wanted.instance_id,
+            registration.instance_id,
+            registration.instance_id,
         )
         return
     for tag in tags:
         config.removeTag(tag)
-    config.addTag(wanted.tag)
+    config.addTag(registration.tag)

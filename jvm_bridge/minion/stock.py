@@ -58,11 +58,11 @@ class StockMinion:
         Raises:
             ConfigError: The value in the file is not a number.
         """
-        found = str(self.properties.get(_CONCURRENCY, -1))
+        setting = str(self.properties.get(_CONCURRENCY, -1))
         try:
-            number = int(found)
+            number = int(setting)
         except ValueError:
-            raise ConfigError(f"{_CONCURRENCY} is {found!r}", expected="a number") from None
+            raise ConfigError(f"{_CONCURRENCY} is {setting!r}", expected="a number") from None
         # Pinot's own default, -1, is no limit at all.
         return number if number > 0 else self.processors
 

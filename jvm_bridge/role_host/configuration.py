@@ -55,8 +55,8 @@ def read_configuration(kind: StockCommand, arguments: Sequence[str]) -> dict[str
             where=" ".join(arguments),
             remedy="correct the file",
         ) from error
-    found = {str(entry.getKey()): entry.getValue() for entry in properties.entrySet()}
-    found.setdefault(_CLUSTER, command.getClusterName())
-    found.setdefault(_ZOOKEEPER, command.getZkAddress())
-    found[_SERVICE_ROLE] = kind.service_role
-    return found
+    configuration = {str(entry.getKey()): entry.getValue() for entry in properties.entrySet()}
+    configuration.setdefault(_CLUSTER, command.getClusterName())
+    configuration.setdefault(_ZOOKEEPER, command.getZkAddress())
+    configuration[_SERVICE_ROLE] = kind.service_role
+    return configuration

@@ -66,7 +66,7 @@ class HookRunner:
         Raises:
             SetupError: A needed hook failed.
         """
-        found: dict[str, str] = {}
+        starters: dict[str, str] = {}
         for name, hook in self._hooks.items():
             if not isinstance(hook, NeedsStarter):
                 continue
@@ -80,8 +80,8 @@ class HookRunner:
                     self._failed_unknown(name, what, error)
                 continue
             if starter:
-                found[name] = starter
-        return found
+                starters[name] = starter
+        return starters
 
     def before_start(self, role: HostedRoleView) -> None:
         """Call all hooks; a hook that fails while nothing depends on it is not called again.

@@ -177,17 +177,17 @@ class HostedRole:
     def _starter_class(self, properties: Mapping[str, object], of_hooks: Mapping[str, str]) -> str:
         """Return the starter class of the role: that of a hook, of the configuration, or Pinot's."""
         configured = properties.get(self._kind.starter_key)
-        wanted = dict(of_hooks)
+        candidates = dict(of_hooks)
         if configured is not None:
-            wanted[f"the property {self._kind.starter_key}"] = str(configured)
-        if len(set(wanted.values())) > 1:
+            candidates[f"the property {self._kind.starter_key}"] = str(configured)
+        if len(set(candidates.values())) > 1:
             raise ConfigError(
                 "several starter classes are set for the role: "
-                + ", ".join(f"{name} by {source}" for source, name in wanted.items()),
+                + ", ".join(f"{name} by {source}" for source, name in candidates.items()),
                 expected="one starter class",
                 remedy="remove all but one of them",
             )
-        return next(iter(wanted.values()), self._kind.starter)
+        return next(iter(candidates.values()), self._kind.starter)
 
     def _prepared(self) -> tuple[HookRunner, HostedRoleView]:
         if self._runner is None or self._view is None:

@@ -97,20 +97,20 @@ def _make_policy() -> Any:
 
 def _mask_appenders(configuration: Any, policy: Any) -> None:
     """Replace each appender of each logger by a masking appender that wraps it."""
-    loggers = {str(each.getName()): each for each in configuration.getLoggers().values()}
+    loggers = {str(logger.getName()): logger for logger in configuration.getLoggers().values()}
     loggers[""] = configuration.getRootLogger()
-    for each in loggers.values():
-        references = {str(reference.getRef()): reference for reference in each.getAppenderRefs()}
-        for name in [str(found) for found in each.getAppenders().keySet()]:
+    for logger in loggers.values():
+        references = {str(reference.getRef()): reference for reference in logger.getAppenderRefs()}
+        for name in [str(key) for key in logger.getAppenders().keySet()]:
             if name.startswith(_PREFIX):
                 continue
             reference = references.get(name)
             level = None if reference is None else reference.getLevel()
-            found = None if reference is None else reference.getFilter()
-            each.addAppender(_masking(configuration, name, policy), level, found)
-            each.removeAppender(name)
-            if found is not None:
-                found.start()  # removing the appender stopped it
+            reference_filter = None if reference is None else reference.getFilter()
+            logger.addAppender(_masking(configuration, name, policy), level, reference_filter)
+            logger.removeAppender(name)
+            if reference_filter is not None:
+                reference_filter.start()  # removing the appender stopped it
 
 
 def _masking(configuration: Any, name: str, policy: Any) -> Any:
@@ -119,12 +119,12 @@ def _masking(configuration: Any, name: str, policy: Any) -> Any:
         return present
     reference_class = jpype.JClass(f"{_CORE}.config.AppenderRef")
     references = jpype.JArray(reference_class)([reference_class.createAppenderRef(name, None, None)])
-    made = jpype.JClass(f"{_CORE}.appender.rewrite.RewriteAppender").createAppender(
+    appender = jpype.JClass(f"{_CORE}.appender.rewrite.RewriteAppender").createAppender(
         _PREFIX + name, "true", references, configuration, policy, None
     )
-    made.start()
-    configuration.addAppender(made)
-    return made
+    appender.start()
+    configuration.addAppender(appender)
+    return appender
 
 
 def _mask_or_end(configuration: Any, policy: Any) -> None:

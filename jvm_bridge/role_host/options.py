@@ -91,15 +91,15 @@ def _for_jvm(words: Iterable[str]) -> Iterator[str]:
 
 def _plugin_options(options: list[str], env: Mapping[str, str]) -> list[str]:
     """Return the options for the plugins of ``PluginManager``, the same as those of the script."""
-    found = []
+    plugin_options = []
     if not any(option.startswith(_PLUGINS_DIR) for option in options):
         if env.get("PLUGINS_DIR"):
-            found.append(f"{_PLUGINS_DIR}{env['PLUGINS_DIR']}")
+            plugin_options.append(f"{_PLUGINS_DIR}{env['PLUGINS_DIR']}")
         elif env.get("PINOT_HOME") and (own := Path(env["PINOT_HOME"]).expanduser() / "plugins").is_dir():
-            found.append(f"{_PLUGINS_DIR}{own}")
+            plugin_options.append(f"{_PLUGINS_DIR}{own}")
     if env.get("PLUGINS_INCLUDE") and not any(option.startswith(_PLUGINS_INCLUDE) for option in options):
-        found.append(f"{_PLUGINS_INCLUDE}{env['PLUGINS_INCLUDE']}")
-    return found
+        plugin_options.append(f"{_PLUGINS_INCLUDE}{env['PLUGINS_INCLUDE']}")
+    return plugin_options
 
 
 def _log_options(options: list[str], env: Mapping[str, str], level: str) -> list[str]:

@@ -77,8 +77,8 @@ def replay(
         return
     newest: VersionRecord | None = None
     offset = now.record_offset
-    for found in sent.records_after(offset + 1):
-        record = found.record
+    for sent_record in sent.records_after(offset + 1):
+        record = sent_record.record
         if record.version <= now.version:
             continue
         if record.version < since if since is not None else record.generation != now.generation:
@@ -87,7 +87,7 @@ def replay(
             if newest is not None:  # the previous floors apply up to here
                 yield from _read_up_to(newest, offset, now, store, source, reader, max_rows)
             now = replace(store.up_to or now, floors=floors_of(record))
-        newest, offset = record, found.offset
+        newest, offset = record, sent_record.offset
     if newest is not None:
         yield from _read_up_to(newest, offset, now, store, source, reader, max_rows)
 
@@ -110,11 +110,11 @@ def _read_up_to(
     max_rows: int,
 ) -> Iterator[PendingStep]:
     """Read the input up to a version; the state is then of that version."""
-    behind = {each: end for each, end in record.ends.items() if now.ends.get(each, 0) < end}
+    behind = {partition: end for partition, end in record.ends.items() if now.ends.get(partition, 0) < end}
     if behind:
         source.begin(now.ends, only=behind)
     silent = 0
-    while any(source.ends.get(each, 0) < end for each, end in behind.items()):
+    while any(source.ends.get(partition, 0) < end for partition, end in behind.items()):
         messages = source.take(max_rows, _WAIT_S)
         silent = 0 if len(messages) else silent + 1
         if silent == _PATIENCE:
@@ -129,12 +129,16 @@ def _read_up_to(
             reader,
             now,
             _before(messages, behind),
-            {each: min(end, behind[each]) for each, end in source.ends.items() if each in behind},
+            {
+                partition: min(end, behind[partition])
+                for partition, end in source.ends.items()
+                if partition in behind
+            },
         )
         now = done.up_to
         done.keep(store)
         yield done
-    ends = {each: max(end, now.ends.get(each, 0)) for each, end in record.ends.items()}
+    ends = {partition: max(end, now.ends.get(partition, 0)) for partition, end in record.ends.items()}
     store.put(Entries.empty(), replace(now, version=record.version, ends=ends, record_offset=offset), 0)
 
 

@@ -126,28 +126,28 @@ class InputTopic:
             self._check_partitions(self._ends)
         try:
             first = self._consumer.poll(wait_s)
-            found = [] if first is None else [first, *self._consumer.consume(most - 1, 0)]
+            messages = [] if first is None else [first, *self._consumer.consume(most - 1, 0)]
         except KafkaException as error:
             raise self._fault("did not return the rows of", error.args[0].str()) from error
-        rows = [message for message in found if message.error() is None]
-        partition = np.fromiter((each.partition() for each in rows), np.int32, len(rows))
-        offset = np.fromiter((each.offset() for each in rows), np.int64, len(rows))
+        rows = [message for message in messages if message.error() is None]
+        partition = np.fromiter((row.partition() for row in rows), np.int32, len(rows))
+        offset = np.fromiter((row.offset() for row in rows), np.int64, len(rows))
         for number in np.unique(partition).tolist():
             end = int(offset[partition == number].max()) + 1
             if end > self._ends[number]:
                 self._ends[number] = end
                 self._at_end.discard(number)
-        if len(rows) < len(found):
-            for message in found:
+        if len(rows) < len(messages):
+            for message in messages:
                 self._take_event(message)
-        values = [each.value() for each in rows]
+        values = [row.value() for row in rows]
         without = None in values
         return Messages(
             partition,
             offset,
             values,
-            [each.timestamp()[1] for each in rows] if without else (),
-            [each.key() for each in rows] if without else (),
+            [row.timestamp()[1] for row in rows] if without else (),
+            [row.key() for row in rows] if without else (),
         )
 
     def _take_event(self, message: Message) -> None:

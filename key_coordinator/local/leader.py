@@ -157,8 +157,8 @@ class Leader:
             {}
             if held_back
             else {
-                each: VersionEnd(version, begins.get(each, 0), ends.get(each, 0), at_ms)
-                for each in range(partitions)
+                partition: VersionEnd(version, begins.get(partition, 0), ends.get(partition, 0), at_ms)
+                for partition in range(partitions)
             },
             VersionRecord(version, parts.generation.number, ends, dict(enumerate(done.up_to.floors))),
         )

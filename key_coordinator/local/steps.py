@@ -51,12 +51,12 @@ def step(
         SourceError: The schema registry does not answer.
     """
     read = reader.read(messages)
-    known = store.known(read.records, now.floors)
-    resolution = resolve(known, read.records)
+    previous = store.known(read.records, now.floors)
+    resolution = resolve(previous, read.records)
     after = replace(
         now,
         ends={**now.ends, **ends},
-        keys=now.keys + len(resolution.entries) - len(known),
+        keys=now.keys + len(resolution.entries) - len(previous),
         refused=now.refused + read.refused,
     )
     return PendingStep(resolution, after, len(messages), read.refused, read.example)

@@ -55,16 +55,16 @@ def ranks_of(
     }
     frame = pd.DataFrame(columns, dtype=object)
     try:
-        found = np.asarray(recipe.rank(frame), np.int64)
+        numbers = np.asarray(recipe.rank(frame), np.int64)
     except Exception as error:  # a user's function may raise anything
         _check_works(recipe.rank, frame[:0], error)
         raise
-    if found.shape != (len(chosen),):
+    if numbers.shape != (len(chosen),):
         raise ConfigError(
-            f"the function that ranks records returned {found.shape} numbers for {len(chosen)} records",
+            f"the function that ranks records returned {numbers.shape} numbers for {len(chosen)} records",
             expected="one for each record, in the same order",
         )
-    ranks[kept] = found
+    ranks[kept] = numbers
     return ranks
 
 

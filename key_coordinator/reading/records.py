@@ -160,7 +160,8 @@ class RecordReader:
         rows, tombstones, reasons = self._rows(messages)
         recipe = self._recipe
         keys = [
-            each.parts([None if row is None else row.get(each.name) for row in rows]) for each in recipe.key
+            column.parts([None if row is None else row.get(column.name) for row in rows])
+            for column in recipe.key
         ]
         for column, parts in zip(recipe.key, keys, strict=True):
             wrong = f"the key column {column.name} is missing or not of type {column.kind}"
@@ -170,7 +171,7 @@ class RecordReader:
             times[at], there[at] = messages.time_ms[at], True
         if not there.all():
             wrong = f"the time column {recipe.time.name} is missing or not of type {recipe.time.kind}"
-            _refuse(reasons, rows, [None if not each else b"" for each in there], wrong)
+            _refuse(reasons, rows, [None if not has_time else b"" for has_time in there], wrong)
         for checked in recipe.checked:
             for at in checked.refused([None if row is None else row.get(checked.name) for row in rows]):
                 reasons.setdefault(at, f"{checked.name} is not of type {checked.kind}")

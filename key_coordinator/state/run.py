@@ -83,15 +83,15 @@ class Run:
         Returns:
             A mask of the keys that are present, and their records in that order.
         """
-        there, found = np.zeros(len(high), bool), [np.empty(0, ROW)]
+        there, matches = np.zeros(len(high), bool), [np.empty(0, ROW)]
         for first in range(0, len(high), _LOOKUPS) if len(self) else ():
             part = slice(first, first + _LOOKUPS)
             there[part], rows = self._find(high[part], low[part])
-            found.append(rows)
+            matches.append(rows)
             self._lookups += len(high[part])
             if self._lookups >= _LOOKUPS:
                 self.release()
-        return there, Entries.of_rows(np.concatenate(found))
+        return there, Entries.of_rows(np.concatenate(matches))
 
     def _find(
         self, high: NDArray[np.uint64], low: NDArray[np.uint64]
@@ -107,19 +107,19 @@ class Run:
             less = (highs[np.minimum(middle, len(rows) - 1)] < high) & (first < end)
             end = np.where(less | (first >= end), end, middle)
             first = np.where(less, middle + 1, first)
-        found = rows[np.minimum(first, len(rows) - 1)]
-        there = (found["high"] == high) & (first <= last)
-        for key in np.flatnonzero(there & (found["low"] != low)):
-            there[key] = self._step(int(first[key]), found, int(key), high[key], low[key])
-        return there, found[there]
+        candidates = rows[np.minimum(first, len(rows) - 1)]
+        there = (candidates["high"] == high) & (first <= last)
+        for key in np.flatnonzero(there & (candidates["low"] != low)):
+            there[key] = self._step(int(first[key]), candidates, int(key), high[key], low[key])
+        return there, candidates[there]
 
     def _step(
-        self, position: int, found: NDArray[np.void], key: int, high: np.uint64, low: np.uint64
+        self, position: int, candidates: NDArray[np.void], key: int, high: np.uint64, low: np.uint64
     ) -> bool:
         """Search among keys with equal upper halves; almost never needed."""
         while position < len(self) and self._rows[position]["high"] == high:
             if self._rows[position]["low"] == low:
-                found[key] = self._rows[position]
+                candidates[key] = self._rows[position]
                 return True
             position += 1
         return False

@@ -117,18 +117,18 @@ class KeyStore:
         first = np.ones(len(order), bool)
         first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
         keys = records.take(order[first])
-        found = [Entries.empty()]
+        matches = [Entries.empty()]
         for part in reversed(self._recent):
             positions = part.positions(keys)
-            found.append(part.take(positions[positions >= 0]))
+            matches.append(part.take(positions[positions >= 0]))
             keys = keys.take(positions < 0)
         for file in self._files:
             if not len(keys):
                 break
             there, entries = file.find(keys.high, keys.low)
-            found.append(entries)
+            matches.append(entries)
             keys = keys.take(~there)
-        known = concatenate(found)
+        known = concatenate(matches)
         return known.take(live(known, floors))
 
     def put(self, entries: Entries, up_to: StoredUpTo, rows: int) -> None:

@@ -322,7 +322,7 @@ def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = Fals
     from controller_client.consumption.table_control import TableControl
 
     everything = cli.client().tables.list(TableType.REALTIME)
-    found: list[TableName] = [] if patterns else everything
+    tables: list[TableName] = [] if patterns else everything
     for pattern in patterns:
         names = [name for name in everything if fnmatchcase(name, pattern) or fnmatchcase(name.raw, pattern)]
         if not names:
@@ -338,9 +338,9 @@ def _controls(cli: CliContext, patterns: tuple[str, ...], no_stream: bool = Fals
                     otherwise="see 'pinotctl table list --type realtime'",
                 ),
             )
-        found += [name for name in names if name not in found]
+        tables += [name for name in names if name not in tables]
     store = cli.property_store()
-    return [TableControl(cli.client(), store, name, watch_stream=not no_stream) for name in found]
+    return [TableControl(cli.client(), store, name, watch_stream=not no_stream) for name in tables]
 
 
 for _recipe in consumption_recipes.RECIPES:

@@ -56,16 +56,16 @@ def rows(statuses: Sequence[TableStatus]) -> list[tuple[Any, ...]]:
     return [
         (
             status.table,
-            each.partition,
-            str(each.state),
-            each.offset or "-",
-            "-" if each.lag is None else each.lag,
-            time_text(each.segment_created_ms),
-            ", ".join(each.servers),
-            note(each),
+            partition.partition,
+            str(partition.state),
+            partition.offset or "-",
+            "-" if partition.lag is None else partition.lag,
+            time_text(partition.segment_created_ms),
+            ", ".join(partition.servers),
+            note(partition),
         )
         for status in statuses
-        for each in status.partitions
+        for partition in status.partitions
     ]
 
 
@@ -74,12 +74,12 @@ def as_json(status: TableStatus) -> dict[str, Any]:
     return {
         "table": status.table,
         "state": str(status.state),
-        "paused": [vars(each) for each in status.holders],
+        "paused": [vars(holder) for holder in status.holders],
         "paused_by_others_before": status.foreign,
         "pinot_pause": vars(status.pinot_pause) if status.pinot_pause else None,
         "paused_topics": [{"index": index, "topic": topic} for index, topic in status.paused_topics.items()],
         "stream_problem": status.stream_problem,
-        "partitions": [_partition_json(each) for each in status.partitions],
+        "partitions": [_partition_json(partition) for partition in status.partitions],
     }
 
 
@@ -93,18 +93,18 @@ def resume_notes(seen: TableStatus, consume_from: str) -> Iterator[str]:
     yield f"{seen.table} is {seen.state}; it would be resumed from {consume_from}."
     for index, topic in seen.paused_topics.items():
         yield f"  topic {topic} (index {index}) is paused separately and stays paused"
-    for each in seen.partitions:
-        if each.lost_end:
-            yield f"  {each.lost_end}; the resume asks first"
-        if each.lost:
+    for partition in seen.partitions:
+        if partition.lost_end:
+            yield f"  {partition.lost_end}; the resume asks first"
+        if partition.lost:
             yield (
-                f"  partition {each.partition}: the stream has dropped offsets {each.lost[0]} to "
-                f"{each.lost[1] - 1}; they can no longer be read"
+                f"  partition {partition.partition}: the stream has dropped offsets {partition.lost[0]} to "
+                f"{partition.lost[1] - 1}; they can no longer be read"
             )
-        elif each.ahead:
+        elif partition.ahead:
             yield (
-                f"  partition {each.partition}: the stream ends at {each.latest_offset}, before the offset "
-                f"to resume from ({each.offset})"
+                f"  partition {partition.partition}: the stream ends at {partition.latest_offset}, before "
+                f"the offset to resume from ({partition.offset})"
             )
     if seen.stream_problem:
         yield f"  cannot determine whether rows are lost: {seen.stream_problem}"

@@ -59,26 +59,26 @@ def tag(
         raise click.UsageError("pass all tags of the instance, or use --add and --remove")
     before = known_instance(cli, name).tags
     kept = tuple(each for each in before if each not in removed)
-    wanted = tuple(dict.fromkeys(tags or (*kept, *added)))
-    if not wanted:
+    new_tags = tuple(dict.fromkeys(tags or (*kept, *added)))
+    if not new_tags:
         raise click.UsageError(
             "an instance needs at least one tag; server_untagged and broker_untagged stand for no tag"
         )
-    same = set(wanted) == set(before)
+    same = set(new_tags) == set(before)
     record = {
         "instance": name,
         "before": list(before),
-        "tags": list(wanted),
+        "tags": list(new_tags),
         "changed": not (same or dry_run),
         "dry_run": dry_run,
     }
-    shown = f"{', '.join(before) or 'none'} -> {', '.join(wanted)}"
+    shown = f"{', '.join(before) or 'none'} -> {', '.join(new_tags)}"
     if same:
         cli.out.result(f"{name} already has these tags.", record)
     elif dry_run:
         cli.out.result(f"The tags of {name} would change: {shown}.", record)
     else:
-        cli.client().instances.set_tags(name, wanted, update_broker_resource=True)
+        cli.client().instances.set_tags(name, new_tags, update_broker_resource=True)
         cli.out.result(f"Changed the tags of {name}: {shown}.", record)
 
 

@@ -21,14 +21,14 @@ def jars() -> None:
 def fetch(cli: CliContext) -> None:
     """Fetch missing jars, so that everything works offline afterwards."""
     with jar_progress(cli.out) as progress:
-        found = pinot_jars(progress)
-    size_mb = sum(jar.stat().st_size for jar in found.class_path) / 1e6
+        jar_set = pinot_jars(progress)
+    size_mb = sum(jar.stat().st_size for jar in jar_set.class_path) / 1e6
     cli.out.record(
         {
-            "version": found.version,
-            "jars": len(found.class_path),
+            "version": jar_set.version,
+            "jars": len(jar_set.class_path),
             "size_mb": round(size_mb),
-            "origin": found.origin,
+            "origin": jar_set.origin,
         }
     )
 
@@ -61,8 +61,8 @@ def warm(cli: CliContext) -> None:
 def class_path(cli: CliContext) -> None:
     """Print the class path, in order, for Java's -cp option."""
     with jar_progress(cli.out) as progress:
-        found = [str(jar) for jar in pinot_jars(progress).class_path]
+        paths = [str(jar) for jar in pinot_jars(progress).class_path]
     if cli.out.is_json:
-        cli.out.json({"class_path": found})
+        cli.out.json({"class_path": paths})
     else:
-        cli.out.line(":".join(found))
+        cli.out.line(":".join(paths))

@@ -81,7 +81,7 @@ def doctor(
         )
     client = cli.client()
     named = [table_with_type(client, name) for name in table_names]
-    names, found = [], []
+    names, table_faults = [], []
     for name in named or client.tables.list_typed():
         try:
             faults = examine_lineage(client, name, older_than_s)
@@ -90,16 +90,16 @@ def doctor(
                 raise
             continue  # it has been deleted since it was listed
         names.append(name)
-        found += [(name, fault) for fault in faults]
+        table_faults += [(name, fault) for fault in faults]
     columns = ("table", "entry", "finding", "age_s", "explanation", "advice", "repair")
-    cli.out.table(columns, [_row(name, fault) for name, fault in found])
-    repairable = [(name, fault) for name, fault in found if fault.repair is not None]
-    remaining = len(found)
+    cli.out.table(columns, [_row(name, fault) for name, fault in table_faults])
+    repairable = [(name, fault) for name, fault in table_faults if fault.repair is not None]
+    remaining = len(table_faults)
     if do_repair and repairable and not dry_run:
         confirm(f"Repair {counted_text(len(repairable), 'fault')} at {client.config.url}?", yes=yes)
         remaining -= _repair_all(cli, repairable)
     elif dry_run:
-        cli.out.note(f"{len(repairable)} of {len(found)} faults would be repaired.")
+        cli.out.note(f"{len(repairable)} of {len(table_faults)} faults would be repaired.")
     cli.out.note(f"Tables checked: {len(names)}. Remaining faults: {remaining}.")
     if remaining:
         raise click.exceptions.Exit(1)

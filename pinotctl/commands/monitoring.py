@@ -56,13 +56,13 @@ def metrics(cli: CliContext) -> None:
         _COLUMNS,
         [
             (
-                each.name,
-                str(each.kind),
-                ", ".join(each.labels),
-                each.unit,
-                ", ".join(each.processes),
-                each.meaning,
+                metric.name,
+                str(metric.kind),
+                ", ".join(metric.labels),
+                metric.unit,
+                ", ".join(metric.processes),
+                metric.meaning,
             )
-            for each in all_metrics()
+            for metric in all_metrics()
         ],
     )

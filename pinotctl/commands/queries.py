@@ -45,12 +45,12 @@ def cancel(cli: CliContext, query_id: str, dry_run: bool) -> None:
     """
     client = cli.client()
     running = [
-        each for each in client.brokers.running_queries(cli.named_brokers()) if each.query_id == query_id
+        query for query in client.brokers.running_queries(cli.named_brokers()) if query.query_id == query_id
     ]
     if not running:
         raise NotFoundError(f"no broker runs a query {query_id}", remedy="see 'pinotctl queries list'")
     if len(running) > 1:
-        urls = ", ".join(each.broker_url for each in running)
+        urls = ", ".join(query.broker_url for query in running)
         raise ConflictError(
             f"several brokers run a query {query_id}: {urls}", remedy="select one with --broker"
         )

@@ -118,12 +118,12 @@ def _statements(sql: str | None, file: Path | None) -> list[str]:
     if file is not None:
         from controller_client.common.sql_text import statements
 
-        found = statements(read_text(file))
+        sql_statements = statements(read_text(file))
     else:
-        found = [text] if (text := read_stdin() if sql == "-" else str(sql)).strip() else []
-    if not found:
+        sql_statements = [text] if (text := read_stdin() if sql == "-" else str(sql)).strip() else []
+    if not sql_statements:
         raise ConfigError("the SQL contains no statement", expected="e.g. select * from flights limit 10")
-    return found
+    return sql_statements
 
 
 def _run_shell(cli: CliContext, settings: QuerySettings, params: Mapping[str, Any]) -> None:

@@ -117,27 +117,27 @@ def schedule(cli: CliContext, task_type: str | None, table_name: str | None, dry
     table = table_with_type(client, table_name) if table_name else None
     if dry_run:
         configs = client.tables.all_in_use()
-        found = _configured(task_type, [(table, client.tables.in_use(table))] if table else configs)
-        texts = [f"{each} of {', '.join(tables)}" for each, tables in found.items()]
+        tables_by_type = _configured(task_type, [(table, client.tables.in_use(table))] if table else configs)
+        texts = [f"{name} of {', '.join(tables)}" for name, tables in tables_by_type.items()]
         cli.out.result(
             f"Would check for work: {'; '.join(texts) or 'no table has such a task in its config'}.",
-            {"tables": found, "changed": False, "dry_run": True},
+            {"tables": tables_by_type, "changed": False, "dry_run": True},
         )
         return
-    made = client.tasks.schedule(task_type, table)
-    names = [name for each in made.tasks.values() for name in each]
-    for error in made.errors:
+    scheduled = client.tasks.schedule(task_type, table)
+    names = [name for tasks in scheduled.tasks.values() for name in tasks]
+    for error in scheduled.errors:
         cli.out.note(f"Error: {error}")
     cli.out.result(
         f"Scheduled {counted_text(len(names), 'task')}{': ' + ', '.join(names) if names else ''}.",
         {
-            "tasks": {key: list(each) for key, each in made.tasks.items()},
-            "errors": list(made.errors),
+            "tasks": {key: list(tasks) for key, tasks in scheduled.tasks.items()},
+            "errors": list(scheduled.errors),
             "changed": bool(names),
             "dry_run": False,
         },
     )
-    if made.errors:
+    if scheduled.errors:
         raise click.exceptions.Exit(1)
 
 
@@ -153,13 +153,13 @@ def debug(cli: CliContext, task_type: str, task_name: str | None) -> None:
     """
     tasks = cli.client().tasks
     if task_name is not None:
-        found = tasks.debug(task_name)
+        response = tasks.debug(task_name)
         if cli.out.is_json:
-            cli.out.json(found)
+            cli.out.json(response)
             return
         rows = [
-            (each.get("taskId"), each.get("state"), each.get("participant"), each.get("info"))
-            for each in found.get("subtaskInfos") or ()
+            (subtask.get("taskId"), subtask.get("state"), subtask.get("participant"), subtask.get("info"))
+            for subtask in response.get("subtaskInfos") or ()
         ]
         cli.out.table(("subtask", "state", "minion", "message"), rows)
         return
@@ -173,28 +173,28 @@ def debug(cli: CliContext, task_type: str, task_name: str | None) -> None:
         [
             (
                 name,
-                each.get("taskState"),
-                each.get("executionStartTime") or each.get("startTime"),
-                (each.get("subtaskCount") or {}).get("total"),
-                (each.get("subtaskCount") or {}).get("error"),
+                task.get("taskState"),
+                task.get("executionStartTime") or task.get("startTime"),
+                (task.get("subtaskCount") or {}).get("total"),
+                (task.get("subtaskCount") or {}).get("error"),
             )
-            for name, each in sorted(all_tasks.items())
+            for name, task in sorted(all_tasks.items())
         ],
     )
 
 
 def _switch(
-    cli: CliContext, task_type: str, wanted: str, wait: bool, timeout_s: float, dry_run: bool
+    cli: CliContext, task_type: str, target_state: str, wait: bool, timeout_s: float, dry_run: bool
 ) -> None:
     client = cli.client()
     _check(cli, task_type)
     was = client.tasks.queue_state(task_type)
-    change = "stopped" if wanted == "STOPPED" else "resumed"
+    change = "stopped" if target_state == "STOPPED" else "resumed"
     record = {"task_type": task_type, "before": was, "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
         cli.out.result(f"The queue of {task_type} ({was}) would be {change}.", {**record, "state": was})
         return
-    (client.tasks.stop if wanted == "STOPPED" else client.tasks.resume)(task_type)
+    (client.tasks.stop if target_state == "STOPPED" else client.tasks.resume)(task_type)
     if not wait:
         state = client.tasks.queue_state(task_type)
         cli.out.result(f"The queue of {task_type} is being {change}.", {**record, "state": state})
@@ -204,36 +204,36 @@ def _switch(
         state = client.tasks.queue_state(task_type)
         running = [name for name, each in client.tasks.states(task_type).items() if each == "IN_PROGRESS"]
         progress.update(done=len(running))
-        if state == wanted and not (wanted == "STOPPED" and running):
+        if state == target_state and not (target_state == "STOPPED" and running):
             return None
         return f"the queue is {state}, {counted_text(len(running), 'task')} running"
 
     with cli.out.progress(f"Queue of {task_type}", unit="running tasks") as progress:
         wait_until(
             missing,
-            what=f"the queue of {task_type} to be {wanted}",
+            what=f"the queue of {task_type} to be {target_state}",
             timeout_s=timeout_s,
             clock=client.clock,
         )
-    cli.out.result(f"The queue of {task_type} is {change}.", {**record, "state": wanted})
+    cli.out.result(f"The queue of {task_type} is {change}.", {**record, "state": target_state})
 
 
 def _configured(task_type: str | None, configs: Iterable[tuple[str, TableConfig]]) -> dict[str, list[str]]:
     """Return the tables whose configs contain tasks, by task type."""
-    found: dict[str, list[str]] = {}
+    tables: dict[str, list[str]] = {}
     for table, config in configs:
         task = config.task
         for each in task.task_type_configs_map if task else ():
             if task_type in (None, each):
-                found.setdefault(each, []).append(table)
-    return found
+                tables.setdefault(each, []).append(table)
+    return tables
 
 
 def _check(cli: CliContext, task_type: str) -> None:
-    known = cli.client().tasks.types()
-    if task_type not in known:
+    task_types = cli.client().tasks.types()
+    if task_type not in task_types:
         raise NotFoundError(
             f"there is no queue for the task type {task_type}",
             where=cli.client().config.url,
-            remedy=did_you_mean(task_type, known, otherwise="see 'pinotctl queue list'"),
+            remedy=did_you_mean(task_type, task_types, otherwise="see 'pinotctl queue list'"),
         )

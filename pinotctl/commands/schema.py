@@ -44,12 +44,12 @@ def list_(cli: CliContext) -> None:
 def show(cli: CliContext, name: str) -> None:
     """Show a schema's fields; with --output json, the complete schema."""
     try:
-        found = cli.client().schemas.get(name)
+        stored_schema = cli.client().schemas.get(name)
     except NotFoundError as error:
         error.remedy = did_you_mean(name, cli.client().schemas.list(), otherwise="see 'pinotctl schema list'")
         raise
     if cli.out.is_json:
-        cli.out.json(found.to_json())
+        cli.out.json(stored_schema.to_json())
         return
     rows = [
         (
@@ -60,7 +60,7 @@ def show(cli: CliContext, name: str) -> None:
             field.default_null_value,
             field.format,
         )
-        for field in found.fields
+        for field in stored_schema.fields
     ]
     cli.out.table(("field", "type", "role", "single_value", "default_null_value", "format"), rows)
 
@@ -73,18 +73,18 @@ def show(cli: CliContext, name: str) -> None:
 @pass_cli
 def create(cli: CliContext, file: TextIO, override: bool, dry_run: bool) -> None:
     """Create a schema from a JSON file ('-' for stdin)."""
-    wanted = Schema.from_json(read_json_object(file))
-    name, schemas = wanted.schema_name, cli.client().schemas
-    record = {"schema": name, "fields": len(wanted.fields), "changed": not dry_run, "dry_run": dry_run}
+    new_schema = Schema.from_json(read_json_object(file))
+    name, schemas = new_schema.schema_name, cli.client().schemas
+    record = {"schema": name, "fields": len(new_schema.fields), "changed": not dry_run, "dry_run": dry_run}
     there = name in schemas.list()
-    what = f"the schema {name} with {counted_text(len(wanted.fields), 'field')}"
+    what = f"the schema {name} with {counted_text(len(new_schema.fields), 'field')}"
     if dry_run:
         if there and not override:
             raise ConflictError(f"the schema {name} already exists", remedy="pass --override to replace it")
-        schemas.validate(wanted)
+        schemas.validate(new_schema)
         cli.out.result(f"Would {'replace' if there else 'create'} {what}.", record)
         return
-    schemas.create(wanted, override=override)
+    schemas.create(new_schema, override=override)
     cli.out.result(f"{'Replaced' if there else 'Created'} {what}.", record)
 
 
@@ -106,17 +106,17 @@ def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry
     A segment gets a new column only when its servers reload it. Until then, queries that select the column,
     by name or by *, leave the segment out.
     """
-    wanted = Schema.from_json(read_json_object(file))
-    present = cli.client().schemas.get(wanted.schema_name)
-    before, after = ({field.name for field in each.fields} for each in (present, wanted))
+    new_schema = Schema.from_json(read_json_object(file))
+    present = cli.client().schemas.get(new_schema.schema_name)
+    before, after = ({field.name for field in each.fields} for each in (present, new_schema))
     added, dropped = sorted(after - before), sorted(before - after)
     if not dry_run:
-        cli.client().schemas.update(wanted)
+        cli.client().schemas.update(new_schema)
     cli.out.result(
-        f"{'Would replace' if dry_run else 'Replaced'} the schema {wanted.schema_name}: "
+        f"{'Would replace' if dry_run else 'Replaced'} the schema {new_schema.schema_name}: "
         f"new fields {added}, dropped fields {dropped}.",
         {
-            "schema": wanted.schema_name,
+            "schema": new_schema.schema_name,
             "new_fields": added,
             "dropped_fields": dropped,
             "changed": not dry_run,
@@ -126,9 +126,9 @@ def update(cli: CliContext, file: TextIO, do_reload: bool, timeout_s: float, dry
     if dry_run:
         return
     if do_reload:
-        reload_tables(cli, tables_of_schema(cli.client(), wanted.schema_name), timeout_s)
+        reload_tables(cli, tables_of_schema(cli.client(), new_schema.schema_name), timeout_s)
     elif added:
-        note_missing_columns(cli, tables_of_schema(cli.client(), wanted.schema_name), added)
+        note_missing_columns(cli, tables_of_schema(cli.client(), new_schema.schema_name), added)
 
 
 @schema.command()

@@ -49,11 +49,13 @@ def list_(cli: CliContext, table_name: str, include_hidden: bool) -> None:
     name = table_with_type(cli.client(), table_name)
     listed = cli.client().segments.list(name)
     if not include_hidden:
-        cli.out.table(("segment",), [(each,) for each in listed])
+        cli.out.table(("segment",), [(segment_name,) for segment_name in listed])
         return
     visible = set(listed)
     everything = cli.client().segments.list(name, exclude_replaced=False)
-    cli.out.table(("segment", "visible"), [(each, each in visible) for each in everything])
+    cli.out.table(
+        ("segment", "visible"), [(segment_name, segment_name in visible) for segment_name in everything]
+    )
 
 
 @segment.command()
@@ -100,7 +102,7 @@ def upload(
     client = cli.client()
     name = table_with_type(client, table_name)
     described = [describe_tar(tar) for tar in tars]
-    segments = {each.name: tar for each, tar in zip(described, tars, strict=True)}
+    segments = {description.name: tar for description, tar in zip(described, tars, strict=True)}
     if len(segments) != len(tars):
         raise ConfigError(
             "two of the files contain a segment of the same name", expected="one file per segment"
@@ -112,9 +114,9 @@ def upload(
     if dry_run:
         taken = segments.keys() & set(client.segments.list(name, exclude_replaced=False))
         lines = [
-            f"Would {'replace' if each in taken else 'add'} the segment {each} of {name} "
+            f"Would {'replace' if segment_name in taken else 'add'} the segment {segment_name} of {name} "
             f"({tar.stat().st_size:,} bytes)."
-            for each, tar in segments.items()
+            for segment_name, tar in segments.items()
         ]
         cli.out.result("\n".join(lines), {**record, "replaced": sorted(taken)})
         return
@@ -193,12 +195,12 @@ def delete(
         raise NotFoundError(f"{name} has no segment {', '.join(sorted(missing))}")
     what = f"{counted_text(len(segment_names), 'segment')} of {name}"
     consequences = client.segments.consequences_of_delete(name, segment_names)
-    for each in consequences:
-        cli.out.note(f"{each.risk}: {each}.")
+    for consequence in consequences:
+        cli.out.note(f"{consequence.risk}: {consequence}.")
     record = {
         "table": name,
         "segments": list(segment_names),
-        "consequences": [each.to_json() for each in consequences],
+        "consequences": [consequence.to_json() for consequence in consequences],
         "changed": not dry_run,
         "dry_run": dry_run,
     }
@@ -207,7 +209,7 @@ def delete(
         return
     nevertheless = " nevertheless" if consequences else ""
     confirm(f"Delete {what} at {client.config.url}{nevertheless}?", yes=yes)
-    accepted = {each.risk for each in consequences}
+    accepted = {consequence.risk for consequence in consequences}
     client.segments.delete(name, segment_names, retention=retention, accept=accepted)
     client.segments.wait_gone(name, segment_names, timeout_s)
     cli.out.result(f"Deleted {what}.", record)

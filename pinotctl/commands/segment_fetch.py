@@ -73,21 +73,21 @@ def fetch(
         record, replicas = judged[0].record, judged[0].replicas
         if unpack:
             with on_this_disk(folder), scratch_folder("pinot-fetch-", folder) as work:
-                found = fetcher.fetch(record, replicas, work / "segment.tar.gz")
+                fetched = fetcher.fetch(record, replicas, work / "segment.tar.gz")
                 unpack_tar(work / "segment.tar.gz", folder, name, limits)
         else:
             with on_this_disk(path), new_file(path) as new:
-                found = fetcher.fetch(record, replicas, new)
-    for each in found.refused:
-        cli.out.note(f"Skipped {each}.")
+                fetched = fetcher.fetch(record, replicas, new)
+    for refusal in fetched.refused:
+        cli.out.note(f"Skipped {refusal}.")
     cli.out.result(
-        f"Wrote {target} ({found.size_bytes:,} bytes as a tar) from {found}.",
+        f"Wrote {target} ({fetched.size_bytes:,} bytes as a tar) from {fetched}.",
         {
             "table": table,
             "segment": segment_name,
             "file": str(target),
-            "size_bytes": found.size_bytes,
-            "source": str(found),
-            "passed_over": [str(each) for each in found.refused],
+            "size_bytes": fetched.size_bytes,
+            "source": str(fetched),
+            "passed_over": [str(refusal) for refusal in fetched.refused],
         },
     )

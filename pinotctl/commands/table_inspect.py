@@ -30,21 +30,21 @@ def size(cli: CliContext, table_name: str, by_segment: bool) -> None:
     largest replica for replicas that were not reported. Segments without any report are listed.
     """
     table = table_with_type(cli.client(), table_name)
-    found = cli.client().tables.size(table)
-    servers = [(server, count, total) for server, (count, total) in sorted(found.by_server().items())]
+    table_size = cli.client().tables.size(table)
+    servers = [(server, count, total) for server, (count, total) in sorted(table_size.by_server().items())]
     replicas = [
         (each.segment, server, reported)
-        for each in found.segments
+        for each in table_size.segments
         for server, reported in sorted(each.servers.items())
     ]
     if cli.out.is_json:
         cli.out.json(
             {
                 "table": table,
-                "reported_bytes": found.reported_bytes,
-                "estimated_bytes": found.estimated_bytes,
-                "missing_segments": list(found.missing),
-                "silent_servers": list(found.silent_servers),
+                "reported_bytes": table_size.reported_bytes,
+                "estimated_bytes": table_size.estimated_bytes,
+                "missing_segments": list(table_size.missing),
+                "silent_servers": list(table_size.silent_servers),
                 "servers": [dict(zip(_SERVER_COLUMNS, row, strict=True)) for row in servers],
                 "segments": [dict(zip(_SEGMENT_COLUMNS, row, strict=True)) for row in replicas],
             }
@@ -53,13 +53,15 @@ def size(cli: CliContext, table_name: str, by_segment: bool) -> None:
         cli.out.table(_SEGMENT_COLUMNS, replicas)
     else:
         cli.out.table(_SERVER_COLUMNS, servers)
-    reported = "nothing" if found.reported_bytes is None else f"{found.reported_bytes:,} bytes"
-    estimated = "unknown" if found.estimated_bytes is None else f"{found.estimated_bytes:,} bytes"
+    reported = "nothing" if table_size.reported_bytes is None else f"{table_size.reported_bytes:,} bytes"
+    estimated = "unknown" if table_size.estimated_bytes is None else f"{table_size.estimated_bytes:,} bytes"
     cli.out.note(f"{table}: {reported} reported, {estimated} estimated.")
-    if found.missing:
-        cli.out.note(f"Segments that no server reported: {', '.join(found.missing)}.")
-    if found.silent_servers:
-        cli.out.note(f"Servers that did not report all of their segments: {', '.join(found.silent_servers)}.")
+    if table_size.missing:
+        cli.out.note(f"Segments that no server reported: {', '.join(table_size.missing)}.")
+    if table_size.silent_servers:
+        cli.out.note(
+            f"Servers that did not report all of their segments: {', '.join(table_size.silent_servers)}."
+        )
 
 
 @click.command()
@@ -78,15 +80,15 @@ def consuming(cli: CliContext, table_name: str) -> None:
     rows = [
         (
             segment,
-            each.server,
-            "consuming" if each.consuming else "not_consuming",
-            each.offset,
-            each.latest_offset,
-            each.lag,
-            each.consumed_ms,
+            replica.server,
+            "consuming" if replica.consuming else "not_consuming",
+            replica.offset,
+            replica.latest_offset,
+            replica.lag,
+            replica.consumed_ms,
         )
         for segment, replicas in sorted(progress.items())
-        for each in replicas
+        for replica in replicas
     ]
     columns = ("segment", "server", "state", "offset", "latest_offset", "lag", "consumed_ms")
     cli.out.table(columns, rows)

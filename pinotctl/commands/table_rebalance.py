@@ -139,18 +139,18 @@ def rebalance(
 @pass_cli
 def rebalance_status(cli: CliContext, job_id: str) -> None:
     """Show the progress of a rebalance (Pinot 1.0 and later); JOB is the id that 'table rebalance' prints."""
-    found = cli.client().rebalance.status(job_id)
+    progress = cli.client().rebalance.status(job_id)
     cli.out.record(
         {
-            "job": found.job_id,
-            "status": found.status,
-            "message": found.message,
-            "elapsed_s": found.elapsed_s,
-            "took_s": found.took_s,
-            "replicas_to_add": found.to_add,
-            "replicas_left_to_add": found.left_to_add,
-            "replicas_to_remove": found.to_remove,
-            "replicas_left_to_remove": found.left_to_remove,
+            "job": progress.job_id,
+            "status": progress.status,
+            "message": progress.message,
+            "elapsed_s": progress.elapsed_s,
+            "took_s": progress.took_s,
+            "replicas_to_add": progress.to_add,
+            "replicas_left_to_add": progress.left_to_add,
+            "replicas_to_remove": progress.to_remove,
+            "replicas_left_to_remove": progress.left_to_remove,
         }
     )
 
@@ -232,11 +232,18 @@ def _plan_json(plan: RebalancePlan) -> dict[str, Any]:
             dict(
                 zip(
                     _SERVER_COLUMNS,
-                    (each.server, each.before, each.after, each.added, each.removed, each.added_bytes),
+                    (
+                        server.server,
+                        server.before,
+                        server.after,
+                        server.added,
+                        server.removed,
+                        server.added_bytes,
+                    ),
                     strict=True,
                 )
             )
-            for each in plan.servers
+            for server in plan.servers
         ],
         "checks": [
             {"name": check.name, "status": check.status, "message": check.message} for check in plan.checks

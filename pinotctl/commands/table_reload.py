@@ -99,11 +99,11 @@ def _wait(cli: CliContext, table: TableName, jobs: Mapping[str, str], timeout_s:
     before = last = 0
     with cli.out.progress(f"Reloading {table}", unit="replicas") as progress:
 
-        def seen(done: int, wanted: int) -> None:
+        def seen(done: int, total: int) -> None:
             nonlocal last
-            last = wanted
+            last = total
             # With several jobs, the total is that of the jobs polled so far.
-            progress.update(done=before + done, total=before + wanted)
+            progress.update(done=before + done, total=before + total)
 
         for job in jobs.values():
             segments.wait_reloaded(table, job, max(0.0, end_s - clock.monotonic()), seen=seen)
@@ -117,20 +117,20 @@ def _wait(cli: CliContext, table: TableName, jobs: Mapping[str, str], timeout_s:
 @pass_cli
 def reload_status(cli: CliContext, job_id: str) -> None:
     """Show the progress of a reload, in segment replicas; JOB is the id that 'table reload' prints."""
-    found = cli.client().segments.reload_status(job_id)
+    progress = cli.client().segments.reload_status(job_id)
     cli.out.record(
         {
             "job": job_id,
-            "table": found.table,
-            "segment": found.segment,
-            "submitted_ms": found.submitted_ms,
-            "replicas": found.total,
-            "reloaded": found.reloaded,
-            "servers_failed": found.servers_failed,
+            "table": progress.table,
+            "segment": progress.segment,
+            "submitted_ms": progress.submitted_ms,
+            "replicas": progress.total,
+            "reloaded": progress.reloaded,
+            "servers_failed": progress.servers_failed,
         }
     )
-    if found.servers_failed:
-        cli.out.note(f"{counted_text(found.servers_failed, 'server')} did not answer.")
+    if progress.servers_failed:
+        cli.out.note(f"{counted_text(progress.servers_failed, 'server')} did not answer.")
 
 
 RELOADS = (reload, reload_status)

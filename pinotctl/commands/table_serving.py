@@ -93,12 +93,12 @@ def move(cli: CliContext, table_name: str, server: str | None, broker: str | Non
                 where=client.config.url,
             )
     before = client.tables.get(table).tenants
-    wanted = {"server": server or before.get("server"), "broker": broker or before.get("broker")}
-    different = {role: name for role, name in wanted.items() if name != before.get(role)}
+    tenants = {"server": server or before.get("server"), "broker": broker or before.get("broker")}
+    different = {role: name for role, name in tenants.items() if name != before.get(role)}
     record = {
         "table": table,
         "before": before,
-        "tenants": wanted,
+        "tenants": tenants,
         "changed": bool(different) and not dry_run,
         "dry_run": dry_run,
         "rebalance_needed": "server" in different,

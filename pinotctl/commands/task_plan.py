@@ -45,21 +45,21 @@ def plan(cli: CliContext, table: str, listed: int) -> None:
     params = load_params_to_run(cli.client(), name)
     tools = run_tools(cli)
     sessions = SessionStore(tools.store, name)
-    found = preview(tools, sessions, params, name)
+    forecast = preview(tools, sessions, params, name)
     runner = running(tools, name)
     unread = None
-    if found.fate is not None and found.next.action is FirstAction.RESUME:
-        unread = found.not_staged
+    if forecast.fate is not None and forecast.next.action is FirstAction.RESUME:
+        unread = forecast.not_staged
     record: dict[str, Any] = {
         "table": name,
         "mode": params.mode.value,
         "atomic": params.atomic,
         "running": runner,
-        "next_action": found.next.action.value,
-        "next_trigger": describe_next(found.next.sentence(params, unread), runner),
-        **_counts(found),
+        "next_action": forecast.next.action.value,
+        "next_trigger": describe_next(forecast.next.sentence(params, unread), runner),
+        **_counts(forecast),
     }
-    lists = _lists(found, listed)
+    lists = _lists(forecast, listed)
     if cli.out.is_json:
         cli.out.json({**record, **({"lists": lists} if listed else {})})
         return
@@ -115,42 +115,42 @@ def purge(
     cli.out.note(f"{name}: {found} {verb}" if names else f"{name}: nothing to purge")
 
 
-def _counts(found: Preview) -> dict[str, Any]:
-    diff = found.view.plan.diff
+def _counts(forecast: Preview) -> dict[str, Any]:
+    diff = forecast.view.plan.diff
     return {
         "source": {
-            "files": len(found.view.listed),
+            "files": len(forecast.view.listed),
             "new": len(diff.new),
             "changed": len(diff.changed),
             "deleted": len(diff.deleted),
             "unchanged": len(diff.unchanged),
-            "left_out_by_patterns": found.view.by_patterns.files,
-            "left_out_as_hidden": found.view.hidden.files,
+            "left_out_by_patterns": forecast.view.by_patterns.files,
+            "left_out_as_hidden": forecast.view.hidden.files,
         },
-        "session": found.next.session.session_id if found.fate and found.next.session else None,
-        "session_files": found.fate.counts() if found.fate else None,
-        "files_to_read": len(found.to_read),
-        "bytes_to_read": found.bytes_to_read,
-        "subtasks": found.subtasks,
-        "replaced_segments": len(found.replaced),
-        "conflict": found.conflict,
+        "session": forecast.next.session.session_id if forecast.fate and forecast.next.session else None,
+        "session_files": forecast.fate.counts() if forecast.fate else None,
+        "files_to_read": len(forecast.to_read),
+        "bytes_to_read": forecast.bytes_to_read,
+        "subtasks": forecast.subtasks,
+        "replaced_segments": len(forecast.replaced),
+        "conflict": forecast.conflict,
     }
 
 
-def _lists(found: Preview, most: int) -> dict[str, Sequence[str]]:
-    diff = found.view.plan.diff
+def _lists(forecast: Preview, most: int) -> dict[str, Sequence[str]]:
+    diff = forecast.view.plan.diff
     lists: dict[str, list[str]] = {
         "new": [file.uri for file in diff.new],
         "changed": [file.uri for file in diff.changed],
         "deleted": list(diff.deleted),
         "unchanged": [file.uri for file in diff.unchanged],
     }
-    for uri, fate in found.fate.files if found.fate else ():
+    for uri, fate in forecast.fate.files if forecast.fate else ():
         lists.setdefault(f"session_{fate}", []).append(uri)
-    lists["left_out"] = [file.uri for file in found.view.by_patterns.first]
-    lists["hidden"] = [file.uri for file in found.view.hidden.first]
-    lists["to_read"] = [file.uri for file in found.to_read]
-    lists["replaced_segment"] = list(found.replaced)
+    lists["left_out"] = [file.uri for file in forecast.view.by_patterns.first]
+    lists["hidden"] = [file.uri for file in forecast.view.hidden.first]
+    lists["to_read"] = [file.uri for file in forecast.to_read]
+    lists["replaced_segment"] = list(forecast.replaced)
     return {kind: names[:most] for kind, names in lists.items()}
 
 

@@ -100,13 +100,13 @@ def history(cli: CliContext, table: str) -> None:
     rows: list[tuple[object, ...]] = []
     for session_id in reversed(sessions.ids()):
         try:
-            found = read_report(sessions, sessions.load(session_id), failures=0, names=0)
+            session_report = read_report(sessions, sessions.load(session_id), failures=0, names=0)
         except NotFoundError:
             continue  # pruned or cleared after it was listed
         except DamagedSessionError as error:
             rows.append((session_id, DAMAGED, *(None,) * 8, error.fault))
             continue
-        rows.append(_history_row(found, whole_message=cli.out.is_json))
+        rows.append(_history_row(session_report, whole_message=cli.out.is_json))
     columns = (
         *("session", "state", "abandoned", "began", "ended", "mode"),
         *("files", "rows", "bytes", "retries", "message"),
@@ -163,13 +163,13 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
     """
     name = offline_table(cli.client(), table)
     sessions = SessionStore(cli.property_store(), name)
-    found = read_report(sessions, _load(sessions, session_id, name))
+    session_report = read_report(sessions, _load(sessions, session_id, name))
     tools = run_tools(cli)
     runner = running(tools, name)
     text = page(
-        found,
+        session_report,
         now_ms=now_ms(),
-        next_does=_next_does(tools, sessions, found, runner),
+        next_does=_next_does(tools, sessions, session_report, runner),
         runner=runner,
         console=cli.console(),
     )
@@ -177,7 +177,7 @@ def report(cli: CliContext, table: str, session_id: str | None, file: Path | Non
         cli.out.document(text)
         return
     write_page(file, text)
-    cli.out.note(f"session {found.session.session_id} of {name}: {file}")
+    cli.out.note(f"session {session_report.session.session_id} of {name}: {file}")
 
 
 def _show_damaged(cli: CliContext, tools: RunTools, error: DamagedSessionError) -> None:
@@ -225,20 +225,20 @@ def _next_does(
 
 
 def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
-    found = report.session
+    stored_session = report.session
     files = {status.value: count for status, count in report.files.items()}
     return {
-        "table": found.table,
-        "session": found.session_id,
-        "state": found.state.value,
-        "abandoned": found.abandoned,
-        "retry_count": found.retry_count,
-        "mode": found.mode.value,
-        "atomic": found.atomic,
-        "source": found.source,
-        "began": clock_text(found.created_ms),
-        "ended": _ended(found),
-        "run_by": found.owner,
+        "table": stored_session.table,
+        "session": stored_session.session_id,
+        "state": stored_session.state.value,
+        "abandoned": stored_session.abandoned,
+        "retry_count": stored_session.retry_count,
+        "mode": stored_session.mode.value,
+        "atomic": stored_session.atomic,
+        "source": stored_session.source,
+        "began": clock_text(stored_session.created_ms),
+        "ended": _ended(stored_session),
+        "run_by": stored_session.owner,
         "files": {"all": sum(files.values()), **files},
         "source_bytes": report.source_bytes,
         "rows": report.rows,
@@ -247,9 +247,9 @@ def _record(report: SessionReport, *, as_text: bool) -> dict[str, Any]:
         "segment_bytes": report.segment_bytes,
         **column_fields(report.columns, as_text=as_text),
         "replaces": {"segments": report.replaced, "first": list(report.first_replaced)},
-        "lineage_entry": found.entry_id,
-        "servers_behind": servers_behind(found.behind, as_text=as_text),
-        "message": found.message,
+        "lineage_entry": stored_session.entry_id,
+        "servers_behind": servers_behind(stored_session.behind, as_text=as_text),
+        "message": stored_session.message,
     }
 
 
@@ -272,19 +272,19 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _history_row(report: SessionReport, *, whole_message: bool) -> tuple[object, ...]:
-    found = report.session
+    stored_session = report.session
     return (
-        found.session_id,
-        found.state.value,
-        found.abandoned,
-        clock_text(found.created_ms),
-        _ended(found),
-        found.mode.value,
+        stored_session.session_id,
+        stored_session.state.value,
+        stored_session.abandoned,
+        clock_text(stored_session.created_ms),
+        _ended(stored_session),
+        stored_session.mode.value,
         sum(report.files.values()),
         report.rows,
         report.source_bytes,
-        found.retry_count,
-        found.message if whole_message else first_line(found.message),
+        stored_session.retry_count,
+        stored_session.message if whole_message else first_line(stored_session.message),
     )
 
 

@@ -75,18 +75,18 @@ def column_fields(columns: Sequence[DifferingColumn], *, as_text: bool) -> dict[
         as_text: Format them for display, and omit empty fields.
     """
     kinds = {
-        "missing_columns": [each for each in columns if each.is_missing],
-        "columns_not_read": [each for each in columns if not each.is_missing],
+        "missing_columns": [column for column in columns if column.is_missing],
+        "columns_not_read": [column for column in columns if not column.is_missing],
     }
     if as_text:
         return {
-            kind: ", ".join(f"{each.name} ({counted_text(each.files, 'file')})" for each in found)
-            for kind, found in kinds.items()
-            if found
+            kind: ", ".join(f"{column.name} ({counted_text(column.files, 'file')})" for column in differing)
+            for kind, differing in kinds.items()
+            if differing
         }
     return {
-        kind: [{"column": c.name, "files": c.files, "first": c.first, "near": c.near} for c in found]
-        for kind, found in kinds.items()
+        kind: [{"column": c.name, "files": c.files, "first": c.first, "near": c.near} for c in differing]
+        for kind, differing in kinds.items()
     }
 
 

@@ -70,19 +70,19 @@ def list_(cli: CliContext) -> None:
 @pass_cli
 def show(cli: CliContext, name: str) -> None:
     """Show the instances of a tenant, and the tables on its servers."""
-    found = _get(cli, name)
+    members = _get(cli, name)
     tables = cli.client().tenants.tables(name)
     rows = [
-        *(("server", each, _kinds(found, each)) for each in found.servers),
-        *(("broker", each, "") for each in found.broker),
+        *(("server", each, _kinds(members, each)) for each in members.servers),
+        *(("broker", each, "") for each in members.broker),
     ]
     if cli.out.is_json:
         cli.out.json(
             {
                 "tenant": name,
-                "offline_servers": list(found.offline),
-                "realtime_servers": list(found.realtime),
-                "brokers": list(found.broker),
+                "offline_servers": list(members.offline),
+                "realtime_servers": list(members.realtime),
+                "brokers": list(members.broker),
                 "tables": list(tables),
             }
         )
@@ -110,7 +110,7 @@ def create(
     dry_run: bool,
 ) -> None:
     """Create a tenant from named instances, or from --count free ones."""
-    wanted = _role(role)
+    tenant_role = _role(role)
     known = cli.client().tenants.list()
     if name in (known.server if role == "server" else known.broker):
         raise ConflictError(
@@ -118,7 +118,7 @@ def create(
             where=cli.client().config.url,
             remedy=f"add instances to it with 'pinotctl tenant extend {name}'",
         )
-    _extend(cli, name, wanted, instances, count, table_type, dry_run)
+    _extend(cli, name, tenant_role, instances, count, table_type, dry_run)
 
 
 @tenant.command()

@@ -180,19 +180,19 @@ def status(cli: CliContext, table_name: str, html: Path | None) -> None:
     """
     from controller_client.upsert.status import read_status
 
-    found = read_status(cli.property_store(), _table(cli, table_name).table, SystemClock().now())
+    upsert_status = read_status(cli.property_store(), _table(cli, table_name).table, SystemClock().now())
     if html is not None:
         from controller_client.common.new_file import write_page
         from pinotctl.pages.upsert import upsert_page
 
-        write_page(html, upsert_page(found, cli.console()))
+        write_page(html, upsert_page(upsert_status, cli.console()))
     if cli.out.is_json:
-        cli.out.json(found.to_json())
+        cli.out.json(upsert_status.to_json())
     else:
-        cli.out.table(found.COLUMNS, found.rows())
-    for line in found.lines():
+        cli.out.table(upsert_status.COLUMNS, upsert_status.rows())
+    for line in upsert_status.lines():
         cli.out.note(line)
-    if not found.is_well:
+    if not upsert_status.is_well:
         raise click.exceptions.Exit(1)
 
 
@@ -236,11 +236,11 @@ def watermark(
 def _table(cli: CliContext, name: str) -> QueriedTable:
     from controller_client.upsert.tables import find_table
 
-    found = find_table(cli.property_store(), name)
-    if found is None:
+    table = find_table(cli.property_store(), name)
+    if table is None:
         raise NotFoundError(
             f"there is no upsert table {name}",
             remedy="create it with 'pinotctl upsert create'; queries see all rows of a table created "
             "in any other way",
         )
-    return found
+    return table

@@ -107,12 +107,12 @@ def create(
     """Create a user of one component."""
     from controller_client.rest.users import Component, Permission, User, UserRole
 
-    wanted = User(
+    new_user = User(
         name,
         Component(component.upper()),
         UserRole((role or "user").upper()),
         tables=tables,
-        permissions=tuple(Permission(each.upper()) for each in permissions),
+        permissions=tuple(Permission(permission.upper()) for permission in permissions),
     )
     password = _new_password(password_file)
     if password is None:
@@ -120,13 +120,16 @@ def create(
             "the user has no password",
             remedy=f"pass --new-password-file, or set the environment variable {_VARIABLE}",
         )
-    record = {**_json(wanted), "changed": not dry_run, "dry_run": dry_run}
+    record = {**_json(new_user), "changed": not dry_run, "dry_run": dry_run}
     if dry_run:
-        if any((each.name, each.component) == (name, wanted.component) for each in cli.client().users.list()):
+        if any(
+            (existing.name, existing.component) == (name, new_user.component)
+            for existing in cli.client().users.list()
+        ):
             raise ConflictError(f"the user {name} of the {component} already exists")
         cli.out.result(f"Would create the user {name} of the {component}.", record)
         return
-    cli.client().users.create(wanted, password)
+    cli.client().users.create(new_user, password)
     cli.out.result(f"Created the user {name} of the {component}.", record)
     _note_unused(cli)
 
@@ -161,7 +164,7 @@ def update(
             "--all-tables cannot be combined with --table, nor --all-permissions with --permission"
         )
     before = cli.client().users.get(name, Component(component.upper()))
-    wanted = replace(
+    changed_user = replace(
         before,
         role=UserRole(role.upper()) if role else before.role,
         tables=tables or (() if all_tables else before.tables),
@@ -169,10 +172,10 @@ def update(
         or (() if all_permissions else before.permissions),
     )
     password = _new_password(password_file)
-    changes = [key for key, value in _json(wanted).items() if _json(before)[key] != value]
+    changes = [key for key, value in _json(changed_user).items() if _json(before)[key] != value]
     changes += ["password"] if password else []
     record = {
-        **_json(wanted),
+        **_json(changed_user),
         "changes": changes,
         "changed": bool(changes) and not dry_run,
         "dry_run": dry_run,
@@ -183,7 +186,7 @@ def update(
     elif dry_run:
         cli.out.result(f"Would change the user {name} of the {component}: {named}.", record)
     else:
-        cli.client().users.update(wanted, password)
+        cli.client().users.update(changed_user, password)
         cli.out.result(f"Changed the user {name} of the {component}: {named}.", record)
 
 
@@ -209,14 +212,14 @@ def delete(cli: CliContext, name: str, component: str, dry_run: bool, yes: bool)
     cli.out.result(f"Deleted the user {name} of the {component}.", record)
 
 
-def _json(found: User) -> dict[str, Any]:
+def _json(pinot_user: User) -> dict[str, Any]:
     return {
-        "user": found.name,
-        "component": found.component.lower(),
-        "role": found.role.lower(),
-        "tables": list(found.tables),
-        "exclude_tables": list(found.exclude_tables),
-        "permissions": [each.lower() for each in found.permissions],
+        "user": pinot_user.name,
+        "component": pinot_user.component.lower(),
+        "role": pinot_user.role.lower(),
+        "tables": list(pinot_user.tables),
+        "exclude_tables": list(pinot_user.exclude_tables),
+        "permissions": [each.lower() for each in pinot_user.permissions],
     }
 
 

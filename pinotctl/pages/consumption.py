@@ -80,7 +80,7 @@ class ConsumptionPage:
             if (drawn := self._charts(status))
         ]
         steps = _steps(statuses, self._interval_s is not None)
-        partitions = [(status, each) for status in statuses for each in status.partitions]
+        partitions = [(status, partition) for status in statuses for partition in status.partitions]
         return self._template.render(
             title=statuses[0].table if len(statuses) == 1 else "Consumption",
             table_href=self._console.table(statuses[0].table) if len(statuses) == 1 else None,
@@ -93,7 +93,7 @@ class ConsumptionPage:
             steps=steps[:_STEPS_SHOWN],
             more_steps=len(steps) - _STEPS_SHOWN,
             charts=charts,
-            has_lag=any(each.lag is not None for _, each in partitions),
+            has_lag=any(partition.lag is not None for _, partition in partitions),
             more_charts=max(0, len(statuses) - _CHARTS_SHOWN) if charts else 0,
             pauses=_pauses(self._history.pauses(), self._console),
             is_paused=any(pause.ended_ms is None for pause in self._history.pauses()),
@@ -126,22 +126,22 @@ def _summary(statuses: Sequence[TableStatus]) -> str:
     if not statuses:
         return "There is no realtime table."
     partitions = sum(len(status.partitions) for status in statuses)
-    found = f"{counted_text(len(statuses), 'table')}, {counted_text(partitions, 'partition')}"
+    counts = f"{counted_text(len(statuses), 'table')}, {counted_text(partitions, 'partition')}"
     unknown = sum(each.lag is None for status in statuses for each in status.partitions)
     if unknown == partitions:
-        return f"{found}. The lag is not known."
+        return f"{counts}. The lag is not known."
     behind = f"{counted_text(sum(map(_lag, statuses)), 'row')} not read yet"
-    return f"{found}: {behind}." + (f" The lag of {unknown:,} is not known." if unknown else "")
+    return f"{counts}: {behind}." + (f" The lag of {unknown:,} is not known." if unknown else "")
 
 
 def _tiles(statuses: Sequence[TableStatus]) -> list[tuple[str, str]]:
     partitions = [each for status in statuses for each in status.partitions]
-    known = [each.lag for each in partitions if each.lag is not None]
+    lags = [each.lag for each in partitions if each.lag is not None]
     paused = sum(status.state not in (*_UNPAUSED, TableState.DISABLED) for status in statuses)
     return [
         (f"{len(partitions):,}", "partitions"),
-        (f"{sum(known):,}" if known else "-", "rows behind"),
-        (f"{max(known):,}" if known else "-", "largest lag"),
+        (f"{sum(lags):,}" if lags else "-", "rows behind"),
+        (f"{max(lags):,}" if lags else "-", "largest lag"),
         (f"{paused:,} of {len(statuses):,}", "tables paused"),
     ]
 
@@ -166,20 +166,22 @@ def _pauses(pauses: Sequence[Pause], console: Console) -> Table:
         ],
         [
             (
-                Cell(each.table, console.table(each.table)),
-                each.what,
-                each.by or "not recorded",
-                time_text(each.since_ms) if each.since_ms is not None else each.since_text or "not recorded",
-                each.reason or "not recorded",
-                "now" if each.ended_ms is None else time_text(each.ended_ms),
+                Cell(pause.table, console.table(pause.table)),
+                pause.what,
+                pause.by or "not recorded",
+                time_text(pause.since_ms)
+                if pause.since_ms is not None
+                else pause.since_text or "not recorded",
+                pause.reason or "not recorded",
+                "now" if pause.ended_ms is None else time_text(pause.ended_ms),
             )
-            for each in pauses
+            for pause in pauses
         ],
     )
 
 
 def _partitions(partitions: Sequence[tuple[TableStatus, PartitionStatus]], console: Console) -> Table:
-    most = max((each.lag or 0 for _, each in partitions), default=0)
+    most = max((partition.lag or 0 for _, partition in partitions), default=0)
     # Of a single table the page's title has the name.
     several = len({status.table for status, _ in partitions}) > 1
     return Table(
@@ -192,16 +194,18 @@ def _partitions(partitions: Sequence[tuple[TableStatus, PartitionStatus]], conso
         [
             (
                 *([Cell(status.table, console.table(status.table))] if several else []),
-                str(each.partition),
-                str(each.state),
-                each.offset or "-",
-                _lag_cell(each.lag, most),
-                Cell(each.segment, console.segment(status.table, each.segment)) if each.segment else "",
-                time_text(each.segment_created_ms),
-                ", ".join(each.servers),
-                note(each),
+                str(partition.partition),
+                str(partition.state),
+                partition.offset or "-",
+                _lag_cell(partition.lag, most),
+                Cell(partition.segment, console.segment(status.table, partition.segment))
+                if partition.segment
+                else "",
+                time_text(partition.segment_created_ms),
+                ", ".join(partition.servers),
+                note(partition),
             )
-            for status, each in partitions
+            for status, partition in partitions
         ],
     )
 

@@ -21,15 +21,15 @@ def read_params(pairs: Iterable[str]) -> dict[str, Any]:
     Raises:
         ConfigError: One has no ``=``, or a name appears twice.
     """
-    found: dict[str, Any] = {}
+    params: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
             raise ConfigError(f"--param {pair!r} is not NAME=VALUE", expected="--param NAME=VALUE")
-        if name in found:
+        if name in params:
             raise ConfigError(f"--param sets {name} twice")
-        found[name] = _value(value)
-    return found
+        params[name] = _value(value)
+    return params
 
 
 def params_of(statements: Iterable[str], given: Mapping[str, Any]) -> list[dict[str, Any] | None]:

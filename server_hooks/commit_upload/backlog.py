@@ -217,16 +217,16 @@ class Backlog:
         free_bytes = self._free_bytes()
         with self._lock:
             size_bytes = self._bytes()
-            oldest_first = sorted(self._entries.values(), key=lambda each: each.tar.modified_ns)
-            for each in oldest_first:
-                is_old = self._clock.now() - each.tar.built_s > self._limits.max_age_s
+            oldest_first = sorted(self._entries.values(), key=lambda entry: entry.tar.modified_ns)
+            for entry in oldest_first:
+                is_old = self._clock.now() - entry.tar.built_s > self._limits.max_age_s
                 is_much = size_bytes > self._limits.max_bytes or free_bytes < self._limits.min_free_bytes
-                if each.state is UploadState.UPLOADING or not (is_old or is_much):
+                if entry.state is UploadState.UPLOADING or not (is_old or is_much):
                     continue
-                del self._entries[each.tar.file]
-                size_bytes -= each.tar.size_bytes
-                free_bytes += each.tar.size_bytes
-                discarded.append(each)
+                del self._entries[entry.tar.file]
+                size_bytes -= entry.tar.size_bytes
+                free_bytes += entry.tar.size_bytes
+                discarded.append(entry)
             if discarded:
                 self._note_discarded(discarded)
         return discarded

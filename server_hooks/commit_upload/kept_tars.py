@@ -52,7 +52,7 @@ class KeptTars:
 
     def leftovers(self) -> list[KeptTar]:
         """Return the tars that an earlier process left, and delete all other files in the folder."""
-        found = []
+        tars = []
         for path in sorted(self._folder.glob("*")):
             if not path.is_dir():
                 path.unlink()
@@ -67,8 +67,8 @@ class KeptTars:
                 segment = unquote(segment)
                 uri = f"{self._store_uri}/{raw_table}/{quote_plus(segment)}.tmp.{suffix}"
                 stat = file.stat()
-                found.append(KeptTar(file, raw_table, segment, uri, stat.st_size, stat.st_mtime_ns))
-        return found
+                tars.append(KeptTar(file, raw_table, segment, uri, stat.st_size, stat.st_mtime_ns))
+        return tars
 
     def check(self, tar: KeptTar) -> None:
         """Reject a tar that has changed since it was kept.

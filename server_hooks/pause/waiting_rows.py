@@ -101,17 +101,17 @@ class WaitingRows:
                 cache.pop(table)
         segments = {name for partitions in paused.values() for name in partitions.values()}
         self._starts = {name: offset for name, offset in self._starts.items() if name in segments}
-        found = {}
+        waiting = {}
         for table, partitions in paused.items():
             try:
-                found[table] = self._waiting(TableName(table), partitions)
+                waiting[table] = self._waiting(TableName(table), partitions)
             except PinotPluginError as error:
                 self._topics.pop(table, None)
                 if self._logged.get(table) != error.message:
                     logger.warning("%s: cannot count the rows that wait in the stream: %s", table, error)
                 self._logged[table] = error.message
         for gauge, name in zip(self._gauges, ("rows", "expiring", "lost"), strict=True):
-            replace_values(gauge, {(table,): getattr(each, name) for table, each in found.items()})
+            replace_values(gauge, {(table,): getattr(each, name) for table, each in waiting.items()})
 
     def _waiting(self, table: TableName, partitions: Mapping[int, str]) -> Waiting:
         if table not in self._streams:

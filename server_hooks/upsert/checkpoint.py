@@ -41,13 +41,15 @@ class BitmapCheckpoint:
         self._segments: dict[str, dict[str, object]] = {}
         self.ends_from: dict[int, int] = {}
         try:
-            found = json.loads(file.read_text())
-            CHECKPOINT_FORMAT.check(found, str(file))
+            checkpoint = json.loads(file.read_text())
+            CHECKPOINT_FORMAT.check(checkpoint, str(file))
             self._segments = {
                 str(name): {"signature": str(entry["signature"]), "next": int(entry["next"])}
-                for name, entry in found["segments"].items()
+                for name, entry in checkpoint["segments"].items()
             }
-            self.ends_from = {int(number): int(since) for number, since in found.get("endsFrom", {}).items()}
+            self.ends_from = {
+                int(number): int(since) for number, since in checkpoint.get("endsFrom", {}).items()
+            }
         except (
             *(OSError, ValueError, KeyError, TypeError, AttributeError),
             *(ArithmeticError, RecursionError, DataError),

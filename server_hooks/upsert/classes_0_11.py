@@ -135,14 +135,14 @@ def install(listener: Listener) -> None:
 
 def _method(owner: Any, name: str, first: str | None = None, count: int | None = None) -> Any:
     """Return a method that the class itself declares, by the type of its first parameter and their number."""
-    found = []
+    methods = []
     for method in owner.getDeclaredMethods(name):
         types = [str(each.getName()) for each in method.getParameterTypes()]
         if (first is None or types[:1] == [first]) and count in (None, len(types)):
-            found.append(method)
-    if len(found) != 1:
-        raise LookupError(f"{owner.getName()} has {len(found)} methods {name}({first or ''}...)")
-    return found[0]
+            methods.append(method)
+    if len(methods) != 1:
+        raise LookupError(f"{owner.getName()} has {len(methods)} methods {name}({first or ''}...)")
+    return methods[0]
 
 
 _PLAN = "org.apache.pinot.core.plan"

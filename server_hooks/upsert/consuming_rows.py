@@ -95,11 +95,11 @@ class ConsumingRows:
     def apply(self, events: EventColumns) -> NDArray[np.bool_]:
         """Write events; returns which of them refer to rows of this segment."""
         rows = self._runs.rows(events.offsets)
-        found = rows >= 0
-        if found.any():
-            chosen = (found & ~events.deleted, found & events.deleted)
+        matches = rows >= 0
+        if matches.any():
+            chosen = (matches & ~events.deleted, matches & events.deleted)
             self._write([(rows[each], events.versions[each]) for each in chosen])
-        return found
+        return matches
 
     def copy_versions(
         self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]

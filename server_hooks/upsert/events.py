@@ -37,11 +37,11 @@ class EventColumns:
         """Combine the events of messages."""
         parts = list(events)
         return cls(
-            np.concatenate([np.empty(0, np.int64), *(each.offsets for each in parts)]),
+            np.concatenate([np.empty(0, np.int64), *(part.offsets for part in parts)]),
             np.repeat(
-                np.array([each.version for each in parts], np.int64), [len(each.offsets) for each in parts]
+                np.array([part.version for part in parts], np.int64), [len(part.offsets) for part in parts]
             ),
-            np.concatenate([np.empty(0, np.bool_), *(each.deleted for each in parts)]),
+            np.concatenate([np.empty(0, np.bool_), *(part.deleted for part in parts)]),
         )
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> EventColumns:

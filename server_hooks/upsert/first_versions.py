@@ -57,15 +57,15 @@ def write_first(columns: Sequence[Any], versions: Sequence[VersionsOfRows]) -> C
     Returns:
         The changes, or None if there are none.
     """
-    found = [_write(column, *each) for column, each in zip(columns, versions, strict=True)]
-    rows = np.concatenate([each for each, _, _ in found])
+    changes = [_write(column, *each) for column, each in zip(columns, versions, strict=True)]
+    rows = np.concatenate([changed_rows for changed_rows, _, _ in changes])
     if not len(rows):
         return None
     return Changes(
         rows.astype(np.int32),
-        np.concatenate([each for _, each, _ in found]),
-        len(found[0][0]),
-        any(lower for _, _, lower in found),
+        np.concatenate([after for _, after, _ in changes]),
+        len(changes[0][0]),
+        any(lower for _, _, lower in changes),
     )
 
 

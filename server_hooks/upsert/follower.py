@@ -126,14 +126,14 @@ class Follower:
     def _update_partitions(self, topic: UpdatesReader) -> None:
         generation = self._generation()
         self._since = generation.since if generation else 0
-        found = topic.partitions()
-        if not found:
+        partitions = topic.partitions()
+        if not partitions:
             raise SourceError(
                 f"the updates topic of {self._table} does not exist",
                 expected="the topic that the table's key coordinator creates",
                 remedy="start the key coordinator: pinotctl upsert coordinate",
             )
-        self.state.follow(found)
+        self.state.follow(partitions)
         topic.assign(self.state.next_offsets())
         self._resume_after_holes(topic, generation)
 

@@ -215,8 +215,8 @@ class UpsertHook(TickingHook[HostedServerView]):
             tables = dict(self._tables)
         present = {
             name
-            for each in data_manager.getAllTables()
-            if (name := TableName(str(each))).type is TableType.REALTIME
+            for java_name in data_manager.getAllTables()
+            if (name := TableName(str(java_name))).type is TableType.REALTIME
         }
         for table in tables.keys() - present:
             self._forget(table, tables[table])
@@ -235,7 +235,7 @@ class UpsertHook(TickingHook[HostedServerView]):
                 except NotFoundError:
                     continue  # the table is being deleted
         if self._metrics:
-            self._metrics.update({each.table: each.state for each in self._updaters()})
+            self._metrics.update({updater.table: updater.state for updater in self._updaters()})
 
     def _forget(self, table: TableName, updater: TableUpdater | None) -> None:
         """Forget a table that Pinot no longer has, unless another table has its name by now."""

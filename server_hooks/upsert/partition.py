@@ -179,13 +179,13 @@ class Partition:
     def take(self, messages: list[Events | VersionEnd]) -> None:
         """Apply messages of the updates topic, in their order."""
         self.refresh()  # most of the rows are indexed by now
-        events = EventColumns.of(each for each in messages if isinstance(each, Events))
-        for each in messages:
-            if isinstance(each, VersionEnd):
-                self._read = max(self._read, each.version)
-                self._ends.append(_End(each.version, each.at_ms, self._needed))
-            elif len(each.offsets):
-                self._needed = max(self._needed, int(each.offsets.max()) + 1)
+        events = EventColumns.of(message for message in messages if isinstance(message, Events))
+        for message in messages:
+            if isinstance(message, VersionEnd):
+                self._read = max(self._read, message.version)
+                self._ends.append(_End(message.version, message.at_ms, self._needed))
+            elif len(message.offsets):
+                self._needed = max(self._needed, int(message.offsets.max()) + 1)
         if len(events):
             self._apply(events)
 
@@ -275,13 +275,13 @@ class Partition:
     def _apply(self, events: EventColumns) -> None:
         for former in (*self._former, *self._long_former):
             former.apply(events)
-        found = np.zeros(len(events), np.bool_)
+        applied = np.zeros(len(events), np.bool_)
         for part in self._consuming.values():
-            found |= part.apply(events)
-        if self._sealed and not found.all():
-            found |= self._apply_sealed(events, found)
+            applied |= part.apply(events)
+        if self._sealed and not applied.all():
+            applied |= self._apply_sealed(events, applied)
         if self._consuming:
-            waiting = ~found & (events.offsets >= self._position)
+            waiting = ~applied & (events.offsets >= self._position)
             self._pending = self._pending.plus(events.where(waiting))
 
     def _apply_sealed(self, events: EventColumns, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -290,12 +290,12 @@ class Partition:
             (each for each in self._sealed.values() if each.first >= 0), key=lambda each: each.first
         )
         firsts = np.array([each.first for each in parts], np.int64)
-        found = np.zeros(len(events), np.bool_)
+        applied = np.zeros(len(events), np.bool_)
         indexes = np.searchsorted(firsts, events.offsets, side="right") - 1
         open_indexes = np.where(done, -1, indexes)
         order = np.argsort(open_indexes, kind="stable")
         begins = np.searchsorted(open_indexes[order], np.arange(len(parts) + 1))
         for number in np.unique(open_indexes[open_indexes >= 0]):
             chosen = order[begins[number] : begins[number + 1]]
-            found[chosen] = parts[number].apply(events.where(chosen))
-        return found
+            applied[chosen] = parts[number].apply(events.where(chosen))
+        return applied

@@ -126,11 +126,11 @@ class UpsertTableState:
         """Return the newest version that is complete on this server; it never goes back."""
         with self._changed:
             if self._is_whole and self._partitions and not self.is_missing_segments:
-                found = min(each.complete() for each in self._partitions.values())
-                if found.version >= self._mark.version or self._may_lower:
-                    self._mark, self._may_lower = found, False
-                    for each in self._partitions.values():
-                        each.settle(found.version)
+                mark = min(partition.complete() for partition in self._partitions.values())
+                if mark.version >= self._mark.version or self._may_lower:
+                    self._mark, self._may_lower = mark, False
+                    for partition in self._partitions.values():
+                        partition.settle(mark.version)
             return self._mark
 
     def allow_lower_mark(self) -> None:
@@ -277,19 +277,19 @@ class UpsertTableState:
             OSError: A file cannot be written.
         """
         with self._changed:
-            found = [
+            entries = [
                 (rows, self._signatures[rows.name], self._logs[number].summary().next or 0)
                 for number, partition in self._partitions.items()
                 for rows in partition.sealed
                 if isinstance(rows, SealedRows)
             ]
-        for rows, _, _ in found:
+        for rows, _, _ in entries:
             if rows.is_dirty:
                 rows.flush()
         with self._changed:
             for partition in self._partitions.values():
                 partition.forget_former()
-        self._checkpoint.save({rows.name: (mine, following) for rows, mine, following in found})
+        self._checkpoint.save({rows.name: (mine, following) for rows, mine, following in entries})
 
     def drop_rows_before(self, floors: Mapping[int, int]) -> None:
         """Delete log files that only concern rows that the table no longer has.

@@ -125,11 +125,11 @@ class UpdatesLog:
 
     def summary(self) -> LogSummary:
         """Return the summary of the whole log."""
-        found = LogSummary()
+        summary = LogSummary()
         with self._lock:
             for file in self._full:
-                found = found.then(file.summary)
-            return found.then(self._open)
+                summary = summary.then(file.summary)
+            return summary.then(self._open)
 
     def append(self, messages: Sequence[Message]) -> None:
         """Write messages, in their order.
@@ -256,12 +256,15 @@ class UpdatesLog:
 
     def _finish_file(self) -> None:
         assert self._path is not None  # noqa: S101  # set whenever something was written
-        found = self._open
-        name = f"{self._first:020d}-{found.next}-{found.greatest_row}-{found.version}-{found.at_ms:d}.log"
+        summary = self._open
+        name = (
+            f"{self._first:020d}-{summary.next}-{summary.greatest_row}-"
+            f"{summary.version}-{summary.at_ms:d}.log"
+        )
         with self._lock:
             _sync_file(self._path)
             target = self._path.rename(self._folder / name)
-            self._full.append(_File(target, self._first, found))
+            self._full.append(_File(target, self._first, summary))
             self._path, self._size, self._synced, self._open = None, 0, 0, LogSummary()
             self._index = []
         _sync_folder(self._folder)

@@ -113,7 +113,7 @@ class UpdatesReader:
         first = self._consumer.poll(timeout_s)
         if first is None:
             return {}
-        found: dict[int, list[Message]] = {}
+        messages: dict[int, list[Message]] = {}
         # Messages that have already arrived, without waiting.
         for message in (first, *self._consumer.consume(_MESSAGES, 0)):
             number, offset, value = message.partition(), message.offset(), message.value() or b""
@@ -124,8 +124,8 @@ class UpdatesReader:
                 if number in self._examined and decoded is not None:
                     self._examine(number, decoded)
                 elif isinstance(decoded, Events | VersionEnd):
-                    found.setdefault(number, []).append((offset, value, decoded))
-        return found
+                    messages.setdefault(number, []).append((offset, value, decoded))
+        return messages
 
     def resume(self, number: int) -> None:
         """Continue to read a partition after a hole, with the first message that exists."""

@@ -227,12 +227,12 @@ class RoutingState:
 
     def _read_mark(self, table: TableName) -> int:
         with self._mutex:
-            found = read_mark(self._store, table)
+            mark = read_mark(self._store, table)
             cached = self._marks.get(table)
             keeper = cached.keeper if cached else MarkKeeper(by_option=self._by_option)
             try:
                 kept = keeper.take(
-                    found,
+                    mark,
                     read_wanted(self._store, table),
                     lambda names: self._routing.unrouted(table, names),
                     lambda names: with_rows(self._store, table, names),
@@ -243,7 +243,7 @@ class RoutingState:
             self._routing.need(table, kept.segments)
             self._marks[table] = _Mark(keeper, kept.version)
         self._store.connection.watch(ideal_state_path(self._store, table), self._on_mark)
-        for name in found.servers:
+        for name in mark.servers:
             self._store.connection.watch(server_path(self._store, table, name), self._on_mark)
         return kept.version
 

@@ -122,40 +122,40 @@ def parse_options(cls: type[T], options: Mapping[str, str]) -> T:
         ConfigError: A name is unknown (the error lists the nearest one and all valid ones), an option is set
             under two names, a value is invalid, or a required option is missing.
     """
-    known = declared(cls)
+    declarations = declared(cls)
     by_name = {
-        name.lower(): (attribute, each)
-        for attribute, each in known
-        if not each.is_prefix
-        for name in (each.name, *each.aliases)
+        name.lower(): (attribute, declaration)
+        for attribute, declaration in declarations
+        if not declaration.is_prefix
+        for name in (declaration.name, *declaration.aliases)
     }
-    prefixes = [(attribute, each) for attribute, each in known if each.is_prefix]
+    prefixes = [(attribute, declaration) for attribute, declaration in declarations if declaration.is_prefix]
     values: dict[str, Any] = {}
     given_as: dict[str, str] = {}
     for name, text in options.items():
         lowered = name.lower()
         if lowered in by_name:
-            attribute, each = by_name[lowered]
+            attribute, declaration = by_name[lowered]
             if attribute in given_as:
                 raise ConfigError(
                     f"{given_as[attribute]!r} and {name!r} are the same option", remedy="set only one of them"
                 )
             given_as[attribute] = name
-            values[attribute] = _parsed(name, each, text)
+            values[attribute] = _parsed(name, declaration, text)
             continue
-        for attribute, each in prefixes:
-            if lowered.startswith(each.name.lower()):
-                key = name[len(each.name) :]
-                known_keys = {known_key.lower(): known_key for known_key in each.keys}
+        for attribute, declaration in prefixes:
+            if lowered.startswith(declaration.name.lower()):
+                key = name[len(declaration.name) :]
+                known_keys = {known_key.lower(): known_key for known_key in declaration.keys}
                 values.setdefault(attribute, {})[known_keys.get(key.lower(), key)] = text
                 break
         else:
             if lowered not in _SPARK_OWN and not lowered.startswith(_SPARK_COPIES):
-                raise _unknown(name, known)
+                raise _unknown(name, declarations)
     missing = [
-        each.name
-        for attribute, each in known
-        if attribute not in values and not each.is_prefix and each.shown_default == _REQUIRED
+        declaration.name
+        for attribute, declaration in declarations
+        if attribute not in values and not declaration.is_prefix and declaration.shown_default == _REQUIRED
     ]
     if missing:
         raise ConfigError(
@@ -169,11 +169,13 @@ def parse_options(cls: type[T], options: Mapping[str, str]) -> T:
 def option_table(cls: type) -> str:
     """Return the options as a Markdown table."""
     lines = ["| option | default | meaning |", "| --- | --- | --- |"]
-    for _, each in declared(cls):
-        name = f"{each.name}*" if each.is_prefix else each.name
-        also = f" Alias: {', '.join(f'`{alias}`' for alias in each.aliases)}." if each.aliases else ""
-        default = each.shown_default if each.shown_default in ("", _REQUIRED) else f"`{each.shown_default}`"
-        lines.append(f"| `{name}` | {default} | {each.doc}{also} |")
+    for _, entry in declared(cls):
+        name = f"{entry.name}*" if entry.is_prefix else entry.name
+        also = f" Alias: {', '.join(f'`{alias}`' for alias in entry.aliases)}." if entry.aliases else ""
+        default = (
+            entry.shown_default if entry.shown_default in ("", _REQUIRED) else f"`{entry.shown_default}`"
+        )
+        lines.append(f"| `{name}` | {default} | {entry.doc}{also} |")
     return "\n".join(lines) + "\n"
 
 
@@ -201,13 +203,13 @@ def _parsed(name: str, each: Declared, text: str) -> Any:
         raise ConfigError(f"the value of the option {name!r} is invalid", expected=str(error)) from None
 
 
-def _unknown(name: str, known: list[tuple[str, Declared]]) -> ConfigError:
+def _unknown(name: str, declarations: list[tuple[str, Declared]]) -> ConfigError:
     instead = instead_of(name)
     if instead is not None:
         return ConfigError(
             f"the option {name!r} of Pinot's Scala connector is not supported here", remedy=instead
         )
-    names = [f"{each.name}*" if each.is_prefix else each.name for _, each in known]
+    names = [f"{each.name}*" if each.is_prefix else each.name for _, each in declarations]
     near = difflib.get_close_matches(name.lower(), [each.lower() for each in names], n=1)
     hint = next((f", did you mean {each!r}?" for each in names if near and each.lower() == near[0]), "")
     return ConfigError(f"unknown option {name!r}{hint}", expected=", ".join(sorted(names)))

@@ -51,13 +51,13 @@ def _addresses(value: str) -> tuple[str, ...]:
 
 def _settings(value: str) -> tuple[tuple[str, str], ...]:
     pairs = [part.strip() for part in re.split(r"[;,]", value) if part.strip()]
-    found = []
+    settings = []
     for pair in pairs:
         match = re.fullmatch(r"([A-Za-z][A-Za-z0-9_.]*)\s*=\s*([A-Za-z0-9_.\-]+)", pair)
         if match is None:
             raise ValueError("expected name=value, several separated by commas")
-        found.append((match[1], match[2]))
-    return tuple(found)
+        settings.append((match[1], match[2]))
+    return tuple(settings)
 
 
 def _version(value: str) -> int:
@@ -233,15 +233,15 @@ class ReadOptions(ConnectionOptions):
         given = {key: str(value) for key, value in own.items() if value is not None}
         return {**dict(self.query_options), **given}
 
-    def broker_config(self, found: tuple[str, ...] = ()) -> BrokerConfig:
+    def broker_config(self, reported: tuple[str, ...] = ()) -> BrokerConfig:
         """Return the configuration of the broker client.
 
         Args:
-            found: Addresses reported by the controller, used if the option names none.
+            reported: Addresses reported by the controller, used if the option names none.
 
         Raises:
             ConfigError: A broker would get credentials without TLS, although the controllers have it.
         """
         controllers = self.controller_config()
         named = tuple(url if "://" in url else f"{controllers.scheme}://{url}" for url in self.brokers)
-        return BrokerConfig.like(controllers, named or found)
+        return BrokerConfig.like(controllers, named or reported)

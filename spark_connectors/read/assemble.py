@@ -24,13 +24,13 @@ Nulls = Mapping[str, Mapping[str, Any]]
 
 def null_positions(tables: Iterator[DataTable]) -> dict[str, Any]:
     """Read the answer about a column's nulls; return the null rows of each segment."""
-    found: dict[str, list[Any]] = {}
+    positions: dict[str, list[Any]] = {}
     for table in tables:
         if not table.rows:
             continue
         for segment, rows in _by_segment(*table.columns[-2:]):
-            found.setdefault(segment, []).append(rows)
-    return {segment: np.sort(np.concatenate(rows)) for segment, rows in found.items()}
+            positions.setdefault(segment, []).append(rows)
+    return {segment: np.sort(np.concatenate(rows)) for segment, rows in positions.items()}
 
 
 def assemble(table: DataTable, columns: Sequence[ReadColumn], nulls: Nulls) -> Iterator[pa.RecordBatch]:
@@ -70,12 +70,12 @@ def _mask(nulls: Mapping[str, Any], segments: pa.Array, rows: pa.Array) -> Any:
     ids, numbers = encoded.indices.to_numpy(), rows.to_numpy()
     mask = np.zeros(len(numbers), dtype=bool)
     for n, segment in enumerate(encoded.dictionary.to_pylist()):
-        known = nulls.get(segment)
-        if known is None or not len(known):
+        null_rows = nulls.get(segment)
+        if null_rows is None or not len(null_rows):
             continue
         here = ids == n
-        at = np.minimum(np.searchsorted(known, numbers[here]), len(known) - 1)
-        mask[here] = known[at] == numbers[here]
+        at = np.minimum(np.searchsorted(null_rows, numbers[here]), len(null_rows) - 1)
+        mask[here] = null_rows[at] == numbers[here]
     return mask
 
 

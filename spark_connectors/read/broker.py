@@ -102,7 +102,7 @@ def read_table(
     table, where = whole.table, whole.where
     needed = {table: whole.needed} if whole.needed else {}
     sql = select_rows(table, columns, where, options.limit, with_position=bool(nullable), times_as_long=True)
-    kinds = [(each.pinot_type, each.single_value) for each in columns]
+    kinds = [(read_column.pinot_type, read_column.single_value) for read_column in columns]
     kinds += [("STRING", True), ("INT", True)] if nullable else []
     for _ in range(_ATTEMPTS_WHEN_CHANGED):
         before = _states(client, table)
@@ -223,19 +223,23 @@ def _columns(result: QueryResult, options: ReadOptions) -> tuple[ReadColumn, ...
             where=result.broker_url,
             remedy="pass a schema with .schema(...), or read once the table has rows",
         )
-    names = [each.name for each in result.columns]
+    names = [result_column.name for result_column in result.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigError(
             f"the result has several columns named {', '.join(twice)}",
             remedy="rename them with AS in 'query'",
         )
-    made = []
-    for each in result.columns:
-        kind = each.data_type.removesuffix("_ARRAY")
+    columns = []
+    for result_column in result.columns:
+        kind = result_column.data_type.removesuffix("_ARRAY")
         kind = "STRING" if kind == "TIMESTAMP" else kind
-        made.append(column(each.name, kind, not each.data_type.endswith("_ARRAY"), options.decimal_type))
-    return tuple(made)
+        columns.append(
+            column(
+                result_column.name, kind, not result_column.data_type.endswith("_ARRAY"), options.decimal_type
+            )
+        )
+    return tuple(columns)
 
 
 def _decoded(result: QueryResult, kinds: Sequence[tuple[str, bool]]) -> DataTable:

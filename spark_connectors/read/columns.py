@@ -77,11 +77,11 @@ def columns_of(
     Raises:
         ConfigError: The table has no such column, or the type of a column cannot be read.
     """
-    found = {
+    columns = {
         field.name: column(field.name, field.data_type, field.single_value, decimal_type)
         for field in schema.fields
     }
-    return _picked(found, names) if names else tuple(found.values())
+    return _picked(columns, names) if names else tuple(columns.values())
 
 
 def column(
@@ -164,11 +164,11 @@ def _check_names(found: dict[str, ReadColumn], names: Sequence[str]) -> None:
         raise ConfigError(f"the table has no column {', '.join(unknown)}", expected=", ".join(found))
 
 
-def _fits(found: ReadColumn, asked: spark.DataType) -> bool:
-    if not found.single_value:
+def _fits(read_column: ReadColumn, asked: spark.DataType) -> bool:
+    if not read_column.single_value:
         if not isinstance(asked, spark.ArrayType):
             return False
         asked = asked.elementType
-    if found.pinot_type == "BIG_DECIMAL" and isinstance(asked, spark.DecimalType):
+    if read_column.pinot_type == "BIG_DECIMAL" and isinstance(asked, spark.DecimalType):
         return True
-    return asked in _TYPES[found.pinot_type]
+    return asked in _TYPES[read_column.pinot_type]

@@ -302,17 +302,17 @@ def _exceptions(payload: bytes, start: int, _: int) -> dict[int, str]:
 
 def _metadata(payload: bytes, start: int) -> dict[str, int]:
     cursor = _Cursor(payload, start)
-    found: dict[str, int] = {}
+    metadata: dict[str, int] = {}
     if cursor.number() == 0:
-        return found
+        return metadata
     for _ in range(cursor.number()):
         key = cursor.number()
         if key in _INT_KEYS or key in _LONG_KEYS:
             number = cursor.number() if key in _INT_KEYS else cursor.long()
             if key in _KEYS:
-                found[_KEYS[key]] = number
+                metadata[_KEYS[key]] = number
         elif key in _TEXT_KEYS:
             cursor.text()
         else:
             raise ValueError(f"the metadata has the unknown key {key}")
-    return found
+    return metadata

@@ -135,9 +135,9 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
         NotFoundError: There is no such table, or it has no part of the requested type.
         ConfigError: The options do not fit the table, or it is a logical table.
     """
-    raw, wanted = _wanted(options)
+    raw, table_types = _wanted(options)
     configs = []
-    for table_type in wanted:
+    for table_type in table_types:
         try:
             configs.append(client.tables.in_use(TableName.of(raw, table_type)))
         except NotFoundError:
@@ -151,7 +151,7 @@ def find_table(client: ControllerClient, options: ReadOptions) -> TableToRead:
                 remedy=f"use the option 'query', or read {', '.join(physical)}",
             )
         raise NotFoundError(
-            f"there is no table {' or '.join(TableName.of(raw, each) for each in wanted)}",
+            f"there is no table {' or '.join(TableName.of(raw, each) for each in table_types)}",
             where=client.config.url,
             remedy="check the options 'table' and 'tableType'",
         )
@@ -209,11 +209,13 @@ def whole_tables(groups: Sequence[SegmentGroup], *, by_version: bool) -> tuple[W
         groups: The groups of all segments.
         by_version: Whether an upsert table is read at a version, which needs all segments.
     """
-    found: dict[tuple[TableName, str | None], set[str]] = {}
+    segment_names: dict[tuple[TableName, str | None], set[str]] = {}
     for group in groups:
-        names = found.setdefault((group.table, group.where), set())
+        names = segment_names.setdefault((group.table, group.where), set())
         names.update(segment.name for segment in group.segments if by_version)
-    return tuple(WholeTable(table, where, frozenset(names)) for (table, where), names in found.items())
+    return tuple(
+        WholeTable(table, where, frozenset(names)) for (table, where), names in segment_names.items()
+    )
 
 
 def split(segments: Sequence[SegmentToRead], per_group: int) -> list[list[SegmentToRead]]:
@@ -291,21 +293,21 @@ def _segments(
 ) -> list[SegmentToRead]:
     ideal = client.tables.ideal_state(table)
     external = client.tables.external_view(table)
-    found, missing = [], []
+    segments, missing = [], []
     for name in client.segments.list(table, exclude_replaced=True):
-        wanted = ideal.get(name, {})
-        if not _SERVING.intersection(wanted.values()):
+        ideal_states = ideal.get(name, {})
+        if not _SERVING.intersection(ideal_states.values()):
             continue  # taken offline
         serving = {server: state for server, state in external.get(name, {}).items() if state in _SERVING}
-        consuming = has_no_tar(wanted, serving)
+        consuming = has_no_tar(ideal_states, serving)
         has_tar = read_from is ReadFrom.SEGMENTS and not consuming
         if not serving and not has_tar:
-            missing.append(f"{name} ({', '.join(sorted(wanted))})")
+            missing.append(f"{name} ({', '.join(sorted(ideal_states))})")
             continue
         servers = tuple(addresses.of(server) for server in sorted(serving))
         if read_from is not ReadFrom.BROKER and not has_tar:
             _check_grpc(servers)
-        found.append(SegmentToRead(name, servers, consuming))
+        segments.append(SegmentToRead(name, servers, consuming))
     if missing:
         shown = "; ".join(missing[:_NAMES_IN_A_MESSAGE])
         raise PartialResultError(
@@ -313,19 +315,19 @@ def _segments(
             where=client.config.url,
             remedy="start the named servers, or set 'readFrom' to segments",
         )
-    return found
+    return segments
 
 
-def has_no_tar(wanted: Mapping[str, str], serving: Mapping[str, str]) -> bool:
+def has_no_tar(ideal_states: Mapping[str, str], serving: Mapping[str, str]) -> bool:
     """Return whether a segment is still consuming, or is being built.
 
     In a pauseless table (Pinot 1.4 and later), a segment is ONLINE in the ideal state before its file exists.
 
     Args:
-        wanted: Its states in the ideal state.
+        ideal_states: Its states in the ideal state.
         serving: The states on the servers that serve it.
     """
-    return "CONSUMING" in wanted.values() or set(serving.values()) == {"CONSUMING"}
+    return "CONSUMING" in ideal_states.values() or set(serving.values()) == {"CONSUMING"}
 
 
 def _check_grpc(servers: Sequence[ServerAddress]) -> None:

@@ -70,12 +70,12 @@ def check_row_security(client: ControllerClient, options: ReadOptions, table: st
 
 
 def _one_row(client: ControllerClient, options: ReadOptions, table: str) -> QueryResult:
-    found = () if options.brokers else tuple(client.cluster.broker_urls())
-    if not (found or options.brokers):
+    broker_urls = () if options.brokers else tuple(client.cluster.broker_urls())
+    if not (broker_urls or options.brokers):
         raise NotAppliedError("no broker is online")
     # A query with literals only is answered before access control is applied.
     sql = f"SELECT $docId FROM {quoted(table)} LIMIT 1"  # noqa: S608 - the name is quoted
-    with BrokerClient(options.broker_config(found)) as broker:
+    with BrokerClient(options.broker_config(broker_urls)) as broker:
         return broker.query(
             sql,
             options=dict(options.query_options),

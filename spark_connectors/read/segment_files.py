@@ -65,21 +65,21 @@ class SegmentFiles:
         """
         metadata = self._client.segments.metadata(self._table, segment.name)
         expected = ExpectedSegment(segment.name, metadata.crc, metadata.data_crc, metadata.use_data_crc)
-        wanted = WantedSegment(self._table, expected, metadata.download_url or "", metadata.size_bytes)
+        requested = WantedSegment(self._table, expected, metadata.download_url or "", metadata.size_bytes)
         servers = [server.name for server in segment.servers if server.admin_port > 0]
         tar = self._folder / f"{file_name_of(segment.name)}.tar.gz"
         try:
-            found = self._fetcher.fetch_wanted(wanted, servers, tar)
+            fetched = self._fetcher.fetch_wanted(requested, servers, tar)
         except NotFoundError as error:
             raise PartialResultError(
-                f"segment {wanted} cannot be fetched: {error.message}",
+                f"segment {requested} cannot be fetched: {error.message}",
                 expected="its tar file in the deep store or on a server",
                 remedy="set the deep store's properties in 'fs.prop.*', or set 'readFrom' to servers",
             ) from error
         limits = TarLimits().for_size(metadata.size_bytes)
         folder = unpack_tar(tar, self._folder, segment.name, limits)
         tar.unlink()
-        return SegmentFolder(folder, metadata.crc if found.proof is Proof.CONTENT else None)
+        return SegmentFolder(folder, metadata.crc if fetched.proof is Proof.CONTENT else None)
 
 
 @contextmanager

@@ -129,11 +129,11 @@ def advance(
     newer = _cached(cache, newer_mark, lambda: _read_newer(state.newer))
     in_newer, in_base = newer.positions(records), base.positions(records)
     in_base[in_newer >= 0] = -1
-    known = concatenate(
+    previous = concatenate(
         [newer.take(np.unique(in_newer[in_newer >= 0])), base.take(np.unique(in_base[in_base >= 0]))]
     )
-    result = resolve(known.take(live(known, floors)), records)
-    growth = len(result.entries) - len(known)
+    result = resolve(previous.take(live(previous, floors)), records)
+    growth = len(result.entries) - len(previous)
     newer = newer.merged(result.entries)
     cache.drop(newer_mark)
     # With at most n newer entries, a base of b entries and r records per batch, a batch merges n / 2 entries

@@ -119,8 +119,8 @@ class Delivery:
             begins = self._batches.begins(batch)
             self._sink.send_ends(
                 {
-                    each: VersionEnd(version, begins.get(each, 0), ends.get(each, 0), now_ms)
-                    for each in range(partitions)
+                    partition: VersionEnd(version, begins.get(partition, 0), ends.get(partition, 0), now_ms)
+                    for partition in range(partitions)
                 }
             )
         self._record_batch(
@@ -165,12 +165,12 @@ def _events(table: pa.Table, version: int) -> dict[int, Events]:
         if partition != COUNTS:
             inserted.setdefault(partition, []).append(new)
             deleted.setdefault(partition, []).append(gone)
-    found = {}
+    events = {}
     for partition in sorted(inserted):
         new, gone = _sorted(inserted[partition]), _sorted(deleted[partition])
         flags = np.repeat([False, True], [len(new), len(gone)])
-        found[partition] = Events(version, np.concatenate([new, gone]), flags)
-    return found
+        events[partition] = Events(version, np.concatenate([new, gone]), flags)
+    return events
 
 
 def _sorted(parts: list[bytes]) -> NDArray[np.int64]:

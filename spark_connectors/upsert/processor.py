@@ -67,14 +67,14 @@ class BucketProcessor(StatefulProcessor):
         yield _result(
             [
                 (
-                    int(each),
-                    done.inserted.offset[done.inserted.partition == each].tobytes(),
-                    done.deleted.offset[done.deleted.partition == each].tobytes(),
+                    int(partition),
+                    done.inserted.offset[done.inserted.partition == partition].tobytes(),
+                    done.deleted.offset[done.deleted.partition == partition].tobytes(),
                     0,
                     0,
                     0,
                 )
-                for each in partitions
+                for partition in partitions
             ]
             + [(COUNTS, b"", b"", len(records), 0, growth)]
         )

@@ -62,7 +62,7 @@ def _reads(recipe: Recipe, buckets: int) -> Callable[[Iterable[pa.RecordBatch]],
 
 def _records(reader: RecordReader, batch: pa.RecordBatch, buckets: int) -> pa.RecordBatch:
     partition, offset, time_ms, key, value = batch.columns
-    found = reader.read(
+    read = reader.read(
         Messages(
             partition.to_numpy(zero_copy_only=False),
             offset.to_numpy(zero_copy_only=False),
@@ -71,11 +71,11 @@ def _records(reader: RecordReader, batch: pa.RecordBatch, buckets: int) -> pa.Re
             key.to_pylist(),
         )
     )
-    records, none = found.records, np.zeros(found.refused, np.int64)
+    records, none = read.records, np.zeros(read.refused, np.int64)
     # The upper bits of the hash determine the position within a bucket.
     bucket = (records.low % np.uint64(buckets)).astype(np.int32)
     columns = [
-        np.concatenate([bucket, np.full(found.refused, NO_BUCKET, np.int32)]),
+        np.concatenate([bucket, np.full(read.refused, NO_BUCKET, np.int32)]),
         np.concatenate([records.high.view(np.int64), none]),
         np.concatenate([records.low.view(np.int64), none]),
         np.concatenate([records.partition, none.astype(np.int32)]),

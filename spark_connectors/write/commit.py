@@ -114,19 +114,19 @@ def _is_of(plan: WritePlan, entry: LineageEntry) -> bool:
 
 def _undo_killed_writes(plan: WritePlan, client: ControllerClient, view: TableView) -> bool:
     """Revert what killed writes have left open, and delete their segments; return whether there was any."""
-    found = False
+    has_killed_writes = False
     for entry in view.entries:
         if not any(map(plan.nonce_of, entry.segments_to)):
             continue
         if entry.state is LineageState.IN_PROGRESS:
             logger.warning("%s: reverting lineage entry %s of a killed write", plan.table, entry.entry_id)
             _revert(client, plan.table, entry)
-            found = True
+            has_killed_writes = True
         elif entry.state is LineageState.REVERTED and not view.existing.isdisjoint(entry.segments_to):
             # The process that reverted it was killed before the end. Queries do not see the segments.
             client.segments.delete(plan.table, view.existing.intersection(entry.segments_to))
-            found = True
-    return found
+            has_killed_writes = True
+    return has_killed_writes
 
 
 def _revert(client: ControllerClient, table: TableName, entry: LineageEntry) -> None:

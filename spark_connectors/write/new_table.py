@@ -87,22 +87,22 @@ def schema_of(frame: spark.StructType, name: str) -> Schema:
     dimensions: list[dict[str, Any]] = []
     metrics: list[dict[str, Any]] = []
     times: list[dict[str, Any]] = []
-    for each in frame.fields:
-        kind, metric = each.dataType, _found(each.dataType, _METRICS)
+    for field in frame.fields:
+        kind, metric = field.dataType, _found(field.dataType, _METRICS)
         if isinstance(kind, _TIMES):
             unit = "1:MILLISECONDS"
             times.append(
                 {
-                    "name": each.name,
+                    "name": field.name,
                     "dataType": "TIMESTAMP",
                     "format": f"{unit}:EPOCH",
                     "granularity": unit,
                 }
             )
         elif metric is not None:
-            metrics.append({"name": each.name, "dataType": metric})
+            metrics.append({"name": field.name, "dataType": metric})
         else:
-            dimensions.append(_dimension(each.name, kind))
+            dimensions.append(_dimension(field.name, kind))
     return Schema.from_json(
         {
             "schemaName": name,

@@ -116,11 +116,11 @@ class PartitionIds:
     def _all(self, texts: Sequence[str]) -> list[int]:
         if len(self._known) > _LARGEST_CACHE:
             self._known.clear()
-        known = self._known
+        partitions = self._known
         for text in texts:
-            if text not in known:
-                known[text] = self._partition(text)
-        return [known[text] for text in texts]
+            if text not in partitions:
+                partitions[text] = self._partition(text)
+        return [partitions[text] for text in texts]
 
     def _partition(self, text: str) -> int:
         return int(self._function.getPartition(text))

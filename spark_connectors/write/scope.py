@@ -131,12 +131,12 @@ class PartitionScope:
 
     def place(self, segment: SegmentMetadata) -> _Place:
         """Return whether a segment is inside, outside or across the boundary."""
-        found = _partitions(segment, self.partitioning)
-        if found is None:
+        partitions = _partitions(segment, self.partitioning)
+        if partitions is None:
             return _Place.ACROSS
-        if not found & set(self.ids):
+        if not partitions & set(self.ids):
             return _Place.OUTSIDE
-        return _Place.INSIDE if found <= set(self.ids) else _Place.ACROSS
+        return _Place.INSIDE if partitions <= set(self.ids) else _Place.ACROSS
 
     def describe(self, segment: SegmentMetadata) -> str:
         """Return the recorded partitions of a segment."""

@@ -120,14 +120,14 @@ class EvaluatedGroup:
         for name, column in zip(names, columns, strict=True):
             self.java.put(name, argument_of(java_classes(), column, has_any_width=has_any_width))
         self.java.evaluate(rows)
-        found = {field.name: self._result(field) for field in self._fields}
+        fields = {field.name: self._result(field) for field in self._fields}
         dropped = None
         if self._group.filter_function is not None:
             dropped = np.array(self.java.dropped(), dtype=np.bool_)
         if distinct is None:
-            return found, dropped
+            return fields, dropped
         like = pa.array(distinct.like)
-        taken = {name: column.take(like) for name, column in found.items()}
+        taken = {name: column.take(like) for name, column in fields.items()}
         return taken, None if dropped is None else dropped[distinct.like]
 
     def _result(self, field: Field) -> Any:

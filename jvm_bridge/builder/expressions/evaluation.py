@@ -87,11 +87,11 @@ class Expressions:
             columns, dropped = dict(batch.columns), None
             for group in self._groups:
                 try:
-                    found, of_group = group.evaluate(batch, has_any_width=source.has_any_width)
+                    fields, of_group = group.evaluate(batch, has_any_width=source.has_any_width)
                 except (*JAVA_ERRORS, pa.ArrowInvalid) as error:
                     why = root_causes(error) if isinstance(error, JAVA_ERRORS) else str(error)
                     raise Unsuitable(f"{group.description}: {why}") from error
-                columns |= found
+                columns |= fields
                 dropped = dropped if of_group is None else of_group
             if dropped is None or not dropped.any():
                 yield Batch(columns, batch.rows)

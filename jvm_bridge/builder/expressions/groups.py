@@ -43,8 +43,13 @@ def groups_of(
     """
     computed = {transform.column for transform in transforms}
     groups = [
-        Group((each,), None, frozenset([each.column, *arguments[each.function]]), _is_by_row(each.function))
-        for each in transforms
+        Group(
+            (transform,),
+            None,
+            frozenset([transform.column, *arguments[transform.function]]),
+            _is_by_row(transform.function),
+        )
+        for transform in transforms
     ]
     if filter_function is not None:
         names = frozenset(arguments[filter_function])
@@ -52,8 +57,8 @@ def groups_of(
     apart: list[Group] = []
     for group in groups:
         # This group may connect groups that were separate.
-        joined = [each for each in apart if each.names & group.names & computed]
-        apart = [each for each in apart if each not in joined]
+        joined = [other for other in apart if other.names & group.names & computed]
+        apart = [other for other in apart if other not in joined]
         apart.append(_together([*joined, group]))
     return tuple(apart)
 

@@ -45,12 +45,12 @@ def avro_columns(file: SourceFile) -> FileColumns:
     applies_logical = _applies_logical_types(file)
     try:
         with closing(_open(file)) as opened:
-            found = {str(name): _type(opened.type(name)) for name in opened.names()}
+            field_types = {str(name): _type(opened.type(name)) for name in opened.names()}
     except JAVA_ERRORS as error:
         raise _unreadable(file, error) from error
     columns = {
         name: planned_column(kind, file.times.get(name), applies_logical=applies_logical)
-        for name, kind in found.items()
+        for name, kind in field_types.items()
     }
     types = {name: column.planned for name, column in columns.items()}
     return FileColumns(types, partial(_batches, file, columns), frozenset(file.times))
@@ -83,11 +83,11 @@ def _batches(file: SourceFile, columns: Mapping[str, AvroColumn], names: Sequenc
         try:
             values = {name: opened.select(name) for name in names if columns[name].stored != pa.null()}
             while rows := int(opened.next(_BATCH_ROWS, _BATCH_BYTES)):
-                found = {}
+                arrays = {}
                 for name in names:
                     stored = _stored(values[name], columns[name].stored) if name in values else pa.nulls(rows)
-                    found[name] = by_row(file, name, stored, begin, columns[name].converted)
-                yield Batch(found, rows)
+                    arrays[name] = by_row(file, name, stored, begin, columns[name].converted)
+                yield Batch(arrays, rows)
                 begin += rows
         except JAVA_ERRORS as error:
             full = of_full_heap(error)

@@ -80,23 +80,23 @@ class AvroColumn:
 
 
 def planned_column(
-    found: AvroType, conversion: TimeConversion | None, *, applies_logical: bool
+    avro_type: AvroType, conversion: TimeConversion | None, *, applies_logical: bool
 ) -> AvroColumn:
     """Decide how a field is converted.
 
     Args:
-        found: Its type.
+        avro_type: Its type.
         conversion: How its numbers are converted for the table's time column, if it is one.
         applies_logical: Whether times in other columns are milliseconds or texts, and not the stored numbers.
     """
-    stored = _ARROW_TYPES[found.kind]
+    stored = _ARROW_TYPES[avro_type.kind]
     planned: pa.DataType = stored
     convert: Callable[[Any], Any] | None = None
     if conversion is not None:
         planned, convert = pa.int64(), conversion.applied
     elif applies_logical:
-        planned, convert = _of_time(found.logical) or (stored, None)
-    if found.is_array:
+        planned, convert = _of_time(avro_type.logical) or (stored, None)
+    if avro_type.is_array:
         stored, planned = pa.list_(stored), pa.large_list(planned)
     return AvroColumn(stored, planned, convert)
 

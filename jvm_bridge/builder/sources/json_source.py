@@ -109,14 +109,14 @@ def _kind_of(value: Any) -> str:
 
 def _argument_type(name: str, sample: Any) -> pa.DataType:
     # A key that the first rows lack may only have strings or nulls later: Arrow rejects everything else.
-    for kind, found in (
+    for kind, arrow_type in (
         (str | None, pa.string()),
         (bool, pa.bool_()),
         (int, pa.int64()),
         (float, pa.float64()),
     ):
         if isinstance(sample, kind):
-            return found
+            return arrow_type
     raise Unsuitable(f"column {name} has {_kind_of(sample)}")
 
 

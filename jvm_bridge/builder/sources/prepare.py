@@ -87,12 +87,12 @@ def _times(table: PinotTable, stored: Mapping[str, int | None]) -> Mapping[str, 
 def _prepared_text(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path) -> Prepared:
     copy = folder / "copy"
     expected = table.columns.expected if table.columns is not None else ()
-    found = check_text(file, text_encoding(rules.encoding), copy, expected)
-    if found.copied:
+    check = check_text(file, text_encoding(rules.encoding), copy, expected)
+    if check.copied:
         file = replace(file, path=copy, original=file.original or file.path)
     if file.file_format is FileFormat.CSV:
         return _prepared_csv(table, file, rules, folder)
-    return Prepared(file, _checked_keys(table, file, found.absent_keys, rules))
+    return Prepared(file, _checked_keys(table, file, check.absent_keys, rules))
 
 
 def _checked_keys(

@@ -260,11 +260,11 @@ class MinionEngine:
 
     def _live_tags(self) -> Mapping[str, list[str]]:
         """Return the live instances by tag."""
-        found: dict[str, list[str]] = {}
+        instances: dict[str, list[str]] = {}
         for name, tags in self._store.live_instance_tags().items():
             for tag in tags:
-                found.setdefault(tag, []).append(name)
-        return found
+                instances.setdefault(tag, []).append(name)
+        return instances
 
 
 def _no_minion(params: FileIngestionParams, task_name: str, drained: Sequence[str]) -> NoMinionError:

@@ -67,36 +67,36 @@ class _Parser:
         return Series(tuple(parts))
 
     def _group(self, flags: int) -> Node:
-        found = _GROUP.match(self._text, self._at)
-        if found is None:
+        match = _GROUP.match(self._text, self._at)
+        if match is None:
             raise _unsupported(self._text[self._at : self._at + 4])
-        self._at = found.end()
-        node = self._choice(flags | _flags(found["flags"] or ""))
+        self._at = match.end()
+        node = self._choice(flags | _flags(match["flags"] or ""))
         self._at += 1
         return node
 
     def _atom(self, flags: int) -> Node:
-        found = _ATOM.match(self._text, self._at)
-        if found is None:
+        match = _ATOM.match(self._text, self._at)
+        if match is None:
             raise ValueError(f"it is invalid at character {self._at + 1}")
-        self._at = found.end()
-        if found[0] in _ANCHORS:
-            return Anchor(_ANCHORS[found[0]])
-        if _REFERENCE.match(found[0]):
-            raise _unsupported(found[0])
-        return Char(found[0], flags)
+        self._at = match.end()
+        if match[0] in _ANCHORS:
+            return Anchor(_ANCHORS[match[0]])
+        if _REFERENCE.match(match[0]):
+            raise _unsupported(match[0])
+        return Char(match[0], flags)
 
     def _repeated(self, node: Node) -> Node:
-        found = _REPEAT.match(self._text, self._at)
-        if found is None:
+        match = _REPEAT.match(self._text, self._at)
+        if match is None:
             return node
-        self._at = found.end()
-        if found["mode"] == "+":
-            raise _unsupported(found[0])
-        if found["sign"]:
-            return Repeat(node, *_SIGNS[found["sign"]])
-        most = found["most"] if found["comma"] else found["least"]
-        return Repeat(node, int(found["least"] or 0), int(most) if most else None)
+        self._at = match.end()
+        if match["mode"] == "+":
+            raise _unsupported(match[0])
+        if match["sign"]:
+            return Repeat(node, *_SIGNS[match["sign"]])
+        most = match["most"] if match["comma"] else match["least"]
+        return Repeat(node, int(match["least"] or 0), int(most) if most else None)
 
 
 def _flags(letters: str) -> int:

@@ -182,19 +182,19 @@ def _left(most: int) -> float:
     return 16 + _CHARACTER * len(f"{most:,}")
 
 
-def histogram_chart(found: Histogram, noun: str, *, is_narrow: bool = False) -> HistogramChart:
+def histogram_chart(histogram: Histogram, noun: str, *, is_narrow: bool = False) -> HistogramChart:
     """Chart a histogram with a bar for each bin.
 
     Args:
-        found: The bins.
+        histogram: The bins.
         noun: What is counted, e.g. ``files``.
         is_narrow: Whether it is for a phone's screen.
     """
     width = 350.0 if is_narrow else 460.0
-    most = max(count for _, _, count in found.bins)
+    most = max(count for _, _, count in histogram.bins)
     left, right, top, bottom = _left(most), width - 8, 16.0, 160.0
-    step = min(64.0, (right - left) / len(found.bins))
-    every = math.ceil(len(found.bins) / ((right - left) // _SIZE))
+    step = min(64.0, (right - left) / len(histogram.bins))
+    every = math.ceil(len(histogram.bins) / ((right - left) // _SIZE))
 
     def height_of(count: int) -> float:
         return (bottom - top) * count / most
@@ -204,7 +204,9 @@ def histogram_chart(found: Histogram, noun: str, *, is_narrow: bool = False) -> 
         return bytes_text(low) if fits else None
 
     return HistogramChart(
-        label=f"Sizes of {noun}: median {bytes_text(found.median)}, largest {bytes_text(found.largest)}",
+        label=(
+            f"Sizes of {noun}: median {bytes_text(histogram.median)}, largest {bytes_text(histogram.largest)}"
+        ),
         width=width,
         height=190.0,
         left=left,
@@ -221,6 +223,6 @@ def histogram_chart(found: Histogram, noun: str, *, is_narrow: bool = False) -> 
                 title=f"{count:,} {noun} from {bytes_text(low)} to less than {bytes_text(high)}",
                 low=low_of(number, low),
             )
-            for number, (low, high, count) in enumerate(found.bins)
+            for number, (low, high, count) in enumerate(histogram.bins)
         ),
     )

@@ -145,13 +145,13 @@ def _columns(report: SessionReport) -> Table:
         ],
         [
             (
-                visible(each.name),
-                "missing" if each.is_missing else "not read",
-                f"{each.files:,}",
-                visible(each.first),
-                visible(each.near or ""),
+                visible(column.name),
+                "missing" if column.is_missing else "not read",
+                f"{column.files:,}",
+                visible(column.first),
+                visible(column.near or ""),
             )
-            for each in report.columns[:_COLUMNS_SHOWN]
+            for column in report.columns[:_COLUMNS_SHOWN]
         ],
     )
 

@@ -119,14 +119,14 @@ class FiredTriggers:
     def _read(self, table: TableName) -> ZNRecord | None:
         path = fired_path(table)
         try:
-            found = self._store.get(path)
-            if found is None:
+            znode = self._store.get(path)
+            if znode is None:
                 return None
-            FIRED_FORMAT.check(found.record.simple_fields, path)
-            int(found.record.simple_fields["firedMs"])
+            FIRED_FORMAT.check(znode.record.simple_fields, path)
+            int(znode.record.simple_fields["firedMs"])
         except (DataError, KeyError, ValueError) as error:
             logger.warning("deleting the corrupt record of the last trigger: %s: %s", path, error)
             with contextlib.suppress(NotFoundError):
                 self._store.delete(path)
             return None
-        return found.record
+        return znode.record

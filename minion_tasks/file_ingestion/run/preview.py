@@ -247,17 +247,17 @@ def plan_retry(
         params: The task's parameters.
         slots: How many subtasks can run in parallel; None if unknown.
     """
-    after = [reconcile_group(each, view.listed) for each in groups]
+    after = [reconcile_group(group, view.listed) for group in groups]
     new = view.joining(after)
     fates = [fate for before, then in zip(groups, after, strict=True) for fate in _fates(before, then, view)]
     fates += [(file.uri, Fate.JOINS) for file in new]
-    left = [entry for each in after for entry in each.entries]
+    left = [entry for group in after for entry in group.entries]
     unread = [entry.file for entry in left if entry.status not in SETTLED]
     empty = params.atomic and not left and not new
     tasks = None
     if slots is not None:
         sizes = _group_sizes(after, new, params, slots)
-        if empty and not any(each.empty_segment for each in after):
+        if empty and not any(group.empty_segment for group in after):
             sizes[len(after)] = 0
         tasks = len(share_out(sizes, params.max_tasks))
     # The segments to replace are determined when all files are staged; currently it would be these.

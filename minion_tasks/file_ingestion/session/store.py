@@ -96,13 +96,13 @@ class SessionStore:
             NotFoundError: There is no session with this id.
         """
         path = f"{self._root}/{session_id}"
-        (found,) = self._read(session_id, [path])
-        if found is None and session_id not in self.ids():
+        (znode,) = self._read(session_id, [path])
+        if znode is None and session_id not in self.ids():
             raise NotFoundError(f"table {self._table} has no session {session_id}", where=self._root)
-        if found is None:
+        if znode is None:
             raise DamagedSessionError(session_id, self._table, "it is empty", path)
         with self._readable(session_id, path):
-            return session_from(found.record.simple_fields, self._table, session_id, found.version, path)
+            return session_from(znode.record.simple_fields, self._table, session_id, znode.version, path)
 
     def create(self, session: Session) -> Session:
         """Write a new session; its groups are written before it leaves INIT."""
@@ -190,11 +190,11 @@ class SessionStore:
         names: list[str] = []
         for number in range(session.from_pages):
             path = self._from_path(session.session_id, number)
-            (found,) = self._read(session.session_id, [path])
-            if found is None:
+            (znode,) = self._read(session.session_id, [path])
+            if znode is None:
                 raise self._lost(session.session_id, f"page {number} of the segments that it replaces", path)
             with self._readable(session.session_id, path):
-                names += names_from(found.record, path)
+                names += names_from(znode.record, path)
         return names
 
     def delete(self, session_id: str) -> None:
@@ -223,11 +223,11 @@ class SessionStore:
             where = error.where or paths[0]
             raise DamagedSessionError(session_id, self._table, error.message, where) from error
 
-    def _group(self, session_id: str, number: int, path: str, found: ZNRecord | None) -> FileGroup:
-        if found is None:
+    def _group(self, session_id: str, number: int, path: str, record: ZNRecord | None) -> FileGroup:
+        if record is None:
             raise self._lost(session_id, f"group {number}", path)
         with self._readable(session_id, path):
-            return group_from(found, number, path)
+            return group_from(record, number, path)
 
     def _lost(self, session_id: str, part: str, path: str) -> DataError | NotFoundError:
         """Create the error for a missing part; it is no damage if the whole session is gone."""

@@ -29,12 +29,12 @@ __all__ = ["drift"]
 @click.pass_context
 def drift(ctx: click.Context, cli: CliContext, folder: Path) -> None:  # noqa: D103
     read = read_folder(folder)
-    found = find_drift(cli.client(), cli.property_store(), read)
-    rows = [row for each in found for row in _rows(each)]
+    objects = find_drift(cli.client(), cli.property_store(), read)
+    rows = [row for each in objects for row in _rows(each)]
     cli.out.table(("object", "field", "applied", "cluster", "plan"), rows)
-    changed = counted_text(len(found), "object")
+    changed = counted_text(len(objects), "object")
     cli.out.note(f"Changed since the last apply by {read.settings.owner}: {changed}.")
-    ctx.exit(DIFFERENCES if found else 0)
+    ctx.exit(DIFFERENCES if objects else 0)
 
 
 def _rows(drifted: DriftedObject) -> list[tuple[str, str | None, str | None, str | None, str]]:

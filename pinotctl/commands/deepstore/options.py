@@ -226,12 +226,12 @@ def run_audit(cli: CliContext, segment_auditor: Auditor, named: Sequence[TableNa
     clock = cli.client().clock
     started_ms, started_s = int(clock.now() * 1000), clock.monotonic()
     with cli.out.progress("Auditing", unit="segments") as progress:
-        found = audit_tables(segment_auditor, named, progress.advance)
+        audited = audit_tables(segment_auditor, named, progress.advance)
     return AuditReport(
         segment_auditor.layout.root,
         segment_auditor.options.min_copies,
         started_ms,
         clock.monotonic() - started_s,
-        found.audits,
-        found.failed,
+        audited.audits,
+        audited.failed,
     )

@@ -99,7 +99,7 @@ def repair(
         layout = segment_auditor.layout
         report = run_audit(cli, segment_auditor, named_tables(cli, table_names))
         cli.out.note(report.summary())
-        faulty = [each for each in report.faulty if each.repairable]
+        faulty = [judgement for judgement in report.faulty if judgement.repairable]
         if faulty and not dry_run:
             check_owner(cli, layout)
             confirm(f"Upload {counted_text(len(faulty), 'segment')} to {layout.root}?", yes=yes)
@@ -122,11 +122,11 @@ def repair(
             )
             with closing(open_parallel_engine(engine_name, settings)) as engine:
                 done = engine.run(part, faulty, f"repair of {counted_text(len(faulty), 'segment')}")
-    done.sort(key=lambda each: (each.table, each.segment))
-    cli.out.table(_COLUMNS, [_row(each) for each in done])
+    done.sort(key=lambda repaired: (repaired.table, repaired.segment))
+    cli.out.table(_COLUMNS, [_row(repaired) for repaired in done])
     for text in _left_over(report, done):
         cli.out.note(text)
-    counts = Counter(each.outcome for each in done)
+    counts = Counter(repaired.outcome for repaired in done)
     cli.out.note(
         ", ".join(f"{count} {outcome.words}" for outcome, count in sorted(counts.items())) or "Nothing to do."
     )
@@ -173,15 +173,15 @@ def _left_over(report: AuditReport, done: Sequence[Repaired]) -> Iterator[str]:
         yield f"Copies on {servers} were skipped; the column passed_over has the reasons. {_DAMAGE}"
 
 
-def _row(each: Repaired) -> tuple[object, ...]:
+def _row(repaired: Repaired) -> tuple[object, ...]:
     return (
-        each.table,
-        each.segment,
-        each.outcome.value,
-        each.source,
-        each.proof.value if each.proof else None,
-        each.url,
-        each.size_bytes,
-        "; ".join(map(str, each.refused)),
-        each.message,
+        repaired.table,
+        repaired.segment,
+        repaired.outcome.value,
+        repaired.source,
+        repaired.proof.value if repaired.proof else None,
+        repaired.url,
+        repaired.size_bytes,
+        "; ".join(map(str, repaired.refused)),
+        repaired.message,
     )

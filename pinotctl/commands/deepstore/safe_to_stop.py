@@ -67,30 +67,34 @@ def safe_to_stop(
 
         def check(others: Sequence[Reservation]) -> Safety:
             down.extend(others)
-            return check_stop(cli.client(), segment_auditor, servers, [each.server for each in others])
+            return check_stop(
+                cli.client(), segment_auditor, servers, [reservation.server for reservation in others]
+            )
 
         if reserve_minutes is None:
-            found = check([each for each in reservations.active() if each.server not in servers])
+            safety = check(
+                [reservation for reservation in reservations.active() if reservation.server not in servers]
+            )
         else:
-            found = reservations.check_reserved(servers, reserve_minutes, process_name(), check)
-    rows = [(each.table, each.segment, str(each.state), each.reason) for each in found.at_risk]
+            safety = reservations.check_reserved(servers, reserve_minutes, process_name(), check)
+    rows = [(each.table, each.segment, str(each.state), each.reason) for each in safety.at_risk]
     cli.out.table(("table", "segment", "state", "reason"), rows)
-    lost, only_here = found.count(SegmentState.COMMITTED), found.count(SegmentState.CONSUMING)
-    building = found.count(SegmentState.COMMITTING)
+    lost, only_here = safety.count(SegmentState.COMMITTED), safety.count(SegmentState.CONSUMING)
+    building = safety.count(SegmentState.COMMITTING)
     built = f" Being built only here: {building}; run this again when that is done." if building else ""
     consumed = f" Consumed only here: {only_here}." if only_here else ""
-    checked = counted_text(found.segments, "committed segment")
+    checked = counted_text(safety.segments, "committed segment")
     committed = f"{', '.join(servers)}: of {checked}, {lost or 'none'} would lose the last copy."
-    for name, why in found.silent:
+    for name, why in safety.silent:
         cli.out.note(f"{name} did not report its checksums, so its copies do not count: {why}")
     for other in down:
         until = utc_text(other.until_ms)
         cli.out.note(f"{other.server} counts as down: reserved by {other.owner} until {until}.")
     cli.out.note(committed + consumed + built)
-    if reserve_minutes is not None and found.safe:
+    if reserve_minutes is not None and safety.safe:
         cli.out.note(
             f"Reserved for {counted_text(reserve_minutes, 'minute')}. When it serves again: "
             f"`pinotctl deepstore safe-to-stop --release {' '.join(servers)}`."
         )
-    if not found.safe:
+    if not safety.safe:
         raise click.exceptions.Exit(1)

@@ -73,13 +73,13 @@ def sweep(
         cli, layout, min_age_h, max_share=max_share_percent / 100, quarantine_days=quarantine_days
     )
     folders = list(store_sweeper.find(named_tables(cli, table_names) or cli.client().tables.list_typed()))
-    kept = {each.table: why for each in folders if (why := store_sweeper.why_kept(each)) is not None}
-    swept = [each for each in folders if each.table not in kept]
-    due = [leftover for each in swept for leftover in each.leftovers]
+    kept = {folder.table: why for folder in folders if (why := store_sweeper.why_kept(folder)) is not None}
+    swept = [folder for folder in folders if folder.table not in kept]
+    due = [leftover for folder in swept for leftover in folder.leftovers]
     expired = store_sweeper.expired()
     questions = []
     if due:
-        size_bytes = sum(each.size_bytes for each in due)
+        size_bytes = sum(leftover.size_bytes for leftover in due)
         what = f"{counted_text(len(due), 'object')} ({size_bytes:,} bytes) in {visible(layout.root)}"
         do = f"Quarantine for {counted_text(quarantine_days, 'day')}" if quarantine_days else "Delete"
         questions.append(f"{do} {what} that no segment of {cli.property_store().cluster_name} needs?")
@@ -90,26 +90,28 @@ def sweep(
         confirm(" ".join(questions), yes=yes)
     moved_to: dict[str, str | None] = {}
     if not dry_run:
-        moved_to = {done.leftover.uri: done.moved_to for each in swept for done in store_sweeper.remove(each)}
+        moved_to = {
+            done.leftover.uri: done.moved_to for folder in swept for done in store_sweeper.remove(folder)
+        }
         expired = store_sweeper.delete_expired()
-    found = [leftover for each in folders for leftover in each.leftovers]
+    leftovers = [leftover for folder in folders for leftover in folder.leftovers]
     rows = [
         (
-            each.table,
-            each.segment,
-            each.kind.value,
-            each.uri,
-            each.size_bytes,
-            int(each.age_s),
-            each.uri in moved_to and moved_to[each.uri] is None,
-            moved_to.get(each.uri) or "",
+            leftover.table,
+            leftover.segment,
+            leftover.kind.value,
+            leftover.uri,
+            leftover.size_bytes,
+            int(leftover.age_s),
+            leftover.uri in moved_to and moved_to[leftover.uri] is None,
+            moved_to.get(leftover.uri) or "",
         )
-        for each in found
+        for leftover in leftovers
     ]
     cli.out.table(_COLUMNS, rows)
-    deleted = sum(each is None for each in moved_to.values())
+    deleted = sum(target is None for target in moved_to.values())
     cli.out.note(
-        f"Found {counted_text(len(found), 'object')} that no segment needs; "
+        f"Found {counted_text(len(leftovers), 'object')} that no segment needs; "
         f"quarantined {len(moved_to) - deleted}, deleted {deleted}."
     )
     if expired:

@@ -99,9 +99,9 @@ def controllers_in_zookeeper(
     while True:
         try:
             with PropertyStore(zookeeper, cluster_name, access=access) as store:
-                found = live_controllers(store)
+                controllers = live_controllers(store)
                 encrypted = live_controllers(store, with_tls=True) if needs_tls else ()
-            if not found:
+            if not controllers:
                 raise NotFoundError(
                     "ZooKeeper has no live controller",
                     where=f"{zookeeper}, cluster {cluster_name}",
@@ -114,7 +114,7 @@ def controllers_in_zookeeper(
         else:
             break
     if needs_tls and not encrypted:
-        host, port = found[0]
+        host, port = controllers[0]
         raise ConfigError(
             f"the controllers in ZooKeeper, such as {host}:{port}, registered no port for https, but this"
             " process has credentials or TLS files for them, and sends credentials without TLS only to"
@@ -122,5 +122,5 @@ def controllers_in_zookeeper(
             where=f"{zookeeper}, cluster {cluster_name}",
             remedy="set --controller or PINOT_CONTROLLER_URL, with https, or with http if that is intended",
         )
-    scheme, chosen = ("https", encrypted) if needs_tls else ("http", found)
+    scheme, chosen = ("https", encrypted) if needs_tls else ("http", controllers)
     return replace(config, url=",".join(f"{scheme}://{host}:{port}" for host, port in chosen))
