@@ -43,7 +43,7 @@ def table() -> None:  # noqa: D103  # help is the module's docstring
 @click.option(
     "--type",
     "table_type",
-    type=click.Choice([each.lower() for each in TableType]),
+    type=click.Choice([kind.lower() for kind in TableType]),
     show_default="both",
     help="Only tables of this type.",
 )

@@ -1,4 +1,4 @@
-"""One word for one thing: names of public classes, and the style of error messages."""
+"""One word for one thing: names of public classes and of variables, and the style of error messages."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ _NAMES = re.compile(
     r"[A-Z]+[A-Z_0-9]|[A-Z]\d|None\b|(Pinot|Kafka|Kerberos|Java|Arrow|Spark|Avro|Airflow|Helix|Maven|Python|Groovy|Docker|Quartz"
     r"|Zoo[A-Z]\w+|Web[A-Z]\w+|J[A-Z]\w+|File[A-Z]\w+|Data[A-Z]\w+|Parquet)\b"
 )
+
+_VAGUE = frozenset({"each", "found", "known", "made", "wanted"})
 
 
 def test_each_public_class_has_a_name_of_its_own() -> None:
@@ -51,6 +53,32 @@ def test_messages_begin_in_lower_case_and_remedies_end_without_a_full_stop() -> 
 )
 def test_odd_texts_are_seen(code: str, count: int) -> None:
     assert len(list(_odd_texts(ast.parse(code)))) == count
+
+
+def test_a_name_that_says_nothing_lives_for_at_most_three_lines() -> None:
+    assert not [
+        f"{module.relative_to(ROOT)}:{line}: {name}"
+        for module in MODULES
+        for line, name in _vague_names(_parsed(module))
+    ]
+
+
+@pytest.mark.parametrize(("lines", "count"), [(2, 0), (3, 1)])
+def test_a_vague_name_is_seen(lines: int, count: int) -> None:
+    code = "def f(x):\n  found = x\n" + "  g()\n" * lines + "  return found\n"
+    assert len(list(_vague_names(ast.parse(code)))) == count
+
+
+def _vague_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    for function in functions:
+        lines: defaultdict[str, set[int]] = defaultdict(set)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name):
+                lines[node.id].add(node.lineno)
+        for name in _VAGUE.intersection(lines):
+            if max(lines[name]) - min(lines[name]) > 3:
+                yield min(lines[name]), name
 
 
 def _odd_texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
