@@ -1,8 +1,8 @@
 """Starts, identifies and stops the processes of a local cluster, each in its own session.
 
 A process belongs to a cluster only if its command line has the cluster's mark. So it is found even if its
-launcher was killed before it could record the process. A recorded pid counts only if start time and mark
-match, so a pid that the system has reused for another process is never touched.
+launcher was killed before it could record the process, and a pid that the system has reused for another
+process is never touched.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from controller_client.clock import Clock, SystemClock
 __all__ = ["ProcessRecord", "find_processes", "log_end", "marks", "spawn", "stop"]
 
 _CLUSTER_MARK, _ROLE_MARK = "pinotPlugins.cluster=", "pinotPlugins.role="
-# psutil derives the start time from clock ticks since boot: the last digits may differ between two readings.
-_START_TIME_TOLERANCE_S = 1.0
 _EXEC_POLL_S = 0.001
 _LOG_TAIL_LINES = 15
 _STACK_FRAME = "\tat "
@@ -34,7 +32,8 @@ class ProcessRecord:
     Attributes:
         role: E.g. ``controller``.
         pid: Its process id.
-        started_s: Its start time, seconds since the epoch, as reported by the system.
+        started_s: Its start time, seconds since the epoch, as reported by the system; release 0.1.0 compares
+            it, although it changes when the system's clock is set.
     """
 
     role: str
@@ -45,12 +44,11 @@ class ProcessRecord:
         """Return the running process, or None if it has ended or another process has its pid."""
         try:
             process = psutil.Process(self.pid)
-            same_start = abs(process.create_time() - self.started_s) < _START_TIME_TOLERANCE_S
             alive = process.status() != psutil.STATUS_ZOMBIE
             marked = _role_of(process.cmdline(), folder) == self.role
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             return None
-        return process if same_start and alive and marked else None
+        return process if alive and marked else None
 
 
 def marks(folder: Path, role: str) -> tuple[str, str]:

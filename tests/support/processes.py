@@ -29,7 +29,7 @@ _HOME_VARIABLES = {Program.PINOT: "PINOT_HOME", Program.KAFKA: "KAFKA_HOME"}
 _END_TIMEOUT_S = 10.0
 _POLL_S = 0.01
 _MARK = "pid"
-"""File in a service's folder with its process' id and start time: a later process may have the same id."""
+"""File in a service's folder with its process' id and start: a later process may have the same id."""
 
 # They outlive this process, but while it lives, only it learns of their ends.
 _CHILDREN: list[subprocess.Popen[bytes]] = []
@@ -182,7 +182,7 @@ def _process(mark: Path) -> psutil.Process | None:
         text = mark.read_text(encoding="utf-8")
         process = psutil.Process(int(text.partition(":")[0]))
         alive = _mark_of(process) == text and not _has_exited(process.pid)
-    except (FileNotFoundError, psutil.NoSuchProcess):
+    except (FileNotFoundError, ProcessLookupError, psutil.NoSuchProcess):
         return None
     return process if alive else None
 
@@ -194,4 +194,9 @@ def _has_exited(pid: int) -> bool:
 
 
 def _mark_of(process: psutil.Process) -> str:
-    return f"{process.pid}:{process.create_time():.2f}"
+    # psutil's start time changes when the system's clock is set, as when a virtual machine is resumed.
+    if not psutil.LINUX:
+        return f"{process.pid}:{process.create_time():.2f}"
+    stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8", errors="replace")
+    ticks_after_boot = stat.rpartition(")")[2].split()[19]
+    return f"{process.pid}:{ticks_after_boot}"
