@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from controller_client.errors import ConfigError
-from jvm_bridge.java_errors import JAVA_ERRORS, message_of
 from jvm_bridge.jvm import start_jvm
 
 __all__ = ["CronSchedule"]
@@ -22,6 +21,8 @@ class CronSchedule:
     def __init__(self, expression: str) -> None:
         start_jvm()
         import jpype
+
+        from jvm_bridge.java_errors import JAVA_ERRORS, message_of
 
         self.expression = expression
         try:

@@ -91,7 +91,7 @@ class ClusterApi:
         return address
 
     def broker_urls(self, table_name: str | None = None, *, scheme: str | None = None) -> list[str]:
-        """Return the base addresses of the brokers that are online (``GET /v2/brokers``).
+        """Return the base addresses of the brokers that are online.
 
         Args:
             table_name: Only the brokers that serve this table.
@@ -107,7 +107,8 @@ class ClusterApi:
             return addresses(broker for group in tenants.values() for broker in group)
 
         if table_name is None:
-            return self._transport.get_value("/v2/brokers", dict, of_all, key="tenants", params=params)
+            # Not /v2/brokers, which reads all tables too, and fails if one of them is deleted meanwhile.
+            return self._transport.get_value("/v2/brokers/tenants", dict, of_all, params=params)
         path = path_of("v2", "brokers", "tables", table_name)
         return self._transport.get_value(path, list, addresses, params=params)
 

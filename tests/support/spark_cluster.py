@@ -30,6 +30,7 @@ _PACKAGES = (
     "jvm_bridge",
     "key_coordinator",
     "minion_tasks",
+    "pinotctl",
     "spark_connectors",
     "pyspark_pinot",
 )

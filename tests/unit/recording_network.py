@@ -31,7 +31,7 @@ CREDENTIALS: Mapping[str, Auth | None] = {
     "basic": BasicAuth("me", Secret("hush")),
     "bearer": BearerToken(Secret("hush-token")),
 }
-_BROKERS = "/v2/brokers"
+_BROKERS = "/v2/brokers/tenants"
 
 
 class Authority:

@@ -60,7 +60,7 @@ CALLS: dict[str, tuple[str, Call]] = {
     "tasks of a type": ("/tasks/x/debug", lambda c: c.tasks.debug_type("x")),
     "users": ("/users", lambda c: c.users.list()),
     "a user": ("/users", lambda c: c.users.get("me", Component.BROKER)),
-    "brokers": ("/v2/brokers", lambda c: c.cluster.broker_urls()),
+    "brokers": ("/v2/brokers/tenants", lambda c: c.cluster.broker_urls()),
     "brokers of a table": ("/v2/brokers/tables/t", lambda c: c.cluster.broker_urls("t")),
     "settings": ("/appconfigs", lambda c: c.cluster.app_config()),
     "consuming segments": ("/tables/t/consumingSegmentsInfo", lambda c: c.consumption.progress("t")),
