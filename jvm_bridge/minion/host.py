@@ -20,7 +20,6 @@ from controller_client.monitoring.catalogue import MINION
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
 from jvm_bridge.free_ports import check_free
-from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.jvm import start_jvm
 from jvm_bridge.minion.executors import (
     ENTRY_POINT_GROUP,
@@ -161,6 +160,7 @@ class HostedMinion:
         configure_java(settings.zookeeper_access or ZooKeeperAccess.from_env())
         import jpype
 
+        from jvm_bridge.java_errors import JAVA_ERRORS
         from jvm_bridge.minion.adapters import RunningTasks, make_factory
         from jvm_bridge.minion.registration import Registration, register
 

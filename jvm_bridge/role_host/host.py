@@ -14,7 +14,6 @@ from controller_client.helix.failed_hooks import write_failed_hooks
 from controller_client.monitoring import Monitoring, catalogue
 from controller_client.zookeeper import PropertyStore
 from controller_client.zookeeper_access import ZooKeeperAccess
-from jvm_bridge.java_errors import JAVA_ERRORS
 from jvm_bridge.jvm import start_jvm_with
 from jvm_bridge.role_host.hook_runner import HookRunner
 from jvm_bridge.role_host.hooks import UNCAUGHT, HookErrors, HookFactory, HostedRoleView
@@ -77,6 +76,7 @@ class HostedRole:
         start_jvm_with(self._options)
         import jpype
 
+        from jvm_bridge.java_errors import JAVA_ERRORS
         from jvm_bridge.role_host.configuration import read_configuration
         from jvm_bridge.role_host.masked_log import log_through_java, mask_log
         from jvm_bridge.shutdown import at_shutdown
@@ -119,6 +119,8 @@ class HostedRole:
             SetupError: The role does not start, for the reason of Pinot or of a hook that it needs. It has
                 left the cluster.
         """
+        from jvm_bridge.java_errors import JAVA_ERRORS
+
         runner, view = self._prepared()
         self._monitoring.sample(catalogue.HOOK_ERRORS, partial(_errors_by_hook, runner))
         runner.before_start(view)
@@ -152,6 +154,7 @@ class HostedRole:
         if not self._is_running:
             self._leave_half_way()
             return
+        from jvm_bridge.java_errors import JAVA_ERRORS
 
         runner, view = self._prepared()
         self._started.unmet(f"the {self._kind.name} is stopping")
@@ -164,6 +167,8 @@ class HostedRole:
     def _leave_half_way(self) -> None:
         """Disconnect a role that joined but did not start: it would be live until its session expires."""
         import jpype
+
+        from jvm_bridge.java_errors import JAVA_ERRORS
 
         try:
             field = jpype.JClass(self._kind.base_starter).class_.getDeclaredField(self._kind.helix_field)

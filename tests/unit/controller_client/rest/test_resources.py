@@ -165,9 +165,7 @@ def test_the_controllers_configuration_is_returned_without_secrets(make: Make) -
 
 def test_brokers_are_listed_once(make: Make) -> None:
     broker = {"host": "h", "port": 8099, "instanceName": "Broker_h_8099"}
-    client, server = make(
-        answer(200, {"a": [broker], "b": [broker]}), answer(200, [broker])
-    )
+    client, server = make(answer(200, {"a": [broker], "b": [broker]}), answer(200, [broker]))
     assert client.cluster.broker_urls() == ["http://h:8099"]
     assert client.cluster.broker_urls("t", scheme="https") == ["https://h:8099"]
     assert [seen.target for seen in server.requests] == [
