@@ -20,6 +20,7 @@ from controller_client.client import ControllerClient
 from controller_client.clock import Clock
 from controller_client.config import ControllerConfig
 from controller_client.errors import ConflictError
+from tests.support.expiry import expire_owner
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.file_lock import file_lock
 from tests.support.pinot_services import (
@@ -202,9 +203,10 @@ class PinotCluster:
 
     @contextmanager
     def patient(self, role: str) -> Iterator[None]:
-        """Within the block, a hosted server's session in ZooKeeper outlasts 20 s in which it hangs."""
+        """Within the block, a hosted server's session in ZooKeeper outlasts 40 s in which it hangs."""
         layout = self._layout
-        self._replace(role, layout.hosted_server_service(role, session_timeout_ms=20_000))
+        # ZooKeeper grants no more.
+        self._replace(role, layout.hosted_server_service(role, session_timeout_ms=40_000))
         try:
             yield
         finally:
@@ -216,7 +218,8 @@ class PinotCluster:
         name = f"Server_{address}_{self._layout.slot.port(first)}"
         # Helix does not wait for the end of a session that is longer than its own.
         with self.client() as client:
-            wait_for(lambda: name not in client.instances.live(), f"the session of {role} to end")
+            if name in client.instances.live():
+                expire_owner(self.zookeeper_address, f"/{self.cluster_name}/LIVEINSTANCES/{name}")
         self._running[role] = self._host.launch(service)
         self.wait_ready(role)
 

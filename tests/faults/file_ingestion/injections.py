@@ -13,10 +13,10 @@ from controller_client.publishing.doctor import LineageFinding
 from controller_client.publishing.examine_lineage import examine_lineage
 from controller_client.rest.delete_risks import DeleteRisk
 from minion_tasks.file_ingestion.run.publish import Publication
-from tests.faults.file_ingestion.expiry import expire_children, expire_owner
 from tests.faults.file_ingestion.place import Place
 from tests.faults.file_ingestion.runs import Halt, Ran, Runners
 from tests.integration.file_ingestion.ingestion import Reader
+from tests.support.expiry import expire_children, expire_owner
 from tests.support.faulty_http import FaultyHttp, Rule
 
 SWITCH = Halt("after", "session SWITCH")

@@ -15,9 +15,9 @@ from controller_client.rest.lineage import LineageState
 from spark_connectors.options import WriteOptions, parse_options
 from spark_connectors.write.plan import WritePlan
 from spark_connectors.write.sweeping import sweep
-from tests.faults.file_ingestion.expiry import expire_children
 from tests.integration.file_ingestion.ingestion import Reader
 from tests.integration.spark_connectors.conftest import ID_COLUMN, Connector, SparkTable, with_ids
+from tests.support.expiry import expire_children
 from tests.support.faulty_http import FaultyHttp
 from tests.support.reader_polls import TALLY
 from tests.support.wait import wait_for

@@ -20,10 +20,10 @@ from minion_tasks.file_ingestion.params.table_params import TASK_TYPE
 from minion_tasks.file_ingestion.run.fired import FIRED_FORMAT
 from minion_tasks.file_ingestion.session.records import GROUP_FORMAT, NAMES_FORMAT, SESSION_FORMAT
 from minion_tasks.file_ingestion.session.store import sessions_path
-from tests.faults.file_ingestion.expiry import expire_children
 from tests.faults.file_ingestion.killing import kill_when
 from tests.integration.file_ingestion.ingestion import IngestionTable, Ran, ended
 from tests.support.cluster import PinotCluster
+from tests.support.expiry import expire_children
 from tests.support.faulty_http import FaultyHttp, Rule
 from tests.support.faulty_s3 import FaultyS3
 from tests.support.releases import THIS, Release

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.faults.file_ingestion.expiry import expire_owner
 from tests.integration.upsert.oracle.conftest import MakePlace
 from tests.integration.upsert.oracle.model import Model
 from tests.integration.upsert.oracle.place import Place
 from tests.integration.upsert.oracle.reader import Reader
 from tests.integration.upsert.server.upsert_table import cut_logs
 from tests.support.cluster import PinotCluster
+from tests.support.expiry import expire_owner
 from tests.support.needs import Need, inside
 from tests.support.pinot_services import HOSTED_ADDRESSES
 from tests.support.scheduling import DISTURBS
