@@ -62,6 +62,11 @@ class SettingReader:
         self._value_of = value_of
         self.spelling_of = spelling_of
 
+    @classmethod
+    def of_environment(cls, env: Mapping[str, str]) -> SettingReader:
+        """Return a reader of environment variables."""
+        return cls(lambda name: env.get(variable_of(name)), variable_of)
+
     def text(self, name: str) -> str | None:
         """Return the value; None if it is not given."""
         value = self._value_of(name)
@@ -192,7 +197,7 @@ class ControllerConfig:
                 the environment names beside its credentials.
         """
         env = os.environ if environ is None else environ
-        settings = _of_environment(env)
+        settings = SettingReader.of_environment(env)
         address = url or settings.text("controller")
         if not address:
             raise ConfigError(
@@ -274,7 +279,7 @@ class BrokerConfig:
                 to a broker without TLS although ``PINOT_CONTROLLER_URL`` has it.
         """
         env = os.environ if environ is None else environ
-        settings = _of_environment(env)
+        settings = SettingReader.of_environment(env)
         addresses = urls or settings.addresses("broker")
         if not addresses:
             return None
@@ -356,10 +361,6 @@ def _split_credentials(url: str, auth: Auth | None, name: str) -> tuple[str, Aut
 def _check_timeouts(connect_timeout_s: float, read_timeout_s: float) -> None:
     if not (0 < connect_timeout_s < math.inf and 0 < read_timeout_s < math.inf):
         raise ConfigError("a timeout is not positive", expected="a number of seconds greater than 0")
-
-
-def _of_environment(env: Mapping[str, str]) -> SettingReader:
-    return SettingReader(lambda name: env.get(variable_of(name)), variable_of)
 
 
 def _check_owner_of_environment(env: Mapping[str, str], given: str | None, variable: str) -> None:

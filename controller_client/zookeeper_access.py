@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from controller_client.common.credential_rules import AddressSource, check_owner
 from controller_client.config import Secret, SettingReader, Tls
-from controller_client.connection_settings import ZOOKEEPER_PREFIX, variable_of
+from controller_client.connection_settings import ZOOKEEPER_PREFIX
 from controller_client.errors import ConfigError
 
 __all__ = ["AclEntry", "AuthKind", "ZooKeeperAccess", "parse_acl"]
@@ -147,7 +147,7 @@ class ZooKeeperAccess:
                 AddressSource(address, "setting zookeeper"),
                 AddressSource(owner, "env PINOT_ZOOKEEPER"),
             )
-        return cls.of(SettingReader(lambda name: env.get(variable_of(name)), variable_of))
+        return cls.of(SettingReader.of_environment(env))
 
     @classmethod
     def of(cls, settings: SettingReader) -> ZooKeeperAccess:

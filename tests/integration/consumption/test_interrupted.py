@@ -27,14 +27,13 @@ pytestmark = [pytest.mark.cluster, pytest.mark.kafka]
 
 _TIMEOUT_S = 400
 
+_PAUSE = ("create pause", "POST pauseConsumption", "set pause", "set pause 2")
+
 STEPS = {
     "change-stream": (
         "create plan",
         "set plan",
-        "create pause",
-        "POST pauseConsumption",
-        "set pause",
-        "set pause 2",
+        *_PAUSE,
         "set plan 2",
         "PUT tables",
         "set plan 3",
@@ -43,23 +42,8 @@ STEPS = {
         "PUT tables 2",
         "delete plan",
     ),
-    "drain": (
-        "create plan",
-        "set plan",
-        "create pause",
-        "POST pauseConsumption",
-        "set pause",
-        "set pause 2",
-        "delete plan",
-    ),
-    "recover": (
-        "create pause",
-        "POST pauseConsumption",
-        "set pause",
-        "set pause 2",
-        "POST resumeConsumption",
-        "delete pause",
-    ),
+    "drain": ("create plan", "set plan", *_PAUSE, "delete plan"),
+    "recover": (*_PAUSE, "POST resumeConsumption", "delete pause"),
     "recreate": ("POST resumeConsumption",),
     "reset": ("POST forceCommit",),
 }
