@@ -49,7 +49,7 @@ def root_causes(error: Any) -> str:
         error: One of :data:`JAVA_ERRORS`.
     """
     if isinstance(error, UnicodeDecodeError):
-        return mask_text(_decoded(error))[:_MAX_CHARACTERS]
+        return mask_text(text_of(error))[:_MAX_CHARACTERS]
     texts: list[str] = []
     for cause in causes(error):
         message = cause.getMessage()
@@ -68,17 +68,18 @@ def message_of(error: Any) -> str:
     Args:
         error: One of :data:`JAVA_ERRORS`.
     """
-    return _decoded(error) if isinstance(error, UnicodeDecodeError) else text_of(error.getMessage())
+    return text_of(error if isinstance(error, UnicodeDecodeError) else error.getMessage())
 
 
 def text_of(value: Any) -> str:
-    """Return a Java object as text to be shown, with replacement characters for halves of surrogate pairs."""
+    """Return text to be shown, with replacement characters for halves of surrogate pairs.
+
+    Args:
+        value: A Java object, or what a call of Java raised.
+    """
+    if isinstance(value, UnicodeDecodeError):
+        return value.object.decode("utf-8", "replace")
     try:
         return str(value)
     except UnicodeDecodeError as error:
-        return _decoded(error)
-
-
-def _decoded(error: UnicodeDecodeError) -> str:
-    """Return the text that JPype could not decode."""
-    return error.object[: _MAX_CHARACTERS * 4].decode("utf-8", "replace")
+        return text_of(error)

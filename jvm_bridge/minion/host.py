@@ -160,7 +160,7 @@ class HostedMinion:
         configure_java(settings.zookeeper_access or ZooKeeperAccess.from_env())
         import jpype
 
-        from jvm_bridge.java_errors import JAVA_ERRORS
+        from jvm_bridge.java_errors import JAVA_ERRORS, text_of
         from jvm_bridge.minion.adapters import RunningTasks, make_factory
         from jvm_bridge.minion.registration import Registration, register
 
@@ -181,7 +181,7 @@ class HostedMinion:
             starter.start()
         except JAVA_ERRORS as error:
             raise SetupError(
-                f"the minion does not start: {mask_text(str(error))}",
+                f"the minion does not start: {mask_text(text_of(error))}",
                 where=f"{settings.instance_id}, ZooKeeper {settings.zookeeper_address}",
                 remedy="check whether a minion with the same host and port is running elsewhere, and check "
                 "the log lines above",

@@ -208,8 +208,10 @@ class HostedRole:
                 gauge(view.metrics(), f"pythonHook.{name}.errors", partial(runner.errors.count, name))
 
     def _refused(self, error: Exception) -> SetupError:
+        from jvm_bridge.java_errors import text_of
+
         return SetupError(
-            f"Pinot's {self._kind.name} does not start: {mask_text(str(error))}",
+            f"Pinot's {self._kind.name} does not start: {mask_text(text_of(error))}",
             where=" ".join(self._arguments),
             remedy="check the log lines above; usual causes are a port in use and an instance with the same "
             "name that is still running",

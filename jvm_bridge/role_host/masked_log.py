@@ -20,7 +20,7 @@ from controller_client.common.redaction import MASKED_IN_JAVA, SECRETS_IN_TEXT, 
 from controller_client.common.terminal import LogFormatter
 from controller_client.errors import SetupError
 from jvm_bridge.java import CompileError, JavaSources, load_java
-from jvm_bridge.java_errors import JAVA_ERRORS
+from jvm_bridge.java_errors import JAVA_ERRORS, text_of
 from jvm_bridge.java_interface import overrides
 
 __all__ = ["log_through_java", "mask_log"]
@@ -84,7 +84,7 @@ def mask_log() -> None:
             context.addPropertyChangeListener(_OnReload(policy))
     except (*JAVA_ERRORS, CompileError, TypeError, AttributeError) as error:
         raise SetupError(
-            f"the secrets in the log cannot be masked: {mask_text(str(error))}",
+            f"the secrets in the log cannot be masked: {mask_text(text_of(error))}",
             expected="a log that is written by log4j 2, as in Pinot's own distribution",
             remedy="remove other loggers from the class path and from JAVA_OPTS",
         ) from error

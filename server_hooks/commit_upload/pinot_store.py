@@ -10,7 +10,7 @@ from typing import Any
 import jpype
 
 from controller_client.common.redaction import mask_text
-from jvm_bridge.java_errors import JAVA_ERRORS
+from jvm_bridge.java_errors import JAVA_ERRORS, text_of
 
 __all__ = ["PinotStore"]
 
@@ -58,4 +58,4 @@ def _pinot_errors() -> Iterator[None]:
     try:
         yield
     except JAVA_ERRORS as error:
-        raise OSError(mask_text(str(error))) from error
+        raise OSError(mask_text(text_of(error))) from error
