@@ -1,13 +1,16 @@
-"""adlfs without the credentials in this machine's netrc."""
+"""adlfs with what it lacks: replies are limited, and netrc's credentials stay on this machine."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
 from adlfs import AzureBlobFileSystem
 from azure.core.pipeline.transport import AioHttpTransport
 from azure.storage.blob.aio import BlobServiceClient
 from requests.utils import get_environ_proxies
+
+from controller_client.filestore.limited_response import LimitedResponse
 
 __all__ = ["CheckedAzure"]
 
@@ -28,14 +31,22 @@ class CheckedAzure(AzureBlobFileSystem):  # type: ignore[misc]  # adlfs has no t
         super().do_connect()
         made = self.service_client
         self.service_client = BlobServiceClient(
-            made.url, credential=made.credential, transport=_WithoutNetrc()
+            made.url, credential=made.credential, transport=_CheckedTransport()
         )
 
 
-class _WithoutNetrc(AioHttpTransport):  # type: ignore[misc]  # its module loads it on use, without a type
+class _CheckedTransport(AioHttpTransport):  # type: ignore[misc]  # its module loads it on use, without a type
     def __init__(self) -> None:
         # The settings of the environment are its proxies and netrc, together.
         super().__init__(use_env_settings=False, connection_timeout=_CONNECT_S, read_timeout=_READ_S)
+
+    async def open(self) -> None:
+        if not self._has_been_opened:
+            # It decompresses, so that the limit is one of what becomes objects.
+            self.session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(), response_class=LimitedResponse
+            )
+        await super().open()
 
     async def send(self, request: Any, *, proxies: Any = None, **config: Any) -> Any:
         if proxies is None and request.url.startswith("https:"):  # a proxy could read http

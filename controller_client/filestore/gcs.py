@@ -4,37 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import aiohttp
-
 # The class that gcsfs exports by this name queries the bucket's type by gRPC, at any endpoint.
 from gcsfs.core import GCSFileSystem
 from google.auth.transport.requests import Request
 
 from controller_client.common.http_session import HttpSession
-from controller_client.common.reply_limits import ReplyTooLongError
-from controller_client.config import max_reply_bytes
+from controller_client.filestore.limited_response import LimitedResponse
 
 __all__ = ["CheckedGcs"]
 
 _LIST = "b/{}/o"
 _KIND = "storage#objects"
-
-
-class _LimitedResponse(aiohttp.ClientResponse):
-    """A response of which a limited part is read into memory; gcsfs streams the content of files."""
-
-    async def read(self) -> bytes:
-        """Read the body; called by gcsfs."""
-        if self._body is None:
-            left, pieces = max_reply_bytes(), []
-            async for piece in self.content.iter_any():
-                left -= len(piece)
-                if left < 0:
-                    self.close()
-                    raise ReplyTooLongError(max_reply_bytes(), None)
-                pieces.append(piece)
-            self._body = b"".join(pieces)
-        return await super().read()
 
 
 class CheckedGcs(GCSFileSystem):  # type: ignore[misc]  # gcsfs has no types
@@ -49,7 +29,7 @@ class CheckedGcs(GCSFileSystem):  # type: ignore[misc]  # gcsfs has no types
     def __init__(self, *arguments: Any, **options: Any) -> None:
         options["session_kwargs"] = {
             **(options.get("session_kwargs") or {}),
-            "response_class": _LimitedResponse,
+            "response_class": LimitedResponse,
         }
         super().__init__(*arguments, **options)
         of_google = self.credentials.credentials

@@ -110,6 +110,7 @@ TRANSPORTS: Mapping[str, str] = {
     "controller_client/filestore/azure.py": _AZURE,
     "controller_client/filestore/fsspec_store.py": _GCS,
     "controller_client/filestore/gcs.py": _GCS,
+    "controller_client/filestore/limited_response.py": _GCS,
     "controller_client/filestore/remote.py": _GCS,
     "controller_client/filestore/s3.py": _S3,
     "controller_client/filestore/webhdfs.py": _HTTP,

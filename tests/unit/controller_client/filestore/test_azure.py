@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import gzip
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
 from controller_client.errors import SourceError
-from controller_client.filestore import open_store
+from controller_client.filestore import FileStore, open_store
 from tests.unit.controller_client.scripted_server import ScriptedServer, Seen, Step, answer
 
 _FOLDER = "abfss://c@account.dfs.core.windows.net/in/"
@@ -26,16 +27,19 @@ def _page(name: str, marker: str = "") -> str:
     )
 
 
+def _open(server: ScriptedServer) -> FileStore:
+    key = base64.b64encode(b"hush").decode()
+    account = f"DefaultEndpointsProtocol=http;AccountName=account;AccountKey={key}"
+    return open_store(_FOLDER, {"connectionString": f"{account};BlobEndpoint={server.url}/account"})
+
+
 def _list(second: Step) -> list[str]:
     def respond(seen: Seen) -> Step:
         return second if "marker=" in seen.target else answer(200, _page("a", "2"), _XML)
 
     with ScriptedServer() as server:
         server.answers = respond
-        key = base64.b64encode(b"hush").decode()
-        settings = f"DefaultEndpointsProtocol=http;AccountName=account;AccountKey={key};"
-        properties = {"connectionString": f"{settings}BlobEndpoint={server.url}/account"}
-        return [file.uri for file in open_store(_FOLDER, properties).list(_FOLDER)]
+        return [file.uri for file in _open(server).list(_FOLDER)]
 
 
 def test_pages_are_listed() -> None:
@@ -57,6 +61,37 @@ def test_a_page_that_is_no_listing_is_an_error(broken: Step) -> None:
     with pytest.raises(SourceError, match=f"abfs failed to list {_FOLDER}") as caught:
         _list(broken)
     assert "may answer in its place" in str(caught.value)
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_a_page_without_end_is_an_error(compress: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINOT_MAX_REPLY_BYTES", "100000")
+    page = _page("b").replace("<Prefix>", f"<Prefix>{' ' * 200_000}")
+    second = (
+        answer(200, gzip.compress(page.encode()), {**_XML, "Content-Encoding": "gzip"})
+        if compress
+        else answer(200, page, _XML)
+    )
+    with pytest.raises(SourceError, match="longer than 100,000 bytes") as caught:
+        _list(second)
+    assert "PINOT_MAX_REPLY_BYTES" in str(caught.value)
+
+
+def test_a_file_may_be_longer_than_a_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PINOT_MAX_REPLY_BYTES", "100000")
+    content = bytes(300_000)
+
+    def respond(seen: Seen) -> Step:
+        described = {"Last-Modified": "Wed, 09 Sep 2026 09:20:02 GMT", "ETag": "0x1"}
+        if seen.method == "HEAD":
+            return answer(200, content, {**described, "x-ms-blob-type": "BlockBlob"})
+        assert "x-ms-range" in seen.headers
+        return answer(206, content, {**described, "Content-Range": "bytes 0-299999/300000"})
+
+    with ScriptedServer() as server:
+        server.answers = respond
+        _open(server).download(f"{_FOLDER}a", tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == content
 
 
 @pytest.mark.parametrize("has_signature", [False, True])
@@ -102,9 +137,7 @@ def test_a_blob_is_deleted_only_after_its_copy_is_complete(copied_bytes: int) ->
 
     with ScriptedServer() as server:
         server.answers = respond
-        key = base64.b64encode(b"hush").decode()
-        settings = f"DefaultEndpointsProtocol=http;AccountName=account;AccountKey={key};"
-        store = open_store(_FOLDER, {"connectionString": f"{settings}BlobEndpoint={server.url}/account"})
+        store = _open(server)
         if copied_bytes:
             assert store.move(f"{_FOLDER}x", f"{_FOLDER}q/x")
             assert blobs == {"in/q/x": 7}
