@@ -6,11 +6,11 @@ import time
 import uuid
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from controller_client.common.closing import Closing
 from controller_client.errors import SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.leaders import ask_leader
@@ -37,7 +37,7 @@ class SentRecord:
     offset: int
 
 
-class SentVersions:
+class SentVersions(Closing):
     """Reads committed messages of the topic; not thread-safe.
 
     Args:
@@ -65,12 +65,8 @@ class SentVersions:
         self._brokers = str(settings["bootstrap.servers"])
         self._consumer = Consumer(settings)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the connection to Kafka."""
         self._consumer.close()
 
     def newest(self) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from controller_client.common.closing import Closing
 from controller_client.errors import ConflictError, OutcomeUnknownError, SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings
@@ -32,7 +32,7 @@ _COMMIT_TRIES = 3
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001  # public by its documents
 
 
-class UpdatesWriter:
+class UpdatesWriter(Closing):
     """Writes the topic; not thread-safe.
 
     Args:
@@ -73,12 +73,8 @@ class UpdatesWriter:
         )
         self._partitions = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Drop what was not sent yet, and close the connection to Kafka."""
         self._producer.purge()
         self._producer.flush(0)
 

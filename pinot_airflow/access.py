@@ -6,9 +6,10 @@ import functools
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from controller_client.clock import Clock, SystemClock
+from controller_client.common.closing import Closing
 from controller_client.common.names import TableName, TableType
 from controller_client.common.text import did_you_mean
 from controller_client.config import BrokerConfig, ControllerConfig, SettingReader
@@ -107,7 +108,7 @@ class ClusterAddress:
 
 
 @dataclass
-class PinotAccess:
+class PinotAccess(Closing):
     """The clients of one cluster, created on first use; a context manager that closes them.
 
     Attributes:
@@ -119,12 +120,6 @@ class PinotAccess:
     by: str = "airflow"
     clock: Clock = field(default_factory=SystemClock, repr=False)
     _open: ExitStack = field(default_factory=ExitStack, init=False, repr=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all clients."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from prometheus_client import make_wsgi_app
 
+from controller_client.common.closing import Closing
 from controller_client.errors import SetupError
 from controller_client.monitoring.http_server import ProbeServer
 from controller_client.monitoring.process import Monitoring
@@ -19,7 +19,7 @@ __all__ = ["MonitoringServer"]
 _Page = tuple[str, dict[str, Any]]
 
 
-class MonitoringServer:
+class MonitoringServer(Closing):
     """Serves ``GET /metrics``, ``/health`` and ``/ready`` in threads of its own; a context manager.
 
     The latter two answer with JSON: 200 if all is well, otherwise 503 with the reasons.
@@ -51,12 +51,8 @@ class MonitoringServer:
         """The port that it listens on."""
         return int(self._server.server_address[1])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

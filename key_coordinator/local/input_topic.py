@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from controller_client.clock import Clock
+from controller_client.common.closing import Closing
 from controller_client.errors import SourceError
 from controller_client.stream.config import StreamConfig
 from controller_client.stream.offsets import client_settings, open_offsets, topic_partitions
@@ -23,7 +23,7 @@ _ISOLATION = "stream.kafka.isolation.level"
 _MAX_BUFFERED_KB = 32 << 10
 
 
-class InputTopic:
+class InputTopic(Closing):
     """Reads a table's input; not thread-safe.
 
     Args:
@@ -69,14 +69,6 @@ class InputTopic:
             "log_level": 0,
         }
         self._consumer = Consumer(settings)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection to Kafka."""

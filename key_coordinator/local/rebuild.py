@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 
+from controller_client.common.closing import Closing
 from controller_client.upsert.generation import Generation
 from key_coordinator.entries import Entries
 from key_coordinator.local.follower import replay
@@ -23,7 +22,7 @@ _ROWS = 50_000
 """Per part; a version waits for one, a quarter of a second."""
 
 
-class Rebuild:
+class Rebuild(Closing):
     """Rereads the input, part by part, between the versions of the current state.
 
     The events of the parts are resent with the versions made meanwhile: a server that has them ignores them,
@@ -54,12 +53,8 @@ class Rebuild:
         self._parts: Iterator[PendingStep] = iter(())
         store.begin(StoredUpTo(generation.number, generation.since - 1))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the state and the input."""
         self._source.close()
         self._store.close()
 
