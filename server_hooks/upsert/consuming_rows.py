@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller_client.upsert.columns import NIL, OFFSET
-from server_hooks.upsert.events import EventColumns
-from server_hooks.upsert.first_versions import VersionsOfRows, write_first
-from server_hooks.upsert.offset_runs import OffsetRuns
+from server_hooks.upsert.first_versions import VersionedRows, VersionsOfRows, write_first
 from server_hooks.upsert.served_versions import SegmentVersions
 
 __all__ = ["ConsumingRows"]
@@ -21,7 +19,7 @@ __all__ = ["ConsumingRows"]
 _PAGE_ROWS = 200_000
 
 
-class ConsumingRows:
+class ConsumingRows(VersionedRows):
     """The rows of a consuming segment; see :class:`~server_hooks.upsert.partition.ConsumingPart`.
 
     It keeps a copy of the versions that it wrote: the segment that Pinot builds from this one lacks versions
@@ -48,6 +46,7 @@ class ConsumingRows:
         versions: SegmentVersions,
         release: Callable[[Any, Any], None],
     ) -> None:
+        super().__init__()
         self.name = name
         self.sequence = sequence
         self.position = start
@@ -55,7 +54,6 @@ class ConsumingRows:
         self._table = table
         self._release = release
         self._manager = manager
-        self._runs = OffsetRuns()
         self._capacity = np.full((2, 0), NIL, np.int64)
         segment = manager.getSegment()
         self._segment = segment
@@ -66,11 +64,6 @@ class ConsumingRows:
     def first(self) -> int:
         """The start offset of the segment."""
         return self._start
-
-    @property
-    def last(self) -> int:
-        """Offset of the last row; -1 if there are no rows."""
-        return self._runs.last
 
     def refresh(self) -> None:
         """Read the offsets of rows that were indexed since the last call."""
@@ -91,25 +84,6 @@ class ConsumingRows:
         values = jpype.JArray(jpype.JLong)(len(rows))
         self._offsets.readValuesSV(jpype.JArray.of(rows), len(rows), values, None)
         self._runs.extend(np.array(values, np.int64))
-
-    def apply(self, events: EventColumns) -> NDArray[np.bool_]:
-        """Write events; returns which of them refer to rows of this segment."""
-        rows = self._runs.rows(events.offsets)
-        matches = rows >= 0
-        if matches.any():
-            chosen = (matches & ~events.deleted, matches & events.deleted)
-            self._write([(rows[each], events.versions[each]) for each in chosen])
-        return matches
-
-    def copy_versions(
-        self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
-    ) -> None:
-        """Write the versions from another copy of the segment."""
-        rows = self._runs.rows(offsets)
-        chosen = [(rows >= 0) & (values != NIL) for values in (froms, untils)]
-        self._write(
-            [(rows[each], values[each]) for each, values in zip(chosen, (froms, untils), strict=True)]
-        )
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return all rows' offsets, inserting and deleting versions, as this object wrote them."""
@@ -136,7 +110,7 @@ class ConsumingRows:
             more = np.full((2, max(1024, self._runs.count)), NIL, np.int64)
             self._capacity = np.concatenate([self._capacity, more], axis=1)
 
-    def _write(self, versions: list[VersionsOfRows]) -> None:
+    def _write(self, versions: Sequence[VersionsOfRows]) -> None:
         changes = write_first(list(self._capacity), versions)
         if changes is None:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller_client.upsert.columns import NIL
-from server_hooks.upsert.events import earlier
+from server_hooks.upsert.events import EventColumns, earlier
+from server_hooks.upsert.offset_runs import OffsetRuns
 
-__all__ = ["Changes", "VersionsListener", "VersionsOfRows", "write_first"]
+__all__ = ["Changes", "VersionedRows", "VersionsListener", "VersionsOfRows", "write_first"]
 
 VersionsOfRows = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows, possibly with repetitions, and a version for each."""
@@ -45,6 +47,40 @@ class VersionsListener(Protocol):
     def end(self) -> None:
         """Called when nothing more is written: the segment was removed, or replaced by another copy."""
         ...
+
+
+class VersionedRows(ABC):
+    """The rows of a segment, by the offsets of their messages, and their versions; used by one thread."""
+
+    def __init__(self) -> None:
+        self._runs = OffsetRuns()
+
+    @property
+    def last(self) -> int:
+        """Offset of the last row; -1 if there are no rows."""
+        return self._runs.last
+
+    def apply(self, events: EventColumns) -> NDArray[np.bool_]:
+        """Write events; returns which of them refer to rows of this segment."""
+        rows = self._runs.rows(events.offsets)
+        matches = rows >= 0
+        chosen = (matches & ~events.deleted, matches & events.deleted)
+        self._write([(rows[each], events.versions[each]) for each in chosen])
+        return matches
+
+    def copy_versions(
+        self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
+    ) -> None:
+        """Write the versions from another copy of the segment; rows that only one copy has stay unchanged."""
+        rows = self._runs.rows(offsets)
+        chosen = [(rows >= 0) & (values != NIL) for values in (froms, untils)]
+        self._write(
+            [(rows[each], values[each]) for each, values in zip(chosen, (froms, untils), strict=True)]
+        )
+
+    @abstractmethod
+    def _write(self, versions: Sequence[VersionsOfRows]) -> None:
+        """Write the versions for each of the two columns, by :func:`write_first`."""
 
 
 def write_first(columns: Sequence[Any], versions: Sequence[VersionsOfRows]) -> Changes | None:

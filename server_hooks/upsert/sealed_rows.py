@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller_client.errors import DataError, UnsupportedError
-from controller_client.upsert.columns import NIL, OFFSET, VALID_FROM, VALID_UNTIL
-from server_hooks.upsert.events import EventColumns
-from server_hooks.upsert.first_versions import VersionsListener, VersionsOfRows, write_first
-from server_hooks.upsert.offset_runs import OffsetRuns
+from controller_client.upsert.columns import OFFSET, VALID_FROM, VALID_UNTIL
+from server_hooks.upsert.first_versions import VersionedRows, VersionsListener, VersionsOfRows, write_first
 
 __all__ = ["SealedRows", "map_column"]
 
@@ -40,7 +39,7 @@ _LOCATION = re.compile(
 _PAGE_ROWS = 1_000_000
 
 
-class SealedRows:
+class SealedRows(VersionedRows):
     """The rows of a sealed segment; see :class:`~server_hooks.upsert.partition.Rows`.
 
     Args:
@@ -55,12 +54,12 @@ class SealedRows:
     """
 
     def __init__(self, name: str, folder: Path, count: int, listener: VersionsListener) -> None:
+        super().__init__()
         self.name = name
         self.folder = folder
         self.is_dirty = False
         """Whether something was written since :meth:`flush`."""
         self._listener = listener
-        self._runs = OffsetRuns()
         self._from: Any = np.empty(0, ">i8")
         self._until: Any = self._from
         if not count:
@@ -75,29 +74,6 @@ class SealedRows:
     def first(self) -> int:
         """Offset of the first row; -1 if there are no rows."""
         return self._runs.first
-
-    @property
-    def last(self) -> int:
-        """Offset of the last row; -1 if there are no rows."""
-        return self._runs.last
-
-    def apply(self, events: EventColumns) -> NDArray[np.bool_]:
-        """Write events; returns which of them refer to rows of this segment."""
-        rows = self._runs.rows(events.offsets)
-        matches = rows >= 0
-        chosen = (matches & ~events.deleted, matches & events.deleted)
-        self._write([(rows[each], events.versions[each]) for each in chosen])
-        return matches
-
-    def copy_versions(
-        self, offsets: NDArray[np.int64], froms: NDArray[np.int64], untils: NDArray[np.int64]
-    ) -> None:
-        """Write the versions from another copy of the segment; rows that only one copy has stay unchanged."""
-        rows = self._runs.rows(offsets)
-        chosen = [(rows >= 0) & (values != NIL) for values in (froms, untils)]
-        self._write(
-            [(rows[each], values[each]) for each, values in zip(chosen, (froms, untils), strict=True)]
-        )
 
     def values(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return all rows' offsets, inserting and deleting versions."""
@@ -119,7 +95,7 @@ class SealedRows:
         """Stop writing."""
         self._listener.end()
 
-    def _write(self, versions: list[VersionsOfRows]) -> None:
+    def _write(self, versions: Sequence[VersionsOfRows]) -> None:
         changes = write_first((self._from, self._until), versions)
         if changes is not None:
             self.is_dirty = True
