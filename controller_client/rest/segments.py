@@ -266,7 +266,8 @@ class SegmentsApi(SegmentReloads):
     def reset(self, table: str, segment: str, *, server: str | None = None) -> None:
         """Make servers drop a segment and reload it, which resolves an ERROR state.
 
-        Afterwards it may stay OFFLINE until Helix's controller is woken (:func:`.zookeeper.wake_helix`).
+        Afterwards it may stay OFFLINE until Helix's controller is woken, which
+        :class:`controller_client.helix.SegmentResets` does while it waits.
 
         Args:
             table: Table.

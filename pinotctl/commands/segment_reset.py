@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-
 import click
 
-from controller_client.common.names import TableName
 from controller_client.common.text import counted_text
-from controller_client.common.waiting import wait_until
 from controller_client.errors import NotFoundError
 from pinotctl.arguments import table_with_type
 from pinotctl.context import CliContext, pass_cli
@@ -17,8 +12,6 @@ from pinotctl.named_arguments import segment_argument, table_argument
 from pinotctl.options import dry_run_option, output_option, wait_options
 
 __all__ = ["reset"]
-
-_WAKE_EVERY_POLLS = 5
 
 
 @click.command()
@@ -42,7 +35,7 @@ def reset(
 ) -> None:
     """Have servers drop segments and load them again: the named ones, or all that are in ERROR.
 
-    Meanwhile queries use the other replicas, if there are any. 'table reload' reloads segments in place.
+    Meanwhile queries use the other replicas, if there are any. 'table reload' resets segments in place.
     """
     if bool(segment_names) == errors:
         raise click.UsageError("pass either segments or --errors")
@@ -77,72 +70,18 @@ def reset(
         text = f"{what} would be reset: {', '.join(names)}." if names else f"{table} has no segment in ERROR."
         cli.out.result(text, record)
         return
-    loading = _Loading(cli, table, names, {server} if server else None) if wait else None
+    resets = None
+    if wait:
+        from controller_client.helix import SegmentResets
+
+        resets = SegmentResets(client, cli.property_store(), table, names, {server} if server else None)
     with cli.out.progress(f"Resetting {table}", total=len(names), unit="segments") as progress:
         for name in names:
             client.segments.reset(table, name, server=server)
             progress.advance()
-    if loading is None:
+    if resets is None:
         cli.out.result(f"Reset {what}; 'pinotctl segment wait {table}' waits until they are loaded.", record)
         return
-    loading.wait(timeout_s)
+    with cli.out.progress(f"Loading {table}", total=len(names), unit="segments") as progress:
+        resets.wait(timeout_s, seen=lambda count: progress.update(done=count))
     cli.out.result(f"Reset {what}; all are loaded.", {**record, "online": True})
-
-
-class _Loading:
-    """Waits until servers have dropped segments and loaded them again.
-
-    The states alone do not show it: a segment that a server has not dropped yet counts as loaded, too.
-    """
-
-    def __init__(
-        self, cli: CliContext, table: TableName, names: Sequence[str], servers: set[str] | None
-    ) -> None:
-        self._cli, self._table, self._names = cli, table, names
-        ideal = cli.client().tables.ideal_state(table)
-        self._servers = servers or {each for name in names for each in ideal[name]}
-        self._before = self._transitions()
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until all segments are loaded.
-
-        Raises:
-            WaitTimeoutError: Not all are loaded in time.
-        """
-        from controller_client.helix import wake_helix
-        from controller_client.rest.segment_states import first_few
-
-        client, table, names = self._cli.client(), self._table, self._names
-        polls = 0
-        with self._cli.out.progress(f"Loading {table}", total=len(names), unit="segments") as progress:
-
-            def missing() -> str | None:
-                nonlocal polls
-                polls += 1
-                now = self._transitions()
-                faults: list[object] = [
-                    f"{server} has not dropped {name} yet"
-                    for (name, server), before in self._before.items()
-                    if now.get((name, server)) == before
-                ]
-                unloaded = client.segments.unloaded(table, names)
-                progress.update(done=len(names) - len({fault.segment for fault in unloaded}))
-                if unloaded and polls % _WAKE_EVERY_POLLS == 0:
-                    # Otherwise a segment that leaves ERROR stays OFFLINE until something else changes.
-                    with suppress(NotFoundError):
-                        wake_helix(self._cli.property_store(), table)
-                faults += unloaded
-                return f"not loaded yet: {first_few(faults)}" if faults else None
-
-            wait_until(
-                missing,
-                what=f"{counted_text(len(names), 'segment')} of {table} to be online",
-                timeout_s=timeout_s,
-                clock=client.clock,
-                remedy="check in the servers' logs whether they can read the segments' download URLs",
-            )
-
-    def _transitions(self) -> Mapping[tuple[str, str], Mapping[str, str]]:
-        from controller_client.helix import last_transitions
-
-        return last_transitions(self._cli.property_store(), self._table, self._servers, self._names)
