@@ -213,8 +213,8 @@ class HostedRole:
         return SetupError(
             f"Pinot's {self._kind.name} does not start: {mask_text(text_of(error))}",
             where=" ".join(self._arguments),
-            remedy="check the log lines above; usual causes are a port in use and an instance with the same "
-            "name that is still running",
+            remedy="check the log lines above; usual causes are a port in use, an instance with the same "
+            "name that is still running and, with Pinot 0.11, a table dropped meanwhile: start it again",
         )
 
 
