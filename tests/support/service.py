@@ -108,9 +108,10 @@ def listens(host: str, port: int) -> bool:
         return False
 
 
-_DROPPED_TABLE = 'because "idealState" is null'
+DROPPED_TABLE = 'because "idealState" is null'
 """In the log of a server of Pinot 0.11 that has ended because a table was dropped while it started."""
-_STARTS = 3
+MAX_STARTS = 3
+"""How often a server is started, as its supervisor would, if that ends it."""
 
 
 def wait_ready(running: RunningService, timeout_s: float) -> None:
@@ -127,7 +128,7 @@ def wait_ready(running: RunningService, timeout_s: float) -> None:
     def is_ready() -> bool:
         nonlocal starts
         if running.state() == "ended":
-            if starts == _STARTS or _DROPPED_TABLE not in running.logs(_SEARCHED_LINES):
+            if starts == MAX_STARTS or DROPPED_TABLE not in running.logs(_SEARCHED_LINES):
                 raise WaitError(f"{name} has ended")
             starts += 1
             running.start()

@@ -20,7 +20,7 @@ from jvm_bridge.jdk import find_java
 from tests.support.cluster import PinotCluster
 from tests.support.java_options import QUICK_START
 from tests.support.processes import host_command
-from tests.support.service import Program
+from tests.support.service import DROPPED_TABLE, MAX_STARTS, Program
 from tests.support.wait import wait_for
 
 HOST = "127.0.0.1"
@@ -90,6 +90,8 @@ class ServerProcess:
     before: Sequence[str] = ()
     ports: tuple[int, ...] = field(default_factory=lambda: free_ports(6))
     process: subprocess.Popen[bytes] | None = None
+    _arguments: Sequence[str] | None = field(default=None, init=False)
+    _failed_logs: list[str] = field(default_factory=list, init=False)
 
     @property
     def instance(self) -> str:
@@ -173,6 +175,7 @@ class ServerProcess:
             arguments: The arguments of StartServer; default: a configuration file.
         """
         self.folder.mkdir(exist_ok=True)
+        self._arguments = arguments
         words = self.by_file() if arguments is None else list(arguments)
         command, environment = host_command(self.program, self.folder)
         environment.update({"JAVA_OPTS": self.java_opts, **self.environment})
@@ -194,12 +197,21 @@ class ServerProcess:
             return ""
         return answer.text
 
+    def _is_started_again(self) -> bool:
+        """Start it again if it has ended because a table was dropped while it started."""
+        log = self.log[sum(map(len, self._failed_logs)) :]
+        if DROPPED_TABLE not in log or len(self._failed_logs) == MAX_STARTS - 1:
+            return False
+        self._failed_logs.append(log)
+        self.start(self._arguments)
+        return True
+
     def wait_ready(self) -> None:
         """Wait until it is healthy and brokers see that it accepts queries."""
 
         def ready() -> bool:
             assert self.process is not None
-            assert self.process.poll() is None, self.log[-4000:]
+            assert self.process.poll() is None or self._is_started_again(), self.log[-4000:]
             return self.health() == "OK" and self.takes_queries()
 
         wait_for(ready, f"{self.instance} to be ready", _TIMEOUT_S)
@@ -223,10 +235,14 @@ class ServerProcess:
 
     def wait_end(self) -> int:
         """Wait for its end and return its exit code."""
+
+        def has_ended() -> bool:
+            assert self.process is not None
+            return self.process.poll() is not None and not self._is_started_again()
+
+        wait_for(has_ended, f"{self.instance} to end", _TIMEOUT_S)
         assert self.process is not None
-        process = self.process
-        wait_for(lambda: process.poll() is not None, f"{self.instance} to end", _TIMEOUT_S)
-        code: int = process.returncode
+        code: int = self.process.returncode
         return code
 
     def jcmd(self, *words: str) -> str:
