@@ -35,7 +35,7 @@ def reset(
 ) -> None:
     """Have servers drop segments and load them again: the named ones, or all that are in ERROR.
 
-    Meanwhile queries use the other replicas, if there are any. 'table reload' resets segments in place.
+    Meanwhile queries use the other replicas, if there are any. 'table reload' reloads segments in place.
     """
     if bool(segment_names) == errors:
         raise click.UsageError("pass either segments or --errors")
