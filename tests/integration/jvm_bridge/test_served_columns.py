@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC
+from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from tests.support.wait import wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.jvm]
 
-_EACH_RUN, _FULL = 12, 400
+_EACH_RUN, _FULL, _AT_ONCE = 12, 400, 12
 _FARTHEST = 4_000
 
 
@@ -46,41 +46,32 @@ def client(pinot: PinotCluster) -> Iterator[ControllerClient]:
         yield client
 
 
-@pytest.fixture
-def served(
-    client: ControllerClient, unique_table: str, builder: SegmentChild, full: bool, random_seed: int
-) -> Iterator[list[ServedTable]]:
-    """Random tables with segments that are being loaded; dropped after the test.
+def _served(
+    client: ControllerClient, builder: SegmentChild, prefix: str, first: int, count: int
+) -> Iterator[ServedTable]:
+    """Create random tables with segments that are being loaded.
 
     These are a number of consecutive tables, and later ones with kinds of indexes that are still missing.
     """
-    tables: list[ServedTable] = []
-    refused: Counter[str] = Counter()
-    missing = set(KINDS)
-    first, count = random_seed * _FULL, _FULL if full else _EACH_RUN
-    try:
-        for number in range(first, first + _FARTHEST):
-            if number >= first + count and not missing:
-                break
-            random = random_table(number, of_pinot_1=builder.features["is_pinot_1"])
-            columns = stored_columns(random, replaces_special_values=builder.features["special_values"])
-            table = ServedTable(f"{unique_table}_{number}", number, random, columns)
-            if number >= first + count and missing.isdisjoint(table.kinds):
-                continue
-            refusal = _push(client, builder, table)
-            if refusal:
-                refused[refusal] += 1
-            else:
-                tables.append(table)
-                missing -= table.kinds
-        assert not missing
-        # Of few tables, by chance up to half are refused.
-        assert refused.total() < len(tables) / (2 if full else 1), refused
-        yield tables
-    finally:
-        for made in tables:
-            with suppress(PinotPluginError):
-                client.tables.delete(f"{made.name}_OFFLINE")
+    pushed, refused, missing = 0, Counter[str](), set(KINDS)
+    for number in range(first, first + _FARTHEST):
+        if number >= first + count and not missing:
+            break
+        random = random_table(number, of_pinot_1=builder.features["is_pinot_1"])
+        columns = stored_columns(random, replaces_special_values=builder.features["special_values"])
+        table = ServedTable(f"{prefix}_{number}", number, random, columns)
+        if number >= first + count and missing.isdisjoint(table.kinds):
+            continue
+        refusal = _push(client, builder, table)
+        if refusal:
+            refused[refusal] += 1
+        else:
+            pushed += 1
+            missing -= table.kinds
+            yield table
+    assert not missing
+    # Of few tables, by chance up to half are refused.
+    assert refused.total() < pushed / (2 if count == _FULL else 1), refused
 
 
 def _push(client: ControllerClient, builder: SegmentChild, table: ServedTable) -> str | None:
@@ -99,14 +90,46 @@ def _push(client: ControllerClient, builder: SegmentChild, table: ServedTable) -
     return None
 
 
-def test_random_tables(served: list[ServedTable], pinot: PinotCluster) -> None:
+def test_random_tables(
+    pinot: PinotCluster,
+    client: ControllerClient,
+    unique_table: str,
+    builder: SegmentChild,
+    full: bool,
+    random_seed: int,
+) -> None:
     zone = UTC if pinot.backend == "containers" else None
+    tables = _served(client, builder, unique_table, random_seed * _FULL, _FULL if full else _EACH_RUN)
+    live: list[ServedTable] = []
+
+    def check_and_drop() -> None:
+        for table in live:
+            _check(broker, table, zone)
+        _drop(client, live)
+
     with pinot.broker() as broker:
-        for table in served:
-            wait_for(partial(_is_whole, broker, table), f"table {table.number} to be served")
-            checks = Checks(broker, table, zone)
-            checks.rows()
-            checks.statistics()
-            checks.star_tree()
-            for each in table.filters:
-                checks.rows(each)
+        try:
+            for table in tables:
+                live.append(table)
+                # Helix works through all tables at each change: with hundreds, other tests wait for it.
+                if len(live) == _AT_ONCE:
+                    check_and_drop()
+            check_and_drop()
+        finally:
+            _drop(client, live)
+
+
+def _drop(client: ControllerClient, tables: list[ServedTable]) -> None:
+    while tables:
+        with suppress(PinotPluginError):
+            client.tables.delete(f"{tables.pop().name}_OFFLINE")
+
+
+def _check(broker: BrokerClient, table: ServedTable, zone: tzinfo | None) -> None:
+    wait_for(partial(_is_whole, broker, table), f"table {table.number} to be served")
+    checks = Checks(broker, table, zone)
+    checks.rows()
+    checks.statistics()
+    checks.star_tree()
+    for each in table.filters:
+        checks.rows(each)
