@@ -183,6 +183,10 @@ def test_ctrl_c_interrupts_a_query_and_the_shell_continues(tmp_path: Path) -> No
         terminal.press("not whole")
         terminal.wait_for("not whole")
         terminal.press("\x03")
+        # The line that is given up is drawn once more, with its prompt; only an answer shows that the next
+        # prompt is there. Between two prompts, Ctrl-D would be lost.
+        terminal.press("\\other\r")
+        terminal.wait_for(r"there is no helper \\other")
         terminal.wait_for("pinot>")
         terminal.press("\x04")
         assert terminal.ended() == 0
