@@ -158,12 +158,12 @@ OVERRIDES: tuple[Override, ...] = (
     # Pinot first looks into the ideal state of each table, one of which was dropped between list and read.
     error_row(
         "DELETE",
-        "/instances/(?P<instance>[^/]+)",
+        "/(?:instances|tenants)/(?P<name>[^/]+)",
         500,
         r"IdealState\.getPartitionSet\(\).* is null",
         NotAppliedError,
         "run the command again",
-        "{instance} was not dropped: a table was dropped while Pinot looked for what the instance serves",
+        "{name} was not dropped: a table was dropped while Pinot looked for what it serves",
     ),
     # Brokers.
     error_row(

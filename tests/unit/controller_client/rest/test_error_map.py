@@ -147,7 +147,10 @@ POST /instances/Server_dead_1/state 500 AppliedError
     = the enable of Server_dead_1 was applied, but it is not live, or its segments have not followed yet
 DELETE /instances/Server_dead_1 500 NotAppliedError
     Cannot invoke "org.apache.helix.model.IdealState.getPartitionSet()" because "idealState" is null
-    = Server_dead_1 was not dropped: a table was dropped while Pinot looked for what the instance serves
+    = Server_dead_1 was not dropped: a table was dropped while Pinot looked for what it serves
+DELETE /tenants/reports 500 NotAppliedError
+    Cannot invoke "org.apache.helix.model.IdealState.getPartitionSet()" because "tableIdealState" is null
+    = reports was not dropped: a table was dropped while Pinot looked for what it serves
 GET /queries 500 UnsupportedError
     Failed to get running queries on the broker due to error: Query cancellation is not enabled on broker
     = the broker does not track its running queries, so it can neither list nor cancel them

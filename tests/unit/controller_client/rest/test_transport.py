@@ -240,12 +240,14 @@ def test_a_refused_connection_is_unreachable_and_repeated(method: str) -> None:
     assert len(clock.sleeps) == 3
 
 
-def test_a_change_that_pinot_reports_as_not_applied_is_repeated(make: Make) -> None:
-    refusal = (
-        'Cannot invoke "org.apache.helix.model.IdealState.getPartitionSet()" because "idealState" is null'
-    )
+@pytest.mark.parametrize(
+    ("path", "variable"), [("/instances/Server_dead_1", "idealState"), ("/tenants/t", "tableIdealState")]
+)
+def test_a_change_that_pinot_reports_as_not_applied_is_repeated(path: str, variable: str, make: Make) -> None:
+    call = "org.apache.helix.model.IdealState.getPartitionSet()"
+    refusal = f'Cannot invoke "{call}" because "{variable}" is null'
     transport, server, _ = make(answer(500, {"error": refusal}), answer(200, {}))
-    transport.request("DELETE", "/instances/Server_dead_1")
+    transport.request("DELETE", path)
     assert len(server.requests) == 2
 
 
