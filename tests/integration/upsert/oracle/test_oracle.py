@@ -42,14 +42,18 @@ class Size:
 # Flush rows count for all partitions of a server: segments are sealed at a fourth of them.
 _REDUCED = Size(keys=2_000, chunk=3_000, rows_per_segment=6_000, before_too=False)
 _FULL = Size(keys=500_000, chunk=500_000, rows_per_segment=400_000, before_too=True)
+# Faults that disturb other tests run alone, when most of the machine is idle.
+_ALONE = Size(keys=100_000, chunk=100_000, rows_per_segment=80_000, before_too=True)
 _SMALL = os.environ.get("PINOT_TEST_ORACLE_REDUCED") == "1"
 """Whether a run with ``--full`` uses the reduced size, for all engines."""
 
 _lines: list[str] = []
 
 
-def _size_of(config: pytest.Config) -> Size:
-    return _FULL if config.getoption("--full") and not _SMALL else _REDUCED
+def _size_of(config: pytest.Config, faults: Sequence[_Fault]) -> Size:
+    if _SMALL or not config.getoption("--full"):
+        return _REDUCED
+    return _ALONE if faults is _MORE_FAULTS else _FULL
 
 
 SUMMARY.append(lambda _config: "\n".join(_lines))
@@ -147,7 +151,7 @@ _with_faults = pytest.mark.parametrize(
 def test_every_answer_is_of_one_version(
     make_place: MakePlace, engine: str, faults: Sequence[_Fault], pytestconfig: pytest.Config
 ) -> None:
-    size = _size_of(pytestconfig)
+    size = _size_of(pytestconfig, faults)
     place = make_place(size.rows_per_segment, engine)
     place.feed.insert(size.keys)
     place.wait_answered()
@@ -171,7 +175,7 @@ def test_every_answer_is_of_one_version(
 def test_every_join_is_of_one_version_of_each_table(
     make_place: MakePlace, pinot: PinotCluster, faults: Sequence[_Fault], pytestconfig: pytest.Config
 ) -> None:
-    size = _size_of(pytestconfig)
+    size = _size_of(pytestconfig, faults)
     a, b = places = tuple(make_place(size.rows_per_segment, "local") for _ in range(2))
     for place in places:
         place.feed.insert(size.keys)
