@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "jars": "pinotctl.commands.jars:jars [jvm]",
     "leases": "pinotctl.commands.leases:leases",
     "lineage": "pinotctl.commands.lineage:lineage",
+    "load": "pinotctl.commands.load:load [minion]",
     "monitoring": "pinotctl.commands.monitoring:monitoring",
     "queries": "pinotctl.commands.queries:queries",
     "query": "pinotctl.commands.query:query",

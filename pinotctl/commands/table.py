@@ -14,6 +14,7 @@ from controller_client.models.segment import check_segment_times
 from controller_client.rest.table_configs import check_references
 from pinotctl.arguments import read_json_object, table_with_type
 from pinotctl.commands.table_copy import copy
+from pinotctl.commands.table_infer import infer
 from pinotctl.commands.table_inspect import INSPECTIONS
 from pinotctl.commands.table_rebalance import REBALANCES
 from pinotctl.commands.table_reload import RELOADS
@@ -178,5 +179,5 @@ def state(cli: CliContext, table_name: str, differences: bool) -> None:
     cli.out.note(f"{len(rows) - len(wrong)} of {len(rows)} replicas are as they should be.")
 
 
-for _command in (*INSPECTIONS, *REBALANCES, *RELOADS, *SERVING, copy, validate):
+for _command in (*INSPECTIONS, *REBALANCES, *RELOADS, *SERVING, copy, infer, validate):
     table.add_command(_command)

@@ -44,6 +44,7 @@ NOT_RUN: Mapping[str, str] = {
 
 ASK_NOBODY = {
     *("config show", "monitoring dashboards", "monitoring rules"),
+    "table infer",
     "upsert create",  # the table's config is refused
 }
 FURTHER: Mapping[str, tuple[str, ...]] = {
@@ -153,7 +154,7 @@ def _value(parameter: click.Parameter, folder: Path, command: str) -> str:
         return "select 1"
     if parameter.name == "server":
         return "Server_h_1"
-    return "t_OFFLINE" if command.startswith("task ") else "t_REALTIME"
+    return "t_OFFLINE" if command.startswith(("task ", "load")) else "t_REALTIME"
 
 
 @pytest.fixture
