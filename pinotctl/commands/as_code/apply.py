@@ -40,6 +40,7 @@ __all__ = ["apply"]
 )
 @timeout_option("Seconds to wait for each reload, pause and resume.", 600.0)
 @click.option(
+    "--wait-lock",
     "--lock-wait",
     "lock_wait_s",
     type=click.FloatRange(min=0),

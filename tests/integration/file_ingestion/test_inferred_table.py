@@ -105,7 +105,7 @@ def test_what_is_inferred_is_applied_and_takes_every_row(
 ) -> None:
     folder = str(tmp_path / "cluster")
     infer = ("table", "infer", *map(str, files), "--name", ingestion_table.name, "--to", folder)
-    for words in (infer, ("apply", folder, "--yes", "--lock-wait", "120")):
+    for words in (infer, ("apply", folder, "--yes", "--wait-lock", "120")):
         ran = pinotctl(ingestion_table, *words)
         assert ran.code == 0, ran
     report = ingestion_table.run().report
