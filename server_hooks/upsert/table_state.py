@@ -322,7 +322,7 @@ def _events_from(log: UpdatesLog, row: int, *, since: int = 0) -> EventColumns:
 def _replay(log: UpdatesLog, rows: SealedRows, since: int) -> None:
     if rows.first < 0:
         return
-    for _, message in log.read(since):
+    for _, message in log.read(since, row=rows.first):
         if isinstance(message, Events):
             events = EventColumns.of([message])
             mine = (events.offsets >= rows.first) & (events.offsets <= rows.last)

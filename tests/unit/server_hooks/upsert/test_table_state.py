@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 
 from controller_client.upsert.columns import NIL, VALID_FROM, VALID_UNTIL
 from controller_client.upsert.update_message import Events, VersionEnd, decode, encode_end, encode_events
+from server_hooks.upsert import table_state
 from server_hooks.upsert.events import EventColumns, earlier
 from server_hooks.upsert.first_versions import Changes
 from server_hooks.upsert.offset_runs import OffsetRuns
 from server_hooks.upsert.partition import Complete, Rows
 from server_hooks.upsert.sealed_rows import SealedRows, map_column
 from server_hooks.upsert.table_state import UpsertTableState
-from server_hooks.upsert.updates_log import Message
+from server_hooks.upsert.updates_log import Message, UpdatesLog
 from tests.unit.fake_clock import FakeClock
 from tests.unit.server_hooks.upsert.segment_files import write_segment
 
@@ -337,3 +339,23 @@ def test_a_segment_that_is_never_replaced(tmp_path: Path, is_whole: bool) -> Non
     parts[0].end_offset = 10
     state.refresh()
     assert state.mark() == Complete(0, 7)
+
+
+def test_a_segment_is_replayed_from_the_part_of_the_log_that_can_have_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files before that are not read: one of them is damaged."""
+    monkeypatch.setattr(table_state, "UpdatesLog", partial(UpdatesLog, file_bytes=1))
+    state = UpsertTableState(tmp_path / "state", FakeClock())
+    state.follow([0])
+    state.count_now(0)
+    for number, first in enumerate((0, 10)):
+        (value,) = encode_events(Events(number, np.arange(first, first + 10), np.zeros(10, bool)))
+        state.take(0, [(number, value, decode(value, where="the topic"))])
+    early, _ = sorted((tmp_path / "state").rglob("*.log"))
+    early.write_bytes(b"x" * 100)
+    folder = write_segment(tmp_path / "s1", range(10, 20))
+    rows = SealedRows("s1", folder, 10, NotifiedVersions(folder))
+    state.attach_sealed(0, rows)
+    _, froms, _ = rows.values()
+    assert list(froms) == [1] * 10
