@@ -48,7 +48,8 @@ _FILES = "controller_client.filestore"
 _S3 = f"{_FILES}.s3"
 _GCS = f"{_FILES}.gcs"
 _AZURE = f"{_FILES}.azure"
-_BY_FSSPEC = (f"{_FILES}.fsspec_store", f"{_FILES}.webhdfs", _AZURE, _GCS)
+_LIMITED = f"{_FILES}.limited_response"
+_BY_FSSPEC = (f"{_FILES}.fsspec_store", f"{_FILES}.webhdfs", _LIMITED, _AZURE, _GCS)
 
 _MINION = Promise(
     ("jvm_bridge", "minion_tasks", _FILES),
@@ -66,7 +67,7 @@ PROMISES = {
     "s3": Promise((_FILES,), without=_BY_FSSPEC),
     "gcs": Promise((_FILES,), without=(_S3, _AZURE), libraries=("gcsfs",)),
     "azure": Promise((_FILES,), without=(_S3, _GCS), libraries=("adlfs",)),
-    "hdfs": Promise((_FILES,), without=(_S3, _AZURE, _GCS)),
+    "hdfs": Promise((_FILES,), without=(_S3, _LIMITED, _AZURE, _GCS)),
     "sasl": Promise(("controller_client.zookeeper",), libraries=("puresasl",)),
     "arrow": Promise(("controller_client.broker",), without=(_PANDAS, _POLARS)),
     "pandas": Promise(("controller_client.broker",), without=(_POLARS,)),
@@ -130,7 +131,8 @@ NEEDS_AN_EXTRA = {
     "controller_client.common.arrow_types": ("pyarrow",),
     _S3: ("boto3",),
     **dict.fromkeys(_BY_FSSPEC, ("fsspec",)),
-    _AZURE: ("adlfs", "azure"),
+    _LIMITED: ("aiohttp",),
+    _AZURE: ("adlfs", "aiohttp", "azure"),
     _GCS: ("aiohttp", "gcsfs"),
     "controller_client.upsert.": ("numpy",),
     "key_coordinator.": ("confluent_kafka", "fastavro", "numpy", "orjson", "xxhash"),

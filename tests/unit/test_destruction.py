@@ -72,6 +72,7 @@ REASONS: Mapping[str, str] = {
     "controller_client/as_code/writing.py::ObjectWriter.delete": CONTROLLER,
     "pinotctl/commands/lineage.py::_repair_all": NOTHING,
     "pinotctl/commands/lineage.py::_row": NOTHING,
+    "pinotctl/commands/load.py::load": CONTROLLER,
     "pinotctl/commands/schema.py::delete": CONTROLLER,
     "pinotctl/commands/segment.py::delete": CONTROLLER,
     "pinotctl/commands/table.py::delete": CONTROLLER,
