@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from controller_client.common.text import counted_text, visible
 from controller_client.errors import ConfigError, DataError
@@ -197,7 +196,7 @@ def _task(samples: Sequence[FileSample]) -> dict[str, str]:
     paths = [sample.path.absolute() for sample in samples]
     folder = Path(os.path.commonpath([path.parent for path in paths]))
     task = {
-        "inputDirURI": f"file://{quote(str(folder))}/",
+        "inputDirURI": f"file://{folder}/",
         "inputFormat": samples[0].file_format.lower(),
         "includeFileNamePattern": _pattern(folder, paths),
         "consistentPushEnabled": "true",
@@ -208,12 +207,12 @@ def _task(samples: Sequence[FileSample]) -> dict[str, str]:
 
 
 def _pattern(folder: Path, paths: Sequence[Path]) -> str:
-    """Return a pattern that takes these files of the folder alone, and later ones if they share an ending."""
+    """Return a pattern that takes these files alone; and later ones next to them, if they share an ending."""
     endings = {path.name.partition(".")[2] for path in paths}
-    visible_files = (path for path in folder.rglob("*") if not path.name.startswith((".", "_")))
-    alike = {path for path in visible_files if path.name.partition(".")[2] in endings}
-    if alike == {*paths} and len(endings) == 1:
-        return f"glob:**/*.{_literal(*endings)}"
+    if len(endings) == 1 and all(path.parent == folder for path in paths):
+        alike = {path for path in folder.iterdir() if path.name.partition(".")[2] in endings}
+        if {path for path in alike if not path.name.startswith((".", "_"))} == {*paths}:
+            return f"glob:{_literal(str(folder))}/*.{_literal(*endings)}"
     names = sorted(_literal(str(path.relative_to(folder))) for path in paths)
     return f"glob:**/{{{','.join(names)}}}" if len(names) > 1 else f"glob:**/{names[0]}"
 

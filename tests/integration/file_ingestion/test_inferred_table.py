@@ -75,10 +75,12 @@ WRITERS: Mapping[str, Callable[[Path, Sequence[Row]], None]] = {
 def files(request: pytest.FixtureRequest, shared_folder: Path) -> list[Path]:
     """The rows in two files of the format that the test names, next to a file without any."""
     file_format: str = request.param
-    paths = [shared_folder / f"part-{number}.{file_format}" for number in (0, 1)]
+    folder = shared_folder / "with a space"
+    folder.mkdir()
+    paths = [folder / f"part-{number}.{file_format}" for number in (0, 1)]
     for path, rows in zip(paths, (ROWS[:100], ROWS[100:]), strict=True):
         WRITERS[file_format](path, rows)
-    (shared_folder / "notes.txt").write_text("no data")
+    (folder / "notes.txt").write_text("no data")
     return paths
 
 

@@ -169,20 +169,34 @@ def test_the_task_reads_the_files_that_were_named_as_they_were_read(tmp_path: Pa
     (folder / "_SUCCESS").touch()
     task = propose("t", [path]).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
     assert task == {
-        "inputDirURI": f"file://{tmp_path}/with%20space/",
+        "inputDirURI": f"file://{folder}/",
         "inputFormat": "csv",
-        "includeFileNamePattern": "glob:**/*.csv",
+        "includeFileNamePattern": f"glob:{folder}/*.csv",
         "consistentPushEnabled": "true",
         "inputEncoding": "windows-1252",
         "recordReader.prop.delimiter": ";",
     }
-    for other, pattern in (("b.json", "glob:**/*.csv"), ("c.csv", r"glob:**/a\[1\].csv")):
+    for other, pattern in (("b.json", f"glob:{folder}/*.csv"), ("c.csv", r"glob:**/a\[1\].csv")):
         (folder / other).touch()
         task = propose("t", [path]).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
         assert task["includeFileNamePattern"] == pattern
         matcher = PathMatcher(pattern)
         assert matcher.matches(f"file://{path}")
         assert not matcher.matches(f"file://{folder / other}")
+
+
+def test_files_in_several_folders_are_named(tmp_path: Path) -> None:
+    paths = [tmp_path / "x" / "a.csv", tmp_path / "y,z" / "a.csv"]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text("v\n1\n")
+    task = propose("t", paths).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
+    assert task["inputDirURI"] == f"file://{tmp_path}/"
+    matcher = PathMatcher(task["includeFileNamePattern"])
+    taken = [
+        name for name in ("x/a.csv", "y,z/a.csv", "x/b.csv") if matcher.matches(f"file://{tmp_path}/{name}")
+    ]
+    assert taken == ["x/a.csv", "y,z/a.csv"]
 
 
 @pytest.mark.parametrize(
