@@ -33,11 +33,10 @@ class SegmentResets:
         store: ZooKeeper, of the same cluster.
         table: The table.
         names: The segments that will be reset.
-        servers: Their names in Helix; None: all that should have one of the segments.
+        servers: Names in Helix of the servers on which they will be.
 
     Raises:
-        NotFoundError: There is no such table.
-        UnreachableError: The controller or ZooKeeper does not answer.
+        UnreachableError: ZooKeeper does not answer.
     """
 
     def __init__(
@@ -46,13 +45,10 @@ class SegmentResets:
         store: PropertyStore,
         table: TableName,
         names: Collection[str],
-        servers: Collection[str] | None = None,
+        servers: Collection[str],
     ) -> None:
-        self._client, self._store, self._table, self._names = client, store, table, names
-        if servers is None:
-            ideal = client.tables.ideal_state(table)
-            servers = {server for name in names for server in ideal[name]}
-        self._servers = servers
+        self._client, self._store, self._table = client, store, table
+        self._names, self._servers = names, servers
         self._before = self._transitions()
 
     def wait(self, timeout_s: float, *, seen: Callable[[int], object] = lambda _count: None) -> None:
@@ -94,7 +90,22 @@ class SegmentResets:
         )
 
     def _transitions(self) -> Mapping[tuple[str, str], Mapping[str, str]]:
-        return _last_transitions(self._store, self._table, self._servers, self._names)
+        """Return the live servers' records of their last transitions, by segment and server.
+
+        Two records of the same segment and server differ if there was a transition in between, because they
+        contain its times. A segment that a server has never had since it joined has none.
+        """
+        store = self._store
+        transitions: dict[tuple[str, str], Mapping[str, str]] = {}
+        for server in sorted(self._servers):
+            session = live_session(store, server)
+            if session is None:
+                continue
+            path = f"/{store.cluster_name}/INSTANCES/{server}/CURRENTSTATES/{session}/{self._table}"
+            record = read_record_at(store, path)
+            states = record.map_fields if record else {}
+            transitions |= {(name, server): states[name] for name in self._names if name in states}
+        return transitions
 
 
 def wake_helix(store: PropertyStore, table: TableName) -> None:
@@ -117,23 +128,3 @@ def wake_helix(store: PropertyStore, table: TableName) -> None:
     # repeated.
     with suppress(ConflictError, OutcomeUnknownError):
         store.connection.set(path, content, version)
-
-
-def _last_transitions(
-    store: PropertyStore, table: str, servers: Collection[str], segments: Collection[str]
-) -> dict[tuple[str, str], Mapping[str, str]]:
-    """Return the live servers' records of their last transitions, by segment and server.
-
-    Two records of the same segment and server differ if there was a transition in between, because they
-    contain its times. A segment that a server has never had since it joined has none.
-    """
-    transitions: dict[tuple[str, str], Mapping[str, str]] = {}
-    for server in sorted(servers):
-        session = live_session(store, server)
-        if session is None:
-            continue
-        path = f"/{store.cluster_name}/INSTANCES/{server}/CURRENTSTATES/{session}/{table}"
-        record = read_record_at(store, path)
-        states = record.map_fields if record else {}
-        transitions |= {(segment, server): states[segment] for segment in segments if segment in states}
-    return transitions

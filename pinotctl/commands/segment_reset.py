@@ -74,7 +74,8 @@ def reset(
     if wait:
         from controller_client.helix import SegmentResets
 
-        resets = SegmentResets(client, cli.property_store(), table, names, {server} if server else None)
+        servers = {server} if server else {each for name in names for each in ideal[name]}
+        resets = SegmentResets(client, cli.property_store(), table, names, servers)
     with cli.out.progress(f"Resetting {table}", total=len(names), unit="segments") as progress:
         for name in names:
             client.segments.reset(table, name, server=server)
