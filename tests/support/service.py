@@ -108,10 +108,19 @@ def listens(host: str, port: int) -> bool:
         return False
 
 
-DROPPED_TABLE = 'because "idealState" is null'
+_DROPPED_TABLE = 'because "idealState" is null'
 """In the log of a server of Pinot 0.11 that has ended because a table was dropped while it started."""
-MAX_STARTS = 3
-"""How often a server is started, as its supervisor would, if that ends it."""
+_MAX_STARTS = 3
+
+
+def may_start_again(log: str, starts: int) -> bool:
+    """Whether a server that has ended is to be started again, as its supervisor would.
+
+    Args:
+        log: What it has logged.
+        starts: How often it was started.
+    """
+    return _DROPPED_TABLE in log and starts < _MAX_STARTS
 
 
 def wait_ready(running: RunningService, timeout_s: float) -> None:
@@ -128,7 +137,7 @@ def wait_ready(running: RunningService, timeout_s: float) -> None:
     def is_ready() -> bool:
         nonlocal starts
         if running.state() == "ended":
-            if starts == MAX_STARTS or DROPPED_TABLE not in running.logs(_SEARCHED_LINES):
+            if not may_start_again(running.logs(_SEARCHED_LINES), starts):
                 raise WaitError(f"{name} has ended")
             starts += 1
             running.start()

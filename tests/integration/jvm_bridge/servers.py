@@ -20,7 +20,7 @@ from jvm_bridge.jdk import find_java
 from tests.support.cluster import PinotCluster
 from tests.support.java_options import QUICK_START
 from tests.support.processes import host_command
-from tests.support.service import DROPPED_TABLE, MAX_STARTS, Program
+from tests.support.service import Program, may_start_again
 from tests.support.wait import wait_for
 
 HOST = "127.0.0.1"
@@ -200,7 +200,7 @@ class ServerProcess:
     def _is_started_again(self) -> bool:
         """Start it again if it has ended because a table was dropped while it started."""
         log = self.log[sum(map(len, self._failed_logs)) :]
-        if DROPPED_TABLE not in log or len(self._failed_logs) == MAX_STARTS - 1:
+        if not may_start_again(log, len(self._failed_logs) + 1):
             return False
         self._failed_logs.append(log)
         self.start(self._arguments)
