@@ -74,7 +74,7 @@ class UpdatesWriter(Closing):
         self._partitions = 0
 
     def close(self) -> None:
-        """Drop what was not sent yet, and close the connection to Kafka."""
+        """Drop what was not sent yet."""
         self._producer.purge()
         self._producer.flush(0)
 
