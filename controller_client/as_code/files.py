@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -125,6 +125,7 @@ def write_folder(
     *,
     as_json: bool = False,
     files: Mapping[ObjectRef, str] | None = None,
+    annotate: Callable[[ObjectRef, str], str] = lambda _ref, text: text,
 ) -> list[Path]:
     """Write a folder, with a separate file for each object; existing files are replaced.
 
@@ -134,13 +135,16 @@ def write_folder(
         documents: Documents by object.
         as_json: Write JSON instead of YAML.
         files: The present file of each object, relative to the folder, which is then rewritten.
+        annotate: Given an object and its text, returns the text with comments; called in this thread.
 
     Returns:
         The files that are new or whose content changed, relative to the folder.
     """
     suffix = ".json" if as_json else ".yaml"
     places = _places(documents, files or {}, suffix)
-    texts = {places[ref]: _text(_ordered(document), as_json) for ref, document in documents.items()}
+    texts = {
+        places[ref]: annotate(ref, _text(_ordered(document), as_json)) for ref, document in documents.items()
+    }
     if not (path / SETTINGS_FILE).exists():
         document = {"format": settings.format, "owner": settings.owner}
         if settings.unmanaged:

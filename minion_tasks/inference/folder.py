@@ -6,71 +6,66 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from controller_client.as_code.files import FORMAT, SETTINGS_FILE
-from controller_client.as_code.yaml_text import dump_yaml
-from controller_client.common.new_file import new_file
+from controller_client.as_code.files import SETTINGS_FILE, FolderSettings, read_folder, write_folder
+from controller_client.as_code.objects import Kind, ObjectRef, ref_of
+from controller_client.common.text import visible
 from controller_client.errors import ConflictError
 from minion_tasks.inference.proposal import Proposal
 
-__all__ = ["proposal_files", "write_proposal"]
+__all__ = ["write_proposal"]
 
 _COLUMN = re.compile(r"  - name: ")
 
 
-def proposal_files(proposal: Proposal) -> Mapping[str, str]:
-    """Return the texts of the files, by their paths in the folder."""
-    name, table_type = proposal.table["tableName"], proposal.table["tableType"]
-    notes = "".join(f"# {_one_line(note)}.\n" for note in proposal.notes)
-    reasons = _reasons(proposal)
-    schema = "".join(
-        f"  # {next(reasons)}.\n{line}" if _COLUMN.match(line) else line
-        for line in dump_yaml(dict(proposal.schema)).splitlines(keepends=True)
-    )
-    return {
-        f"schemas/{name}.yaml": schema,
-        f"tables/{name}_{table_type}.yaml": notes + dump_yaml(dict(proposal.table)),
-    }
-
-
 def write_proposal(folder: Path, proposal: Proposal, *, replace: bool = False) -> list[Path]:
-    """Write the files; returns their paths in the folder.
+    """Write schema and table; returns the files that are new or changed, relative to the folder.
+
+    Args:
+        folder: A folder of the cluster as code; created if it does not exist.
+        proposal: What to write.
+        replace: Replace the present files of schema and table.
 
     Raises:
-        ConflictError: One of them is there already; nothing was written.
+        ConflictError: The folder has one of the two already; nothing was written.
+        ConfigError: It is no such folder, a file in it cannot be read, or the table's name is no name.
         OSError: A file cannot be written.
     """
-    files = proposal_files(proposal)
-    present = [path for path in files if (folder / path).exists()]
-    if present and not replace:
+    documents = {
+        ref_of(kind, document, str(folder)): document
+        for kind, document in ((Kind.SCHEMA, proposal.schema), (Kind.TABLE, proposal.table))
+    }
+    settings, files = FolderSettings(), dict[ObjectRef, str]()
+    if any((folder / name).exists() for name in (SETTINGS_FILE, *Kind)):
+        present = read_folder(folder)
+        settings, files = present.settings, dict(present.files)
+    taken = [files[ref] for ref in documents if ref in files]
+    if taken and not (replace and all(name.endswith((".yaml", ".yml")) for name in taken)):
         raise ConflictError(
-            f"{folder} has {', '.join(present)} already",
-            remedy="remove it, or pass --replace",
+            f"{folder} has {', '.join(taken)} already",
             where=str(folder),
+            remedy="remove it, or replace a YAML file with --replace",
         )
-    if not (folder / SETTINGS_FILE).exists():
-        settings = {"format": FORMAT.version, "owner": proposal.table["tableName"]}
-        files = {SETTINGS_FILE: dump_yaml(settings), **files}
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        with new_file(folder / path) as new:
-            new.write_text(text, encoding="utf-8")
-    return [Path(path) for path in files]
+
+    def annotate(ref: ObjectRef, text: str) -> str:
+        if ref.kind is Kind.TABLE:
+            return "".join(f"# {_sentence(note)}\n" for note in proposal.notes) + text
+        reasons = _reasons(proposal)
+        lines = text.splitlines(keepends=True)
+        return "".join(f"  # {next(reasons)}\n{line}" if _COLUMN.match(line) else line for line in lines)
+
+    return write_folder(folder, settings, documents, files=files, annotate=annotate)
 
 
 def _reasons(proposal: Proposal) -> Iterator[str]:
-    """Yield each column's reason, in the order of the columns in the schema."""
+    """Yield each column's reason, in the order of the columns in the schema's file."""
     by_name = {guess.name: guess for guess in proposal.columns}
-    for key in ("dimensionFieldSpecs", "metricFieldSpecs", "dateTimeFieldSpecs"):
-        for spec in proposal.schema.get(key, ()):
-            guess = by_name[spec["name"]]
-            nulls = (
-                f"; {guess.nulls:,} of {guess.rows:,} rows have none"
-                if guess.nulls and guess.distinct
-                else ""
-            )
-            yield _one_line(guess.reason + nulls)
+    fields: Mapping[str, list[dict[str, str]]] = proposal.fields
+    for guess in (by_name[spec["name"]] for _, specs in sorted(fields.items()) for spec in specs):
+        has_some = guess.nulls and guess.nulls < guess.rows
+        nulls = f"; {guess.nulls:,} of {guess.rows:,} rows have none" if has_some else ""
+        yield _sentence(guess.reason + nulls)
 
 
-def _one_line(text: str) -> str:
-    text = re.sub(r"[^\x20-\x7e\u00a0-\uffff]", " ", text)
-    return f"{text[:1].upper()}{text[1:]}"
+def _sentence(text: str) -> str:
+    text = visible(text)
+    return f"{text[:1].upper()}{text[1:]}."

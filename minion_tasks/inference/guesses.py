@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any
 
+from controller_client.common.redaction import MASK, is_secret
 from minion_tasks.inference.samples import ColumnSample
 from minion_tasks.inference.times import TimeFormat, format_of_numbers, format_of_texts
 
@@ -106,8 +106,7 @@ def _type_of(column: ColumnSample, *, is_text: bool) -> _Type:
     for types, guess in _BY_TYPE:
         if kinds <= types:
             return guess(column)
-    names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    return _Type("STRING", f"its values are of several types: {names}")
+    return _Type("STRING", f"values of type {', '.join(sorted(kind.__name__ for kind in kinds))}")
 
 
 def _of_texts(column: ColumnSample) -> _Type:
@@ -118,11 +117,11 @@ def _of_texts(column: ColumnSample) -> _Type:
         digits = max(_digits(value) for value in values)
         if digits > _DIGITS_OF_DOUBLE:
             return _Type("BIG_DECIMAL", f"numbers of up to {digits} digits, which DOUBLE would round")
-        return _Type("DOUBLE", f"numbers with a fraction, such as {_sample(values)}")
+        return _Type("DOUBLE", f"numbers with a fraction, such as {_sample(column)}")
     if all(_COMMA_NUMBER.fullmatch(value) for value in values):
         return _Type(
             "STRING",
-            f"numbers with a decimal comma, such as {_sample(values)}: write a point, as Pinot reads",
+            f"numbers with a decimal comma, such as {_sample(column)}: write a point, as Pinot reads",
         )
     if {value.lower() for value in values} <= {"true", "false"}:
         return _Type("BOOLEAN", "its values are true and false")
@@ -133,33 +132,39 @@ def _of_digits(column: ColumnSample) -> _Type:
     values: Sequence[str] = column.values
     zeros = [value for value in values if _LEADING_ZERO.fullmatch(value)]
     if zeros:
-        return _Type("STRING", f"digits with zeros in front, such as {zeros[0][:_SHOWN]}: not a number")
-    if _TIME.search(column.name) and (found := format_of_texts(values)) is not None:
-        return _Type("STRING", _time_reason(found, values), found)
+        return _Type(
+            "STRING", f"digits with zeros in front, such as {_sample(column, zeros[0])}: not a number"
+        )
+    if (time_type := _as_times(column)) is not None:
+        return time_type
     longest = max(values, key=len)
     if len(longest) > _LONGEST_NUMBER or not all(abs(int(value)) <= _LONG_MAX for value in values):
-        return _Type("STRING", f"more digits than LONG has, such as {longest[:_SHOWN]}: not a number")
+        return _Type("STRING", f"more digits than LONG has, such as {_sample(column, longest)}: not a number")
     return _of_integers(replace(column, values=[int(value) for value in values]))
 
 
 def _of_strings(column: ColumnSample) -> _Type:
     values: Sequence[str] = column.values
-    found = format_of_texts(values)
-    if found is not None and not all(value.isascii() and value.isalnum() for value in values):
-        return _Type(found.data_type, _time_reason(found, values), found)
+    if (time_type := _as_times(column)) is not None:
+        return time_type
     if all(value[:1] in "{[" for value in values) and all(_is_json(value) for value in values):
         return _Type("JSON", "its texts are objects or lists of JSON")
-    return _Type("STRING", f"texts, such as {_sample(values)}")
+    return _Type("STRING", f"texts, such as {_sample(column)}")
 
 
-def _time_reason(found: TimeFormat, values: Sequence[str]) -> str:
-    rivals = f"; {' or '.join(found.rivals)} would fit as well: check it" if found.rivals else ""
-    return f"points in time, such as {_sample(values)}{rivals}"
+def _as_times(column: ColumnSample) -> _Type | None:
+    """Return the type of texts that are points in time: digits alone only if the column's name says so."""
+    time_format = format_of_texts(column.values)
+    if time_format is None or (_WHOLE.fullmatch(column.values[0]) and not _TIME.search(column.name)):
+        return None
+    rivals = time_format.rivals
+    or_others = f"; {' or '.join(rivals)} would fit as well: check it" if rivals else ""
+    return _Type(time_format.data_type, f"points in time, such as {_sample(column)}{or_others}", time_format)
 
 
 def _of_integers(column: ColumnSample) -> _Type:
     smallest, greatest = min(column.values), max(column.values)
-    range_text = f"whole numbers from {smallest} to {greatest}"
+    range_text = f"whole numbers from {_sample(column, smallest)} to {_sample(column, greatest)}"
     if _TIME.search(column.name):
         unit = format_of_numbers(smallest, greatest)
         if unit is not None:
@@ -179,7 +184,7 @@ def _of_integers(column: ColumnSample) -> _Type:
 def _of_floats(column: ColumnSample) -> _Type:
     if column.declared in ("float", "halffloat"):
         return _Type("FLOAT", f"{column.declared} in the files")
-    return _Type("DOUBLE", f"numbers with a fraction, such as {_sample(column.values)}")
+    return _Type("DOUBLE", f"numbers with a fraction, such as {_sample(column)}")
 
 
 def _of_lists(column: ColumnSample) -> _Type:
@@ -197,17 +202,17 @@ def _of_lists(column: ColumnSample) -> _Type:
 
 
 def _of_decimals(column: ColumnSample) -> _Type:
-    digits = max(len(value.as_tuple().digits) if isinstance(value, Decimal) else 1 for value in column.values)
+    digits = max(_digits(str(value)) for value in column.values)
     if column.declared is None and digits <= _DIGITS_OF_DOUBLE:
-        return _Type("DOUBLE", f"numbers with a fraction, such as {_sample(column.values)}")
+        return _Type("DOUBLE", f"numbers with a fraction, such as {_sample(column)}")
     return _Type("BIG_DECIMAL", f"decimal numbers of up to {digits} digits")
 
 
 def _of_times(column: ColumnSample) -> _Type:
     has_more = any(isinstance(value, datetime) and value.microsecond % 1000 for value in column.values)
     more = ", of which what is finer than milliseconds is cut off" if has_more else ""
-    found = TimeFormat("TIMESTAMP", "1:MILLISECONDS:EPOCH", "1:MILLISECONDS")
-    return _Type("TIMESTAMP", f"{column.declared or 'points in time'} in the files{more}", found)
+    reason = f"{column.declared or 'points in time'} in the files{more}"
+    return _Type("TIMESTAMP", reason, TimeFormat.of_timestamps(column.values))
 
 
 def _constant(data_type: str, reason: str) -> Callable[[ColumnSample], _Type]:
@@ -215,7 +220,7 @@ def _constant(data_type: str, reason: str) -> Callable[[ColumnSample], _Type]:
 
 
 _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "int")
-_WIDE = ("int64", "uint32", "long")
+_WIDE = ("int64", "uint32", "uint64", "long")
 _BY_TYPE: Sequence[tuple[set[type], Callable[[ColumnSample], _Type]]] = (
     ({bool}, _constant("BOOLEAN", "its values are true and false")),
     ({int}, _of_integers),
@@ -239,5 +244,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _sample(values: Sequence[Any]) -> str:
-    return str(values[0])[:_SHOWN]
+def _sample(column: ColumnSample, value: object = None) -> str:
+    """Return a value to show, by default the first; reasons are in files that are committed."""
+    text = str(column.values[0] if value is None else value)
+    return MASK if is_secret(column.name, text) else text[:_SHOWN]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from controller_client.common.names import TableName, TableType
 from controller_client.common.text import counted_text, visible
 from controller_client.errors import ConfigError, DataError
 from jvm_bridge.input_rules import FileFormat
@@ -29,20 +30,27 @@ class Proposal:
     """What a table of files should be.
 
     Attributes:
-        schema: The schema, in Pinot's own form.
+        table_name: Its name.
+        fields: The schema's lists of fields, by their keys.
         table: The table's config with its task.
         columns: The columns, in the files' order.
         notes: What else was decided, and why.
     """
 
-    schema: Mapping[str, Any]
+    table_name: TableName
+    fields: Mapping[str, list[dict[str, Any]]]
     table: Mapping[str, Any]
     columns: Sequence[ColumnGuess]
-    notes: Sequence[str] = field(default_factory=tuple)
+    notes: Sequence[str]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema, in Pinot's own form."""
+        return {"schemaName": self.table_name.raw, **self.fields}
 
 
 def propose(
-    name: str,
+    table_name: TableName,
     paths: Sequence[Path],
     *,
     format_name: str | None = None,
@@ -52,7 +60,7 @@ def propose(
     """Guess what a table of files should be from the first rows of each.
 
     Args:
-        name: The table's name.
+        table_name: The table's name.
         paths: Files of one format.
         format_name: Their format, as in the task's ``inputFormat``; None: that of their names.
         time_column: The time column; None: guess it.
@@ -83,13 +91,14 @@ def propose(
         )
     chosen = time_column or (times[0].name if times else None)
     notes = [*_notes(samples, columns), _time_note(chosen, times, has_choice=time_column is None)]
-    return Proposal(_schema(name, columns), _table(name, columns, chosen, samples), columns, notes)
+    table = _table(table_name, columns, chosen, samples)
+    return Proposal(table_name, _fields(columns), table, columns, notes)
 
 
-def table_name_of(path: Path) -> str:
+def table_name_of(path: Path) -> TableName:
     """Return a name for the table of a file: the start of its own, in letters, digits and underscores."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", path.name.partition(".")[0]).strip("_")
-    return name or "table"
+    return TableName(f"{name or 'table'}_{TableType.OFFLINE}")
 
 
 def _check_alike(samples: Sequence[FileSample]) -> None:
@@ -131,7 +140,7 @@ def _merged(samples: Iterable[FileSample]) -> Sequence[ColumnSample]:
 
 def _time_columns(columns: Sequence[ColumnGuess]) -> Sequence[ColumnGuess]:
     """Return the columns that could be the time column, the likeliest first."""
-    times = [guess for guess in columns if guess.time is not None and not guess.nulls and not guess.has_lists]
+    times = [guess for guess in columns if guess.time is not None and guess.time.is_usual and not guess.nulls]
     return sorted(times, key=lambda guess: (_LIKELY_TIMES.fullmatch(guess.name) is None, -guess.distinct))
 
 
@@ -143,7 +152,7 @@ def _time_note(chosen: str | None, times: Sequence[ColumnGuess], *, has_choice: 
     return f"the time column is {chosen}{why}"
 
 
-def _schema(name: str, columns: Sequence[ColumnGuess]) -> dict[str, Any]:
+def _fields(columns: Sequence[ColumnGuess]) -> dict[str, list[dict[str, Any]]]:
     fields: dict[str, list[dict[str, Any]]] = {
         "dimensionFieldSpecs": [],
         "metricFieldSpecs": [],
@@ -160,11 +169,14 @@ def _schema(name: str, columns: Sequence[ColumnGuess]) -> dict[str, Any]:
             if guess.has_lists:
                 spec["singleValueField"] = False
             fields["dimensionFieldSpecs"].append(spec)
-    return {"schemaName": name, **{key: specs for key, specs in fields.items() if specs}}
+    return {key: specs for key, specs in fields.items() if specs}
 
 
 def _table(
-    name: str, columns: Sequence[ColumnGuess], time_column: str | None, samples: Sequence[FileSample]
+    name: TableName,
+    columns: Sequence[ColumnGuess],
+    time_column: str | None,
+    samples: Sequence[FileSample],
 ) -> dict[str, Any]:
     indexing: dict[str, Any] = {}
     filtered = [guess.name for guess in columns if _is_filtered(guess, time_column)]
@@ -172,12 +184,12 @@ def _table(
         indexing["invertedIndexColumns"] = filtered
     if any(guess.nulls for guess in columns):
         indexing["nullHandlingEnabled"] = True
-    segments = {"schemaName": name, "replication": "1"}
+    segments = {"schemaName": name.raw, "replication": "1"}
     if time_column is not None:
         segments["timeColumnName"] = time_column
     return {
-        "tableName": name,
-        "tableType": "OFFLINE",
+        "tableName": name.raw,
+        "tableType": str(name.type),
         "segmentsConfig": segments,
         "tenants": {},
         "tableIndexConfig": indexing,
@@ -226,6 +238,8 @@ def _notes(samples: Sequence[FileSample], columns: Sequence[ColumnGuess]) -> Seq
     whole = all(sample.is_whole for sample in samples)
     seen = "all" if whole else "the first"
     notes = [f"guessed from {seen} {counted_text(rows, 'row')} of {counted_text(len(samples), 'file')}"]
+    if samples[0].encoding != "UTF-8":
+        notes.append(f"the files are not UTF-8, so they are read as {samples[0].encoding}: check it")
     if any(guess.nulls for guess in columns):
         notes.append("some columns have nulls, so nullHandlingEnabled is set")
     return notes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from controller_client.common.extras import missing_module
 from controller_client.common.text import visible
@@ -25,7 +24,6 @@ __all__ = ["ColumnSample", "FileSample", "format_of", "read_sample"]
 _TEXT_BYTES = 16 << 20
 _DELIMITERS = ",;\t|"
 _HEADER_ROWS = 50
-_GZIP = b"\x1f\x8b"
 _ENDINGS: Mapping[str, FileFormat] = {
     **dict.fromkeys(("csv", "tsv", "txt"), FileFormat.CSV),
     **dict.fromkeys(("json", "jsonl", "ndjson"), FileFormat.JSON),
@@ -103,8 +101,7 @@ def read_sample(path: Path, file_format: FileFormat, max_rows: int) -> FileSampl
     try:
         sample = _READERS[file_format](path, max_rows)
     except ModuleNotFoundError as error:
-        extra = "coordinator" if file_format is FileFormat.AVRO else "jvm"
-        raise missing_module(error, f"the sample of {visible(path.name)}", (extra,)) from None
+        raise missing_module(error, f"the sample of {visible(path.name)}", ("jvm", "coordinator")) from None
     except Exception as error:  # each library has its own for bytes of another format
         text = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
         raise DataError(
@@ -203,8 +200,10 @@ def _next_value(text: str, position: int, separator: str) -> int:
 def _avro(path: Path, max_rows: int) -> FileSample:
     import fastavro
 
+    from jvm_bridge.builder.sources.source import open_bytes
+
     columns: dict[str, ColumnSample] = {}
-    with closing(_open(path)) as stream:
+    with closing(open_bytes(path)) as stream:
         reader = fastavro.reader(stream)
         fields: Any = reader.writer_schema
         fields = fields.get("fields", ()) if isinstance(fields, dict) else ()
@@ -278,23 +277,20 @@ def _add(column: ColumnSample, value: Any) -> None:
 
 def _text(path: Path) -> tuple[str, str, bool]:
     """Return the first text of a file, its encoding, and whether that is all."""
-    with closing(_open(path)) as stream:
+    from jvm_bridge.builder.sources.source import open_bytes
+    from jvm_bridge.builder.sources.text_input import BYTE_ORDER_MARKS
+
+    with closing(open_bytes(path)) as stream:
         data = stream.read(_TEXT_BYTES + 1)
     is_whole = len(data) <= _TEXT_BYTES
     data = data[:_TEXT_BYTES]
-    for mark, encoding in ((codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16")):
-        if data.startswith(mark):
-            return codecs.getincrementaldecoder(encoding)().decode(data, final=is_whole), encoding, is_whole
+    marked = (family for mark, family, _ in BYTE_ORDER_MARKS if data.startswith(mark))
+    encoding = next(marked, "utf-8")
     try:
-        return codecs.getincrementaldecoder("utf-8-sig")().decode(data, final=is_whole), "UTF-8", is_whole
+        decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == "utf-8" else encoding)()
+        return decoder.decode(data, final=is_whole), encoding.upper(), is_whole
     except UnicodeDecodeError:
         return data.decode("windows-1252"), "windows-1252", is_whole
-
-
-def _open(path: Path) -> IO[bytes]:
-    with path.open("rb") as stream:
-        is_gzipped = stream.read(2) == _GZIP
-    return cast("IO[bytes]", gzip.open(path)) if is_gzipped else path.open("rb")
 
 
 _READERS: Mapping[FileFormat, Callable[[Path, int], FileSample]] = {

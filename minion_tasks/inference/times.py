@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from controller_client.models.epoch_format import UNIT_NS
 
@@ -46,18 +46,29 @@ class TimeFormat:
         text: The format, as in a schema's ``format``.
         granularity: As in a schema's ``granularity``.
         rivals: Other formats that fit all values as well.
+        is_usual: Whether all are in the years that Pinot takes for the times of a segment.
     """
 
     data_type: str
     text: str
     granularity: str
     rivals: tuple[str, ...] = ()
+    is_usual: bool = True
+
+    @classmethod
+    def of_timestamps(cls, values: Iterable[date]) -> TimeFormat:
+        """Return the format of a TIMESTAMP column with these values."""
+        is_usual = all(_EARLIEST_YEAR <= value.year <= _LATEST_YEAR for value in values)
+        return cls("TIMESTAMP", "1:MILLISECONDS:EPOCH", "1:MILLISECONDS", is_usual=is_usual)
 
 
 def format_of_texts(values: Sequence[str]) -> TimeFormat | None:
     """Return the format that all of some texts have; None if they have no common one."""
     if all(_TIMESTAMP.fullmatch(value) for value in values):
-        return TimeFormat("TIMESTAMP", "1:MILLISECONDS:EPOCH", "1:MILLISECONDS")
+        try:
+            return TimeFormat.of_timestamps(datetime.fromisoformat(value) for value in values)
+        except ValueError:  # such as February 30
+            return None
     matches = [
         (java, unit)
         for java, python, unit in _PATTERNS

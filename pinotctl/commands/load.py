@@ -48,7 +48,7 @@ def load(
             where=client.config.url,
             remedy=f"choose another name; 'pinotctl task run {name}' ingests new files of its task",
         )
-    proposal = propose(name.raw, files, format_name=format_name, time_column=time_column, max_rows=rows)
+    proposal = propose(name, files, format_name=format_name, time_column=time_column, max_rows=rows)
     if dry_run:
         show_proposal(cli, proposal)
         return

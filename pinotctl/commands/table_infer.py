@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from controller_client.common.names import TableName, TableType
 from jvm_bridge.input_rules import FileFormat
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.options import dry_run_option, output_option
@@ -88,14 +89,14 @@ def infer(
     from minion_tasks.inference.folder import write_proposal
     from minion_tasks.inference.proposal import propose, table_name_of
 
-    table = name or table_name_of(files[0])
+    table = TableName.of(name, TableType.OFFLINE) if name else table_name_of(files[0])
     proposal = propose(table, files, format_name=format_name, time_column=time_column, max_rows=rows)
     written = [] if dry_run else write_proposal(folder, proposal, replace=replace)
     if cli.out.is_json:
         cli.out.json(
             {
-                "table": f"{table}_OFFLINE",
-                "schema": dict(proposal.schema),
+                "table": table,
+                "schema": proposal.schema,
                 "config": dict(proposal.table),
                 "reasons": {guess.name: guess.reason for guess in proposal.columns},
                 "notes": list(proposal.notes),

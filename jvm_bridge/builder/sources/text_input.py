@@ -20,13 +20,13 @@ from jvm_bridge.builder.sources.copies import Writable, open_copy
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP, open_bytes
 from jvm_bridge.input_rules import FileFormat
 
-__all__ = ["TextFound", "check_text"]
+__all__ = ["BYTE_ORDER_MARKS", "TextFound", "check_text"]
 
 _CHUNK_BYTES = 1 << 20
 _LONGEST_MARK_BYTES = 4
 _UTF_8 = "utf-8"
 # UTF-32 first: its mark starts like that of UTF-16.
-_MARKS = (
+BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32", "utf-32-be"),
     (codecs.BOM_UTF8, _UTF_8, "utf-8-sig"),
@@ -85,7 +85,7 @@ def check_text(file: SourceFile, encoding: str, copy: Path, keys: Collection[str
 
 def _mark(file: SourceFile, first: bytes, encoding: str) -> bytes:
     """Return the byte-order mark; reject one that contradicts the encoding."""
-    marks = [each for each in _MARKS if first.startswith(each[0])]
+    marks = [each for each in BYTE_ORDER_MARKS if first.startswith(each[0])]
     for mark, family, exactly in marks:
         if encoding in (family, exactly):
             return mark

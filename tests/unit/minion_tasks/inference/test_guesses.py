@@ -80,7 +80,17 @@ def test_days_that_could_be_months_are_said() -> None:
     assert "MM/dd/yyyy would fit as well" in found.reason
 
 
-@pytest.mark.parametrize("value", ["2026-02-30", "1.1.2026", "2026-01-03 08:15:00.123456", "0001-01-01"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2026-02-30",
+        "2026-02-30 08:15:00",
+        "2026-01-03 25:00",
+        "1.1.2026",
+        "2026-01-03 08:15:00.123456",
+        "0001-01-01",
+    ],
+)
 def test_what_a_schema_could_not_read_is_no_point_in_time(value: str) -> None:
     assert guess([value], is_text=True).time is None
 
@@ -111,6 +121,8 @@ def test_numbers_are_points_in_time_by_the_names_of_their_columns(
         ([1, 2], "int32", "INT", False),
         ([1, 2], "uint32", "LONG", False),
         ([2**64 - 1], "uint64", "BIG_DECIMAL", False),
+        ([1], "uint64", "LONG", False),
+        ([2**60 + 1, Decimal("0.5")], None, "BIG_DECIMAL", False),
         ([1, 2], None, "INT", False),
         ([1, 2.5], None, "DOUBLE", False),
         ([1.5], "float", "FLOAT", False),
@@ -192,3 +204,26 @@ def test_the_type_of_texts_is_one_that_can_have_all_of_them(values: list[str]) -
     found = guess(values, "ts", is_text=True)
     for value in values:
         _CAN_BE_READ[found.data_type](value)
+
+
+def test_times_of_other_centuries_are_times_but_not_those_of_segments() -> None:
+    born = guess(["1950-05-01 00:00:00"], is_text=True)
+    assert (born.data_type, born.time and born.time.is_usual) == ("TIMESTAMP", False)
+    assert guess([date(1950, 5, 1)]).time == born.time
+
+
+def test_digits_in_json_are_dates_by_the_names_of_their_columns_as_in_csv() -> None:
+    for is_text in (True, False):
+        by_name = guess(["20260103"], "date", is_text=is_text)
+        assert by_name.time is not None
+        assert by_name.time.text == "1:DAYS:SIMPLE_DATE_FORMAT:yyyyMMdd"
+        assert guess(["20260103"], "code", is_text=is_text).time is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("password", ["hush"]), ("api_key", ["007", "12"]), ("c", ["https://me:hush@host/"])]
+)
+def test_no_secret_is_shown_as_a_sample(name: str, values: list[Any]) -> None:
+    reason = guess(values, name, is_text=True).reason
+    assert "***" in reason
+    assert not any(value in reason for value in values)

@@ -19,13 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller_client.as_code.files import read_folder
-from controller_client.errors import ConfigError, DataError, PinotPluginError
+from controller_client.common.names import TableName
+from controller_client.errors import ConfigError, ConflictError, DataError, PinotPluginError
 from jvm_bridge.input_rules import FileFormat
 from minion_tasks.file_ingestion.params.patterns import PathMatcher
+from minion_tasks.inference.folder import write_proposal
 from minion_tasks.inference.proposal import Proposal, propose, table_name_of
 from minion_tasks.inference.samples import read_sample
 from pinotctl.root import cli
 
+TABLE = TableName("t_OFFLINE")
 ROWS: Sequence[dict[str, Any]] = [
     {"id": 1, "city": "Bonn", "price": 2.5, "tags": ["a", "b"]},
     {"id": 2, "city": None, "price": 4.0, "tags": []},
@@ -91,7 +94,7 @@ def test_each_format(name: str, write: Callable[[Path], None], packed: bool, tmp
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()
         path = tmp_path / f"{name}.gz"
-    found = columns(propose("t", [path]))
+    found = columns(propose(TABLE, [path]))
     whole = "INT" if path.name.split(".")[1] in ("csv", "json", "jsonl") else "LONG"
     assert {key: found[key] for key in ("id", "city", "price")} == {
         "id": (whole, 0),
@@ -117,16 +120,16 @@ def test_the_delimiter_is_the_one_that_splits_all_rows_alike(delimiter: str, tmp
 def test_only_the_first_rows_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("v\n" + "1\n" * 50 + "x\n")
-    proposal = propose("t", [path], max_rows=50)
+    proposal = propose(TABLE, [path], max_rows=50)
     assert columns(proposal) == {"v": ("INT", 0)}
     assert "the first 50 rows of 1 file" in proposal.notes[0]
-    assert columns(propose("t", [path], max_rows=51)) == {"v": ("STRING", 0)}
+    assert columns(propose(TABLE, [path], max_rows=51)) == {"v": ("STRING", 0)}
 
 
 def test_a_column_that_files_lack_has_nulls_in_their_rows(tmp_path: Path) -> None:
     for name, text in (("a", "v,w\n1,2\n1,2\n"), ("b", "v\n1\n"), ("c", "u,v\n1,1\n")):
         (tmp_path / f"{name}.csv").write_text(text)
-    proposal = propose("t", [tmp_path / f"{name}.csv" for name in "abc"])
+    proposal = propose(TABLE, [tmp_path / f"{name}.csv" for name in "abc"])
     assert columns(proposal) == {"v": ("INT", 0), "w": ("INT", 2), "u": ("INT", 3)}
     assert proposal.table["tableIndexConfig"] == {"nullHandlingEnabled": True}
 
@@ -145,20 +148,20 @@ def test_the_time_column_has_a_time_in_every_row(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text)
-    proposal = propose("t", [path])
+    proposal = propose(TABLE, [path])
     assert proposal.table["segmentsConfig"].get("timeColumnName") == time_column
     assert all(other in proposal.notes[-1] for other in others)
     for other in others:
-        chosen = propose("t", [path], time_column=other)
+        chosen = propose(TABLE, [path], time_column=other)
         assert chosen.table["segmentsConfig"]["timeColumnName"] == other
     with pytest.raises(ConfigError, match="cannot be the time column"):
-        propose("t", [path], time_column="nowhere")
+        propose(TABLE, [path], time_column="nowhere")
 
 
 def test_columns_with_few_values_are_indexed(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("city,ride,v\n" + "".join(f"c{i % 3},r{i},{i % 3}\n" for i in range(200)))
-    assert propose("t", [path]).table["tableIndexConfig"] == {"invertedIndexColumns": ["city"]}
+    assert propose(TABLE, [path]).table["tableIndexConfig"] == {"invertedIndexColumns": ["city"]}
 
 
 def test_the_task_reads_the_files_that_were_named_as_they_were_read(tmp_path: Path) -> None:
@@ -167,7 +170,7 @@ def test_the_task_reads_the_files_that_were_named_as_they_were_read(tmp_path: Pa
     path = folder / "a[1].csv"
     path.write_bytes("a;b\nä;1\n".encode("windows-1252"))
     (folder / "_SUCCESS").touch()
-    task = propose("t", [path]).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
+    task = propose(TABLE, [path]).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
     assert task == {
         "inputDirURI": f"file://{folder}/",
         "inputFormat": "csv",
@@ -178,7 +181,7 @@ def test_the_task_reads_the_files_that_were_named_as_they_were_read(tmp_path: Pa
     }
     for other, pattern in (("b.json", f"glob:{folder}/*.csv"), ("c.csv", r"glob:**/a\[1\].csv")):
         (folder / other).touch()
-        task = propose("t", [path]).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
+        task = propose(TABLE, [path]).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
         assert task["includeFileNamePattern"] == pattern
         matcher = PathMatcher(pattern)
         assert matcher.matches(f"file://{path}")
@@ -190,7 +193,7 @@ def test_files_in_several_folders_are_named(tmp_path: Path) -> None:
     for path in paths:
         path.parent.mkdir()
         path.write_text("v\n1\n")
-    task = propose("t", paths).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
+    task = propose(TABLE, paths).table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
     assert task["inputDirURI"] == f"file://{tmp_path}/"
     matcher = PathMatcher(task["includeFileNamePattern"])
     taken = [
@@ -221,7 +224,7 @@ def test_files_that_make_no_table(files: dict[str, str], message: str, tmp_path:
     for name, text in files.items():
         (tmp_path / name).write_bytes(text.encode("latin-1"))
     with pytest.raises(PinotPluginError, match=message):
-        propose("t", [tmp_path / name for name in files])
+        propose(TABLE, [tmp_path / name for name in files])
 
 
 def test_the_files_that_are_written_are_those_of_apply(tmp_path: Path) -> None:
@@ -231,7 +234,7 @@ def test_the_files_that_are_written_are_those_of_apply(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["table", "infer", str(path), "--to", str(folder)])
     assert done.exit_code == 0, done.output
     read = read_folder(folder)
-    proposal = propose("my_rides_2026", [path])
+    proposal = propose(TableName("my_rides_2026_OFFLINE"), [path])
     assert {ref.name: document for ref, document in read.documents.items()} == {
         "my_rides_2026": proposal.schema,
         "my_rides_2026_OFFLINE": {**proposal.table, "tableName": "my_rides_2026_OFFLINE"},
@@ -243,6 +246,30 @@ def test_the_files_that_are_written_are_those_of_apply(tmp_path: Path) -> None:
     assert "has schemas/my_rides_2026.yaml" in again.output
     replaced = CliRunner().invoke(cli, ["table", "infer", str(path), "--to", str(folder), "--replace"])
     assert replaced.exit_code == 0, replaced.output
+
+
+def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("v\n1\n")
+    folder = tmp_path / "deep" / "cluster"
+    done = CliRunner().invoke(cli, ["table", "infer", str(path), "--name", "../../x", "--to", str(folder)])
+    assert done.exit_code == 2
+    assert "schemaName is '../../x'" in done.output
+    assert [*tmp_path.rglob("*")] == [path]
+
+
+def test_an_object_of_the_folder_is_replaced_in_its_own_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("v\n1\n")
+    folder = tmp_path / "cluster"
+    write_proposal(folder, propose(TABLE, [path]))
+    (folder / "schemas" / "t.yaml").rename(folder / "schemas" / "mine.yaml")
+    path.write_text("w\n1\n")
+    with pytest.raises(ConflictError, match=r"has schemas/mine\.yaml, tables/t_OFFLINE\.yaml already"):
+        write_proposal(folder, propose(TABLE, [path]))
+    write_proposal(folder, propose(TABLE, [path]), replace=True)
+    assert [file.name for file in (folder / "schemas").iterdir()] == ["mine.yaml"]
+    assert "name: w" in (folder / "schemas" / "mine.yaml").read_text()
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
@@ -262,7 +289,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     [("a.csv", "a"), ("my rides-1.json.gz", "my_rides_1"), ("__.csv", "table"), ("ä.csv", "table")],
 )
 def test_the_name_of_a_table(name: str, table: str) -> None:
-    assert table_name_of(Path(name)) == table
+    assert table_name_of(Path(name)) == f"{table}_OFFLINE"
 
 
 _VALUES = st.one_of(
@@ -279,7 +306,7 @@ def test_any_json_is_proposed_a_table_or_refused(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "random.json"
     path.write_text("\n".join(json.dumps({"v": value}) for value in values))
-    (guess,) = propose("t", [path]).columns
+    (guess,) = propose(TABLE, [path]).columns
     if guess.data_type == "INT":
         assert all(isinstance(value, int) and abs(value) < 2**31 for value in values)
     if guess.data_type == "LONG":
