@@ -46,7 +46,7 @@ def reset(
         names = [
             name
             for name, states in sorted(seen.items())
-            if any(state == "ERROR" and server in (None, each) for each, state in states.items())
+            if any(state == "ERROR" and server in (None, holder) for holder, state in states.items())
         ]
     else:
         names = list(segment_names)
