@@ -341,7 +341,8 @@ class Machine(RuleBasedStateMachine):
             manager = Manager(name, self.server._on_start)
         else:
             manager = self.server.start(partition, self.sequence, registered=registered)
-            self._read()
+            if not is_released:  # for such a segment nothing is read
+                self._read()
         is_sealed = self.known.table_paused and not self.away
         if is_released or is_sealed or partition not in self.known.paused_partitions:
             manager.assert_ended()
