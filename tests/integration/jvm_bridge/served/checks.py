@@ -101,7 +101,8 @@ class Checks:
         )
         rows = condition.rows if condition else self._rows
         expected = self._table.texts(rows) if columns else [(repr(len(rows)),)]
-        assert found == expected, f"table {self._table.number} {where}: {self._table.random_table.config}"
+        config = self._table.random_table.config
+        assert found == expected, f"table {self._table.number} {where}: {found} is not {expected}: {config}"
 
     def statistics(self) -> None:
         """Compare results that come from dictionaries and metadata alone."""
