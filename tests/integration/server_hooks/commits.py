@@ -7,6 +7,7 @@ import pytest
 from controller_client.deepstore.rate import RateLimit
 from controller_client.deepstore.segment_record import SegmentRecord, read_record, read_records
 from tests.integration.server_hooks.conftest import MakeTopicTable, TopicTable
+from tests.integration.upsert.realtime_table import RealtimeTable
 from tests.support.pinot_services import COMMITS_FOLDER, DEEP_STORE_BUCKET
 from tests.support.wait import wait_for
 
@@ -42,13 +43,13 @@ def make_committing(make_topic_table: MakeTopicTable) -> MakeTopicTable:
     return make
 
 
-def urls(table: TopicTable) -> dict[str, str]:
+def urls(table: RealtimeTable) -> dict[str, str]:
     """Return the download URLs of the committed segments."""
     records = read_records(table.store, table.full_name, RateLimit(1000))
     return {each.segment: each.url for each in records if not each.consuming}
 
 
-def without_url(table: TopicTable) -> set[str]:
+def without_url(table: RealtimeTable) -> set[str]:
     """Return the committed segments that are not in the store."""
     return {segment for segment, url in urls(table).items() if not url}
 
@@ -95,11 +96,11 @@ def wait_uploaded(table: TopicTable) -> None:
     wait_for(lambda: not without_url(table), f"all segments of {table.name} to be in the store", _TIMEOUT_S)
 
 
-def objects_of(table: TopicTable, folder: str = "*") -> str:
+def objects_of(table: RealtimeTable, folder: str = "*") -> str:
     """Return the key pattern of a table's objects, in one folder of the deep store or in all."""
     return f"{DEEP_STORE_BUCKET}/{folder}/{table.name}/*"
 
 
-def in_commits(table: TopicTable) -> str:
+def in_commits(table: RealtimeTable) -> str:
     """Return the key pattern of the objects that servers upload."""
     return objects_of(table, COMMITS_FOLDER)

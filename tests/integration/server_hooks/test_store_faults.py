@@ -125,6 +125,9 @@ def test_the_controller_is_killed_between_the_upload_and_the_end_of_a_commit(
 ) -> None:
     table = make_committing(1)
     segment = table.consuming()[0]
+    table.wait_served(replicas=2)
+    # The retried commit has the same committer: there is no other.
+    table.pinot.kill("hosted_2")
     # The store has the segment, and the committer does not know it yet.
     hang = hosted_store.hold_reply("PUT", in_commits(table))
     table.produce(0, ROWS)
@@ -137,8 +140,12 @@ def test_the_controller_is_killed_between_the_upload_and_the_end_of_a_commit(
     wait_for(lambda: segment in urls(table), f"{segment} to be committed", _TIMEOUT_S)
     table.wait_seen(table.produced)
     wait_uploaded(table)
+    assert hosted_store.puts(in_commits(table)) == 1
+    table.pinot.start("hosted_2")
+    table.wait_served(replicas=2)
     fill(table)
     wait_uploaded(table)
+    assert hosted_store.puts(in_commits(table)) == 2
     assert audit(table.full_name, "--read-tars") == {}
 
 
