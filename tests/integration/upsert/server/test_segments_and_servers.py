@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
+from controller_client.models import TableConfig
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.integration.upsert.server.upsert_table import UpsertTable
 from tests.support.needs import Need, inside
+from tests.support.pinot_services import HOSTED_TENANT
 from tests.support.wait import wait_for
 
 _TIMEOUT_S = 300.0
 _SEED = 20
+_COMPLETED_TAG = "Completed_OFFLINE"
 
 
 def _change(table: UpsertTable, chance: random.Random, rows: int = 15) -> int:
@@ -72,6 +76,46 @@ def test_segments_are_sealed_reloaded_and_moved(make_upsert_table: MakeUpsertTab
     table.wait_served()
     table.wait_checked(_complete(table))
     table.check(_complete(table))
+
+
+def test_completed_segments_move_to_another_server(
+    make_upsert_table: MakeUpsertTable, hosted_servers: Sequence[str]
+) -> None:
+    chance = random.Random(_SEED)
+    table = make_upsert_table(rows_per_segment=50, replicas=1)
+    for _ in range(8):
+        _change(table, chance)
+    table.wait_checked(_complete(table))
+    table.wait_sealed(4)
+    assert {server for states in table.segments().values() for server in states} == set(hosted_servers)
+
+    target = hosted_servers[1]
+    instances = table.client.instances
+    tags = instances.tags(target)
+    instances.set_tags(target, [*tags, _COMPLETED_TAG])
+    try:
+        config = table.client.tables.get(table.full_name).to_json()
+        config["tenants"]["tagOverrideConfig"] = {
+            "realtimeConsuming": f"{HOSTED_TENANT}_REALTIME",
+            "realtimeCompleted": _COMPLETED_TAG,
+        }
+        table.client.tables.update(TableConfig.from_json(config))
+        for _ in range(2):
+            table.run_periodic_task("SegmentRelocator")
+            wait_for(lambda: _completed_are_on(table, target), "the segments to be relocated", _TIMEOUT_S)
+            table.wait_served()
+            # New versions replace rows of segments that were moved, while their partition consumes elsewhere.
+            for _ in range(4):
+                _change(table, chance)
+            table.wait_checked(_complete(table))
+            table.check(_complete(table))
+    finally:
+        instances.set_tags(target, tags)
+
+
+def _completed_are_on(table: UpsertTable, server: str) -> bool:
+    segments = table.segments()
+    return all(set(segments[segment.name]) == {server} for segment in table.sealed())
 
 
 @inside(Need.PAUSELESS_TABLES)
