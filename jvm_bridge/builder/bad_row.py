@@ -56,7 +56,7 @@ def find_bad_row(
     if not _is_of_a_row(error):
         return failure
     try:
-        reader = open_reader(file, config.getTableConfig(), config.getSchema())
+        reader = open_reader(file, config.getTableConfig(), config.getSchema(), zone)
     except JAVA_ERRORS as open_error:
         return UnreadableFileError(
             f"{file.name} cannot be read as {file.file_format}: {root_causes(open_error)}",
@@ -90,6 +90,8 @@ def _scan(file: SourceFile, config: Any, reader: Any, zone: str, clock: Clock) -
             record.clear()
             record = reader.next(record)
         except JAVA_ERRORS as error:
+            if _unfit(error) is not None:
+                return _row_error(file, row, record, config.getSchema(), error)
             return DataError(
                 f"{file.name}, row {row}: cannot be read as {file.file_format}: {root_causes(error)}",
                 expected=f"a complete file in format {file.file_format}",
@@ -113,6 +115,8 @@ def _row_error(file: SourceFile, row: int, record: Any, schema: Any, error: Any)
         value = record.getValue(field)  # still as it was read
     else:
         return DataError(f"{file.name}, row {row}: {cause}", where=f"{file.where}, row {row}")
+    if value is not None and str(value) == file.folders.get(field):
+        cause += ", from the name of its folder"
     spec = schema.getFieldSpecFor(field)
     is_time = spec is not None and str(spec.getFieldType()) == "DATE_TIME"
     found = "" if value is None else f"found {shortened(value)}; "

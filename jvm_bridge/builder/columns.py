@@ -16,7 +16,7 @@ __all__ = ["SourceColumns", "check_columns", "mismatch_of"]
 _HALF = MissingLimit(50, is_percent=True)
 _SHOWN_CHARACTERS = 200
 _NO_TIME = (
-    "write the column into the files (names of folders, such as {0}=2024-01-01, are not read as columns),"
+    "write the column into the files or into the names of their folders, such as {0}=2024-01-01,"
     " fill it with a transform, or set its defaultNullValue in the schema to a time"
 )
 _DELIMITERS = {",": ",", ";": ";", "\t": r"\t", "|": "|", ":": ":"}

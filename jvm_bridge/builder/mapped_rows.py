@@ -131,7 +131,8 @@ class Mapper:
         """Add the rows of files until there are enough, and return the number of files that are done."""
         for position in range(begun, len(files)):
             try:
-                with closing(open_reader(files[position], self._config, self._schema)) as reader:
+                reader = open_reader(files[position], self._config, self._schema, self._zone)
+                with closing(reader):
                     rows.add(reader)
             except (*JAVA_ERRORS, DataError) as error:
                 raise MappingError(position) from error

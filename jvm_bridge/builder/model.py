@@ -10,6 +10,7 @@ from typing import Literal
 
 from controller_client.common.text import visible
 from controller_client.errors import ConfigError, DataError
+from jvm_bridge.folder_columns import FolderColumns
 from jvm_bridge.input_rules import ColumnMismatch, FileFormat
 from jvm_bridge.time_conversion import TimeConversion
 
@@ -139,6 +140,7 @@ class SourceFile:
         reader_config: Properties of Pinot's record reader config; None is not the same as empty.
         original: The original file, if a copy or a link is read instead.
         times: Columns whose numbers are converted when they are read.
+        folders: Columns that are in the names of its folders.
     """
 
     path: Path
@@ -146,6 +148,7 @@ class SourceFile:
     reader_config: Mapping[str, str] | None = None
     original: Path | None = None
     times: Mapping[str, TimeConversion] = field(default_factory=dict)
+    folders: FolderColumns = field(default_factory=dict)
 
     @property
     def name(self) -> str:

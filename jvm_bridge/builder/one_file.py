@@ -124,7 +124,7 @@ def build_with_pinot(table: PinotTable, file: SourceFile, target: SegmentTarget)
     config.setInputFilePath(str(file.path))
     with ExitStack() as opened:
         try:
-            reader = open_reader(file, config.getTableConfig(), config.getSchema())
+            reader = open_reader(file, config.getTableConfig(), config.getSchema(), table.zone)
             opened.callback(reader.close)
             pipeline = row_pipeline(config, table.zone, segment_times(config, table.zone))
             return run_driver(config, rows_source(reader), pipeline)

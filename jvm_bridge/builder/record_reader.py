@@ -33,13 +33,14 @@ _READERS = "org.apache.pinot.spi.data.readers"
 _CSV_CONFIG = "org.apache.pinot.plugin.inputformat.csv.CSVRecordReaderConfig"
 
 
-def open_reader(file: SourceFile, table_config: Any, schema: Any) -> Any:
+def open_reader(file: SourceFile, table_config: Any, schema: Any, zone: str) -> Any:
     """Open a file; Java exceptions are not caught.
 
     Args:
         file: A prepared file.
         table_config: Pinot's ``TableConfig``.
         schema: Pinot's ``Schema``.
+        zone: Time zone of texts in columns of type TIMESTAMP.
 
     Returns:
         A Java ``RecordReader``.
@@ -49,6 +50,15 @@ def open_reader(file: SourceFile, table_config: Any, schema: Any) -> Any:
         ConfigError: Pinot's reader does not support a property of the reader config.
         UnsupportedError: Our classes do not support this Pinot, or this Java has no compiler.
     """
+    reader = _rows_of_file(file, table_config, schema)
+    if not file.folders:
+        return reader
+    texts = java_class("java.util.HashMap")(dict(file.folders))
+    columns = java_class("java.util.ArrayList")(schema.getAllFieldSpecs())
+    return row_classes()[f"{ROWS_PACKAGE}.FolderRows"](reader, texts, columns, zone)
+
+
+def _rows_of_file(file: SourceFile, table_config: Any, schema: Any) -> Any:
     config = reader_config(file)
     path = java_class("java.io.File")(str(file.path))
     fields = _fields(table_config, schema)

@@ -37,6 +37,7 @@ from jvm_bridge.builder.sources.arrow_source import arrow_columns, record_batche
 from jvm_bridge.builder.sources.file_columns import planned
 from jvm_bridge.builder.sources.prepare import prepare
 from jvm_bridge.builder.sources.source import Source
+from jvm_bridge.folder_columns import FolderColumns
 from jvm_bridge.input_rules import FileFormat, InputRules, text_encoding
 from jvm_bridge.java_errors import JAVA_ERRORS, root_causes
 from jvm_bridge.jvm import running_jars
@@ -123,6 +124,7 @@ class SegmentBuilder:
         *,
         reader_config: Mapping[str, str] | None = None,
         custom_metadata: Mapping[str, str] | None = None,
+        folders: FolderColumns | None = None,
     ) -> BuiltSegment:
         """Build a segment from one file.
 
@@ -134,6 +136,8 @@ class SegmentBuilder:
                 ``multiValueDelimiter`` ...). None is not the same as empty: if there is a config, Pinot's CSV
                 reader drops spaces around values.
             custom_metadata: Stored in the segment's own ``metadata.properties`` (``custom.*``).
+            folders: Columns that are in the names of the file's folders. A row of the file that has another
+                value is an error.
 
         Raises:
             UnreadableFileError: The file as a whole cannot be read: it has another format, is truncated, or
@@ -144,7 +148,7 @@ class SegmentBuilder:
             HeapFullError: Java's heap is full.
             ConfigError: A segment name, custom metadata or a reader property is invalid.
         """
-        given = SourceFile(path, file_format, reader_config)
+        given = SourceFile(path, file_format, reader_config, folders=folders or {})
         with self._target(segment_name, custom_metadata) as target, build_dir(self._work_dir) as folder:
             prepared = prepare(self._table, given, self._rules, folder)
             built = build_file(self._table, prepared.file, target, self._reader)
@@ -160,6 +164,7 @@ class SegmentBuilder:
         max_rows: int,
         reader_config: Mapping[str, str] | None = None,
         custom_metadata: Callable[[Sequence[int]], Mapping[str, str]],
+        folders: Sequence[FolderColumns] = (),
     ) -> FilesBuilt:
         """Build segments from many files: all rows in the order of the paths, split at ``max_rows``.
 
@@ -175,6 +180,7 @@ class SegmentBuilder:
             reader_config: See :meth:`from_file`.
             custom_metadata: Indexes of the files whose rows are in the segments -> what to store in the
                 ``metadata.properties`` of each of them. Called again if a file turns out to be bad.
+            folders: See :meth:`from_file`; for each file, or for none.
 
         Returns:
             The segments (one without rows if no good file has any), and the errors of the other files.
@@ -186,7 +192,10 @@ class SegmentBuilder:
         """
         if max_rows < 1:
             raise ConfigError(f"max_rows is {max_rows}", expected="at least 1")
-        files = [SourceFile(path, file_format, reader_config) for path in paths]
+        files = [
+            SourceFile(path, file_format, reader_config, folders=columns)
+            for path, columns in zip(paths, folders or [{}] * len(paths), strict=True)
+        ]
         order = FilesOrder(
             files, segment_name, max_rows, custom_metadata, self._work_dir, self._reader, self._rules
         )

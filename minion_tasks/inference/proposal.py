@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from controller_client.common.names import TableName, TableType
 from controller_client.common.text import counted_text, visible
 from controller_client.errors import ConfigError, DataError
+from jvm_bridge.folder_columns import folder_columns
 from jvm_bridge.input_rules import FileFormat
 from minion_tasks.inference.guesses import ColumnGuess, guess_column
 from minion_tasks.inference.samples import ColumnSample, FileSample, format_of, read_sample
@@ -81,7 +83,11 @@ def propose(
     (one_format,) = formats
     samples = [read_sample(path, one_format, max_rows) for path in paths]
     _check_alike(samples)
-    columns = [guess_column(column, is_text=one_format is FileFormat.CSV) for column in _merged(samples)]
+    root = _root(paths)
+    columns = [
+        *(guess_column(column, is_text=one_format is FileFormat.CSV) for column in _merged(samples)),
+        *_guesses_of_folders(samples, root),
+    ]
     times = _time_columns(columns)
     if time_column is not None and time_column not in [guess.name for guess in times]:
         raise ConfigError(
@@ -91,7 +97,7 @@ def propose(
         )
     chosen = time_column or (times[0].name if times else None)
     notes = [*_notes(samples, columns), _time_note(chosen, times, has_choice=time_column is None)]
-    table = _table(table_name, columns, chosen, samples)
+    table = _table(table_name, columns, chosen, samples, root)
     return Proposal(table_name, _fields(columns), table, columns, notes)
 
 
@@ -138,6 +144,32 @@ def _merged(samples: Iterable[FileSample]) -> Sequence[ColumnSample]:
     return list(merged.values())
 
 
+def _root(paths: Sequence[Path]) -> Path:
+    """Return the folder around all files, and around folders whose names have columns (``dt=2024-01-01``)."""
+    folder = Path(os.path.commonpath([path.absolute().parent for path in paths]))
+    parts = folder.parts
+    first = next((number for number, name in enumerate(parts) if folder_columns(f"{name}/")), len(parts))
+    return Path(*parts[:first])
+
+
+def _guesses_of_folders(samples: Sequence[FileSample], root: Path) -> Sequence[ColumnGuess]:
+    """Return what columns should be that are in names of folders, and in no file."""
+    in_files = {name for sample in samples for name in sample.columns}
+    named = []
+    for sample in samples:
+        texts = folder_columns(sample.path.absolute().relative_to(root).as_posix())
+        columns = {
+            name: ColumnSample(name, [text] * sample.rows)
+            if text is not None
+            else ColumnSample(name, nulls=sample.rows)
+            for name, text in texts.items()
+            if name not in in_files
+        }
+        named.append(replace(sample, columns=columns))
+    guesses = [guess_column(column, is_text=True) for column in _merged(named)]
+    return [replace(guess, reason=f"{guess.reason}, in names of folders") for guess in guesses]
+
+
 def _time_columns(columns: Sequence[ColumnGuess]) -> Sequence[ColumnGuess]:
     """Return the columns that could be the time column, the likeliest first."""
     times = [guess for guess in columns if guess.time is not None and guess.time.is_usual and not guess.nulls]
@@ -177,6 +209,7 @@ def _table(
     columns: Sequence[ColumnGuess],
     time_column: str | None,
     samples: Sequence[FileSample],
+    root: Path,
 ) -> dict[str, Any]:
     indexing: dict[str, Any] = {}
     filtered = [guess.name for guess in columns if _is_filtered(guess, time_column)]
@@ -193,7 +226,7 @@ def _table(
         "segmentsConfig": segments,
         "tenants": {},
         "tableIndexConfig": indexing,
-        "task": {"taskTypeConfigsMap": {"FileIngestionTask": _task(samples)}},
+        "task": {"taskTypeConfigsMap": {"FileIngestionTask": _task(samples, root)}},
         "metadata": {},
     }
 
@@ -204,9 +237,8 @@ def _is_filtered(guess: ColumnGuess, time_column: str | None) -> bool:
     return is_dimension and few and guess.rows >= _MIN_ROWS_FOR_HINTS and guess.name != time_column
 
 
-def _task(samples: Sequence[FileSample]) -> dict[str, str]:
+def _task(samples: Sequence[FileSample], folder: Path) -> dict[str, str]:
     paths = [sample.path.absolute() for sample in samples]
-    folder = Path(os.path.commonpath([path.parent for path in paths]))
     task = {
         "inputDirURI": f"file://{folder}/",
         "inputFormat": samples[0].file_format.lower(),
@@ -221,12 +253,21 @@ def _task(samples: Sequence[FileSample]) -> dict[str, str]:
 def _pattern(folder: Path, paths: Sequence[Path]) -> str:
     """Return a pattern that takes these files alone; and later ones next to them, if they share an ending."""
     endings = {path.name.partition(".")[2] for path in paths}
-    if len(endings) == 1 and all(path.parent == folder for path in paths):
-        alike = {path for path in folder.iterdir() if path.name.partition(".")[2] in endings}
-        if {path for path in alike if not path.name.startswith((".", "_"))} == {*paths}:
-            return f"glob:{_literal(str(folder))}/*.{_literal(*endings)}"
+    if len(endings) == 1 and (pattern := _pattern_of_ending(folder, paths, *endings)):
+        return pattern
     names = sorted(_literal(str(path.relative_to(folder))) for path in paths)
     return f"glob:**/{{{','.join(names)}}}" if len(names) > 1 else f"glob:**/{names[0]}"
+
+
+def _pattern_of_ending(folder: Path, paths: Sequence[Path], ending: str) -> str | None:
+    """Return a pattern for an ending, if it takes no other files: in one folder, or in folders of columns."""
+    depths = {len(path.relative_to(folder).parts) for path in paths}
+    if len(depths) > 1 or (max(depths) > 1 and not folder_columns(str(paths[0].relative_to(folder)))):
+        return None
+    names = "*/" * (max(depths) - 1)
+    others = (path for path in folder.glob(f"{names}*.{glob.escape(ending)}") if path not in paths)
+    is_another = any(not path.name.startswith((".", "_")) and path.is_file() for path in others)
+    return None if is_another else f"glob:{_literal(str(folder))}/{names}*.{_literal(ending)}"
 
 
 def _literal(text: str) -> str:

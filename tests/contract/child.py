@@ -98,6 +98,7 @@ def _build(request: dict[str, Any]) -> dict[str, Any]:
             request["name"],
             reader_config=request.get("reader_config"),
             custom_metadata=request.get("custom"),
+            folders=request.get("folders"),
         )
     return _reply(built, request)
 
@@ -143,6 +144,7 @@ def _build_files(request: dict[str, Any]) -> dict[str, Any]:
             max_rows=request["max_rows"],
             reader_config=request.get("reader_config"),
             custom_metadata=lambda indexes: {"files": request.get("in_files") or "-".join(map(str, indexes))},
+            folders=request.get("folders") or (),
         )
     failures = {
         index: {"error": type(error).__name__, "message": str(error)}

@@ -15,6 +15,7 @@ from jvm_bridge.builder.sources.json_source import open_json
 from jvm_bridge.builder.sources.orc_source import orc_columns, orc_times
 from jvm_bridge.builder.sources.parquet_source import parquet_columns, parquet_times
 from jvm_bridge.builder.sources.source import Source
+from jvm_bridge.builder.sources.with_folders import with_folders
 from jvm_bridge.input_rules import FileFormat
 
 __all__ = ["COLUMN_FORMATS", "ColumnFormat", "columns_of", "open_file"]
@@ -27,6 +28,10 @@ def open_file(file: SourceFile, table: TableRequirements) -> Source:
         Unsuitable: It must be read row by row; also while batches are read.
         UnreadableFileError: It cannot be read; also while batches are read.
     """
+    return with_folders(_open(file, table), file.folders, table)
+
+
+def _open(file: SourceFile, table: TableRequirements) -> Source:
     if file.file_format is FileFormat.CSV:
         return open_csv(file.path, table, plan_csv(file.reader_config))
     if file.file_format is FileFormat.JSON:

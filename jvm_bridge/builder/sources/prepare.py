@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from controller_client.common.text import visible
 from jvm_bridge.builder.columns import check_columns, mismatch_of
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.model import HEADER_PROPERTY, SourceFile, UnreadableFileError
@@ -23,6 +24,7 @@ from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP
 from jvm_bridge.builder.sources.text_input import check_text
+from jvm_bridge.folder_columns import FolderColumns, is_utf_8
 from jvm_bridge.input_rules import ColumnMismatch, FileFormat, InputRules, text_encoding
 from jvm_bridge.time_conversion import TimeConversion
 
@@ -51,9 +53,30 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
 
     Raises:
         UnreadableFileError: The file does not exist, is corrupt at its start or, if it is Avro, anywhere, or
-            does not have the table's columns, or has one of them twice.
+            does not have the table's columns, has one of them twice, or is in a folder with one that is not
+            UTF-8.
         DataError: It has bytes that are not valid in the encoding, or more than one JSON array.
     """
+    prepared = _prepared(table, file, rules, folder)
+    return replace(prepared, file=replace(prepared.file, folders=_read_folders(table, file)))
+
+
+def _read_folders(table: PinotTable, file: SourceFile) -> FolderColumns:
+    """Return the columns of folders that the table reads."""
+    is_read = table.columns.read.__contains__ if table.columns is not None else lambda _name: True
+    columns = {name: text for name, text in file.folders.items() if is_read(name)}
+    for name, text in columns.items():
+        if text is not None and not is_utf_8(text):
+            raise UnreadableFileError(
+                f"{file.name}: the name of its folder has a value of {name!r} that is not UTF-8: "
+                f"{visible(text)!r}",
+                where=file.where,
+                remedy="rename the folder, or set hivePartitioning to false",
+            )
+    return columns
+
+
+def _prepared(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path) -> Prepared:
     if not file.path.is_file():
         raise UnreadableFileError("there is no such file", where=file.where)
     if file.path.name.endswith(".gz") and not file.path.stat().st_size:
@@ -109,7 +132,9 @@ def _checked_keys(
             return ColumnMismatch()  # no rows, or empty ones
     if table.columns is None:
         return ColumnMismatch()
-    mismatch = ColumnMismatch(tuple(sorted(absent)), mismatch_of(table.columns, keys).extra)
+    keys = _with_folders(keys, file)
+    missing = tuple(sorted(absent - file.folders.keys()))
+    mismatch = ColumnMismatch(missing, mismatch_of(table.columns, keys).extra)
     check_columns(table.columns, file, keys, mismatch, rules)
     return mismatch
 
@@ -163,6 +188,11 @@ def _refuse_second_header(file: SourceFile, plan: CsvPlan) -> None:
 def _checked(table: PinotTable, file: SourceFile, names: Sequence[str], rules: InputRules) -> ColumnMismatch:
     if table.columns is None or not names:
         return ColumnMismatch()
+    names = _with_folders(names, file)
     mismatch = mismatch_of(table.columns, names)
     check_columns(table.columns, file, names, mismatch, rules)
     return mismatch
+
+
+def _with_folders(names: Sequence[str], file: SourceFile) -> list[str]:
+    return [*names, *(name for name in file.folders if name not in names)]

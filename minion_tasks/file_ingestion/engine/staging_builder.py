@@ -17,6 +17,8 @@ from controller_client.errors import DataError, PinotPluginError
 from controller_client.filestore import FileInfo
 from controller_client.publishing.staged_segment import StagedSegment, stage_segment
 from jvm_bridge.builder import BuiltSegment, FileFormat, SegmentBuilder
+from jvm_bridge.folder_columns import FolderColumns, folder_columns
+from minion_tasks.file_ingestion.params.patterns import SourceFolder
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.provenance import Provenance
 from minion_tasks.file_ingestion.session.column_notes import notes_of
@@ -71,6 +73,7 @@ class StagingBuilder:
         self._raw_table = session.table.raw
         self._clock = clock
         self._source = params.stores.source
+        self._folder = SourceFolder(params.input_dir_uri)
         self._staging = params.stores.staging(session.staging_uri)
         self._attempt = uuid.uuid4().hex[:8]
 
@@ -125,6 +128,10 @@ class StagingBuilder:
         self, entries: Sequence[FileEntry], copies: _Copies
     ) -> tuple[Sequence[BuiltSegment], dict[int, Exception], tuple[ColumnNote, ...]]:
         params = self._params
+        folders, unnamed = self._folders(entries)
+        entries = [entry for entry in entries if entry.number in folders]
+        if not entries:
+            return (), unnamed, ()
         one_each = params.one_to_one
         first = entries[0]
 
@@ -145,8 +152,9 @@ class StagingBuilder:
             # Any reader config, even an empty one, changes how Pinot's CSV reader treats spaces.
             reader_config=params.record_reader or None,
             custom_metadata=custom,
+            folders=[folders[entry.number] for entry in entries],
         )
-        failures: dict[int, Exception] = {
+        failures = unnamed | {
             entries[i].number: _of_source(error, copies.paths[entries[i].number], entries[i].file)
             for i, error in built.failures.items()
         }
@@ -155,6 +163,18 @@ class StagingBuilder:
             failures,
             notes_of({entries[i].number: mismatch for i, mismatch in built.mismatches.items()}),
         )
+
+    def _folders(self, entries: Sequence[FileEntry]) -> tuple[dict[int, FolderColumns], dict[int, Exception]]:
+        """Return the columns in the folders of each file, by file number, and what is wrong with others."""
+        columns: dict[int, FolderColumns] = {}
+        failures: dict[int, Exception] = {}
+        for entry in entries:
+            path = self._folder.path_below(entry.file.uri) if self._params.hive_partitioning else ""
+            try:
+                columns[entry.number] = folder_columns(path)
+            except DataError as error:
+                failures[entry.number] = error
+        return columns, failures
 
     def _round(self) -> str:
         # A file that failed gets another segment name than the unit that was built without it.

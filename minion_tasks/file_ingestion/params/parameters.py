@@ -247,6 +247,12 @@ PARAMETERS: tuple[Parameter, ...] = (
         "Reject files with columns that are not in the table. Otherwise such columns are only reported.",
     ),
     Parameter(
+        "hivePartitioning",
+        boolean,
+        "true",
+        "Read columns from names of folders below `inputDirURI`, such as `dt=2024-01-01/`.",
+    ),
+    Parameter(
         "segmentReader",
         one_of("auto", "arrow", "pinot"),
         "auto",

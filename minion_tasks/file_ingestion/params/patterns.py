@@ -36,7 +36,7 @@ from minion_tasks.file_ingestion.params.automaton import (
 )
 from minion_tasks.file_ingestion.params.regexes import parse_regex
 
-__all__ = ["HiddenNames", "listed_forms"]
+__all__ = ["HiddenNames", "SourceFolder", "listed_forms"]
 
 
 def listed_forms(folder_uri: str) -> tuple[str, ...]:
@@ -49,6 +49,22 @@ def listed_forms(folder_uri: str) -> tuple[str, ...]:
     return f"file://{path}", f"file://{unquote(path)}"
 
 
+class SourceFolder:
+    """The folder that is listed.
+
+    Args:
+        uri: Its URI.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self._forms = tuple(f"{path_of(form).rstrip('/')}/" for form in listed_forms(uri))
+
+    def path_below(self, uri: str) -> str:
+        """Return the path of a file below the folder; all of the path if it is somewhere else."""
+        path = path_of(uri)
+        return path[len(next((form for form in self._forms if path.startswith(form)), "")) :]
+
+
 class HiddenNames:
     """Decides which files of a source folder are not data.
 
@@ -58,14 +74,12 @@ class HiddenNames:
     """
 
     def __init__(self, folder_uri: str, include: PathMatcher | None) -> None:
-        self._folders = tuple(f"{path_of(form).rstrip('/')}/" for form in listed_forms(folder_uri))
+        self._folder = SourceFolder(folder_uri)
         self._include = include
 
     def hide(self, uri: str) -> bool:
         """Return whether a file is not data because of its name or that of a folder around it."""
-        path = path_of(uri)
-        folder = next((each for each in self._folders if path.startswith(each)), "")
-        return any(self._is_hidden(name) for name in path[len(folder) :].split("/"))
+        return any(self._is_hidden(name) for name in self._folder.path_below(uri).split("/"))
 
     def _is_hidden(self, name: str) -> bool:
         if name.endswith("._COPYING_"):

@@ -46,6 +46,7 @@ class FileIngestionParams:
         min_replicas: How many replicas of a new segment must be online; None: all.
         max_tasks: Maximum number of subtasks; None: no limit.
         engine: One of `ENGINES`.
+        hive_partitioning: Whether names of folders have columns.
         rules: The rules that input files must follow.
         stores: The stores of the source and the staging folders.
     """
@@ -77,6 +78,7 @@ class FileIngestionParams:
     minion_wait_s: float
     concurrent_per_instance: int
     minion_tag: str
+    hive_partitioning: bool
     segment_reader: Literal["auto", "arrow", "pinot"]
     rules: InputRules
     input_fs: Mapping[str, str] = field(repr=False)
@@ -141,6 +143,7 @@ class FileIngestionParams:
             minion_wait_s=values["minionWait"],
             concurrent_per_instance=values["numConcurrentTasksPerInstance"],
             minion_tag=values["minionInstanceTag"],
+            hive_partitioning=values["hivePartitioning"],
             segment_reader=values["segmentReader"],
             rules=InputRules(
                 values["inputEncoding"],

@@ -67,7 +67,10 @@ def test_rows_and_files_without_a_time_are_rejected(
     by_day = shared_folder / "days" / "ts=2024-01-01"
     by_day.mkdir(parents=True)
     pq.write_table(pa.table({"id": pa.array([1], pa.int32())}), by_day / "part-0.parquet")
-    failed = table.register(by_day.parent, "parquet").run().failed
+    failed = table.register(by_day.parent, "parquet", hivePartitioning="false").run().failed
     assert "part-0.parquet lacks the time column 'ts'" in failed
-    assert "names of folders, such as ts=2024-01-01, are not read as columns" in failed
     assert table.segments() == []
+    # The name of the folder is a time.
+    assert table.register(by_day.parent, "parquet").run().report["rows"] == 1
+    wait_for(lambda: table.value("select count(*) from {t}") == 1, "the row", times=4)
+    assert table.value("select min(ts) from {t} group by ts") == "2024-01-01"

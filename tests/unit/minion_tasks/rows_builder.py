@@ -8,6 +8,7 @@ from pathlib import Path
 
 from controller_client.errors import DataError
 from jvm_bridge.builder import BuiltSegment, FilesBuilt, UnreadableFileError
+from jvm_bridge.folder_columns import FolderColumns
 from tests.unit.minion_tasks.happenings import Content, Row, rows_of
 
 
@@ -37,8 +38,10 @@ class RowsBuilder:
         max_rows: int,
         reader_config: object,
         custom_metadata: Callable[[Sequence[int]], Mapping[str, str]],
+        folders: Sequence[FolderColumns],
     ) -> FilesBuilt:
         assert reader_config is None
+        assert not any(folders)
         failures: dict[int, DataError] = {}
         rows: list[Row] = []
         for index, path in enumerate(paths):

@@ -29,6 +29,7 @@ from jvm_bridge.builder.model import SourceFile
 from jvm_bridge.builder.planning import Field, TableRequirements
 from jvm_bridge.builder.sources.files import open_file
 from jvm_bridge.builder.sources.prepare import prepare
+from jvm_bridge.folder_columns import FolderColumns
 from minion_tasks.file_ingestion.engine.group_run import GroupRun, SubtaskFailedError
 from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
 from minion_tasks.file_ingestion.params.patterns import PathMatcher
@@ -110,8 +111,9 @@ class Reading:
         max_rows: int,
         reader_config: Mapping[str, str] | None,
         custom_metadata: Callable[[Sequence[int]], Mapping[str, str]],
+        folders: Sequence[FolderColumns],
     ) -> FilesBuilt:
-        del max_rows
+        del max_rows, folders
         failures: dict[int, DataError] = {}
         ids: list[str] = []
         for index, path in enumerate(paths):

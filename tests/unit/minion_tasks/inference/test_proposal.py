@@ -320,3 +320,38 @@ def test_any_bytes_are_read_or_refused(data: bytes, tmp_path_factory: pytest.Tem
     for file_format in FileFormat:
         with suppress(DataError):
             read_sample(path, file_format, 10)
+
+
+def test_columns_in_names_of_folders(tmp_path: Path) -> None:
+    folders = ["day=2024-01-01/place=K%C3%B6ln", "day=2024-01-02/place=__HIVE_DEFAULT_PARTITION__"]
+    paths = [tmp_path / folder / "part-0.csv" for folder in folders]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        write_csv(path)
+    (tmp_path / folders[0] / "_SUCCESS").touch()
+    proposal = propose(TABLE, paths)
+    assert columns(proposal) == {
+        "id": ("INT", 0),
+        "city": ("STRING", 2),
+        "price": ("DOUBLE", 0),
+        "day": ("STRING", 0),
+        "place": ("STRING", 2),
+    }
+    assert proposal.table["segmentsConfig"]["timeColumnName"] == "day"
+    task = proposal.table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
+    assert task["inputDirURI"] == f"file://{tmp_path}/"
+    assert task["includeFileNamePattern"] == f"glob:{tmp_path}/*/*/*.csv"
+    # One folder alone has the columns too; and other files beside it are not its table's.
+    one = propose(TABLE, paths[:1])
+    assert columns(one)["place"] == ("STRING", 0)
+    task = one.table["task"]["taskTypeConfigsMap"]["FileIngestionTask"]
+    assert task["inputDirURI"] == f"file://{tmp_path}/"
+    pattern = PathMatcher(task["includeFileNamePattern"])
+    assert [pattern.matches(f"file://{path}") for path in paths] == [True, False]
+
+
+def test_a_column_that_is_in_files_too_is_guessed_from_them(tmp_path: Path) -> None:
+    path = tmp_path / "id=x" / "a.csv"
+    path.parent.mkdir()
+    write_csv(path)
+    assert columns(propose(TABLE, [path]))["id"] == ("INT", 0)

@@ -431,3 +431,23 @@ def test_the_time_units_of_avro_fields(tmp_path: Path) -> None:
         "day": TimeConversion(86_400 * 10**9, 86_400 * 10**9),
         "quarter": TimeConversion(10**3, 900 * 10**9),
     }
+
+
+def test_columns_of_folders_are_the_files(tmp_path: Path) -> None:
+    def checked(path: Path, folders: dict[str, str | None], **rules: Any) -> ColumnMismatch:
+        own = tmp_path / f"ready-{len(list(tmp_path.iterdir()))}"
+        own.mkdir()
+        file = SourceFile(path, FileFormat.parse(path.suffix[1:]), folders=folders)
+        return prepare(table(), file, InputRules(**rules), own).mismatch
+
+    lines = tmp_path / "a.json"
+    lines.write_text('{"id": 1, "word": "a"}\n')
+    for path in (csv(tmp_path, "id,word", "1,a"), lines):
+        both = {"day": "1", "amount": None, "region": "eu"}
+        assert checked(path, both) == ColumnMismatch(extra=("region",))
+        assert checked(path, {"day": "1", "word": "a"}) == ColumnMismatch(("amount",))
+        with pytest.raises(UnreadableFileError, match="columns that the table does not read: region"):
+            checked(path, both, refuse_unknown=True)
+        assert checked(path, {**both, "region": "\udcff"})
+        with pytest.raises(UnreadableFileError, match="a value of 'day' that is not UTF-8"):
+            checked(path, {"day": "\udcff"})
