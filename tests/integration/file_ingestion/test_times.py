@@ -73,4 +73,4 @@ def test_rows_and_files_without_a_time_are_rejected(
     # The name of the folder is a time.
     assert table.register(by_day.parent, "parquet").run().report["rows"] == 1
     wait_for(lambda: table.value("select count(*) from {t}") == 1, "the row", times=4)
-    assert table.value("select min(ts) from {t} group by ts") == "2024-01-01"
+    assert table.value("select ts from {t} limit 1") == "2024-01-01"
