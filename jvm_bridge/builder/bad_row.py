@@ -115,7 +115,7 @@ def _row_error(file: SourceFile, row: int, record: Any, schema: Any, error: Any)
         value = record.getValue(field)  # still as it was read
     else:
         return DataError(f"{file.name}, row {row}: {cause}", where=f"{file.where}, row {row}")
-    if value is not None and str(value) == file.folders.get(field):
+    if field in file.folders and value is not None and text_of(value) == file.folders[field]:
         cause += ", from the name of its folder"
     spec = schema.getFieldSpecFor(field)
     is_time = spec is not None and str(spec.getFieldType()) == "DATE_TIME"
