@@ -107,8 +107,10 @@ def test_completed_segments_move_to_another_server(
             # New versions replace rows of segments that were moved, while their partition consumes elsewhere.
             for _ in range(4):
                 _change(table, chance)
+            # The only replica of a segment that has just been sealed may not be online for a moment.
             table.wait_checked(_complete(table))
-            table.check(_complete(table))
+            table.wait_served()
+            table.wait_checked(_complete(table))
     finally:
         instances.set_tags(target, tags)
 
