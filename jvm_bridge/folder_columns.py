@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from controller_client.common.text import visible
+from controller_client.common.text import has_utf_8, visible
 from controller_client.errors import DataError
 
-__all__ = ["FolderColumns", "folder_columns", "is_utf_8"]
+__all__ = ["FolderColumns", "folder_columns"]
 
 FolderColumns = Mapping[str, str | None]
 """Texts by column name, decoded; None is null. Bytes that are not UTF-8 are surrogates, as in Python."""
@@ -32,7 +32,7 @@ def folder_columns(path: str) -> FolderColumns:
         if not (name and is_column):
             continue
         name, text = unquote(name, errors="surrogateescape"), unquote(text, errors="surrogateescape")
-        if not is_utf_8(name):
+        if not has_utf_8(name):
             continue  # no name of a column
         if texts.setdefault(name, text) != text:
             raise DataError(
@@ -42,12 +42,3 @@ def folder_columns(path: str) -> FolderColumns:
                 remedy="move the file, or set hivePartitioning to false",
             )
     return {name: None if text == _NULL else text for name, text in texts.items()}
-
-
-def is_utf_8(text: str) -> bool:
-    """Return whether a text has no surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 
-__all__ = ["WordEnum", "bytes_text", "counted_text", "did_you_mean", "utc_text", "visible"]
+__all__ = ["WordEnum", "bytes_text", "counted_text", "did_you_mean", "has_utf_8", "utc_text", "visible"]
 
 
 # Control characters, line and paragraph separators, marks that change the direction of writing, the
@@ -32,6 +32,15 @@ def _escape(character: str) -> str:
     if 0xDC80 <= code <= 0xDCFF:
         code -= 0xDC00
     return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def has_utf_8(text: str) -> bool:
+    """Return whether UTF-8 can store a text: it has no surrogates, alone or for bytes that are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def counted_text(count: int, noun: str) -> str:

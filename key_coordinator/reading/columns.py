@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from controller_client.common.text import has_utf_8
 from key_coordinator.reading.values import ALWAYS_STORED, is_stored, whole_number
 
 __all__ = ["CheckedColumn", "KeyColumn", "TimeColumn"]
@@ -50,7 +51,7 @@ class KeyColumn:
             texts: Sequence[object] = values
             longest = max(map(len, texts), default=0)  # type: ignore[arg-type]  # all are texts
             joined = "".join(texts)  # type: ignore[arg-type]
-            if 2 * longest <= self.max_length and "\0" not in joined and _is_whole_utf_16(joined):
+            if 2 * longest <= self.max_length and "\0" not in joined and has_utf_8(joined):
                 return [_with_length(text.encode()) for text in texts]  # type: ignore[attr-defined]
         return [self._text(value) for value in values]
 
@@ -139,11 +140,3 @@ def _are_within(numbers: Sequence[Any], kind: str) -> bool:
 
 def _with_length(data: bytes) -> bytes:
     return len(data).to_bytes(_LENGTH_BYTES, "little") + data
-
-
-def _is_whole_utf_16(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from controller_client.common.text import visible
+from controller_client.common.text import has_utf_8, visible
 from jvm_bridge.builder.columns import check_columns, mismatch_of
 from jvm_bridge.builder.driver import PinotTable
 from jvm_bridge.builder.model import HEADER_PROPERTY, SourceFile, UnreadableFileError
@@ -24,7 +24,7 @@ from jvm_bridge.builder.sources.json_array import check_array
 from jvm_bridge.builder.sources.json_source import first_keys
 from jvm_bridge.builder.sources.source import CORRUPT_GZIP
 from jvm_bridge.builder.sources.text_input import check_text
-from jvm_bridge.folder_columns import FolderColumns, is_utf_8
+from jvm_bridge.folder_columns import FolderColumns
 from jvm_bridge.input_rules import ColumnMismatch, FileFormat, InputRules, text_encoding
 from jvm_bridge.time_conversion import TimeConversion
 
@@ -63,10 +63,13 @@ def prepare(table: PinotTable, file: SourceFile, rules: InputRules, folder: Path
 
 def _read_folders(table: PinotTable, file: SourceFile) -> FolderColumns:
     """Return the columns of folders that the table reads."""
-    is_read = table.columns.read.__contains__ if table.columns is not None else lambda _name: True
-    columns = {name: text for name, text in file.folders.items() if is_read(name)}
+    columns = {
+        name: text
+        for name, text in file.folders.items()
+        if table.columns is None or name in table.columns.read
+    }
     for name, text in columns.items():
-        if text is not None and not is_utf_8(text):
+        if text is not None and not has_utf_8(text):
             raise UnreadableFileError(
                 f"{file.name}: the name of its folder has a value of {name!r} that is not UTF-8: "
                 f"{visible(text)!r}",
