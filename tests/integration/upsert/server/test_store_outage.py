@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 
-from tests.integration.deepstore.conftest import Audit, Run, audit, run
+from tests.integration.deepstore.conftest import Run, run
 from tests.integration.server_hooks.commits import in_commits, urls, without_url
 from tests.integration.upsert.server.conftest import MakeUpsertTable
 from tests.support.faulty_s3 import FaultyS3
 
-__all__ = ["audit", "run"]
+__all__ = ["run"]
 
 _ROWS = 25
 
 
 def test_what_the_store_refused_is_repaired_from_servers_that_agree(
-    make_upsert_table: MakeUpsertTable, hosted_store: FaultyS3, run: Run, audit: Audit
+    make_upsert_table: MakeUpsertTable, hosted_store: FaultyS3, run: Run
 ) -> None:
     # Pinot divides the number of rows among the partitions of a server.
     table = make_upsert_table(rows_per_segment=2 * _ROWS)
