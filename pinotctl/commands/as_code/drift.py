@@ -33,7 +33,7 @@ def drift(ctx: click.Context, cli: CliContext, folder: Path) -> None:  # noqa: D
     rows = [row for each in objects for row in _rows(each)]
     cli.out.table(("object", "field", "applied", "cluster", "plan"), rows)
     changed = counted_text(len(objects), "object")
-    cli.out.note(f"Changed since the last apply by {read.settings.owner}: {changed}.")
+    cli.out.note(f"Changed since the last apply by the owner {read.settings.owner}: {changed}.")
     ctx.exit(DIFFERENCES if objects else 0)
 
 
