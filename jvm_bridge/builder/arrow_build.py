@@ -138,9 +138,7 @@ class _SegmentColumns:
     def _stored(self, plan: ColumnPlan, batch: Batch) -> StoredColumn:
         name = plan.field.name
         source = batch.columns.get(name)
-        if not self._replaces_special_values:
-            return store(plan, source, batch.rows, self._defaults[name])
-        if source is not None:
+        if self._replaces_special_values and source is not None:
             source = nan_as_null(plan.field, source)
         return without_negative_zeros(store(plan, source, batch.rows, self._defaults[name]))
 

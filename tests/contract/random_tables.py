@@ -6,7 +6,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -46,6 +46,19 @@ class RandomTable:
     schema: dict[str, Any]
     rows: pa.Table
     has_build_time: bool
+
+    def with_one_zero(self) -> RandomTable:
+        """Return the table with zero for negative zero, which Pinot 0.11 itself would keep."""
+        rows = self.rows
+        for number, column in enumerate(rows.schema):
+            values = rows[column.name].combine_chunks()
+            if pa.types.is_floating(column.type):
+                rows = rows.set_column(number, column, pc.add(values, pa.scalar(0, column.type)))
+            elif pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type):
+                items = pc.add(values.values, pa.scalar(0, column.type.value_type))
+                lists = pa.ListArray.from_arrays(values.offsets, items, column.type, mask=values.is_null())
+                rows = rows.set_column(number, column, lists)
+        return replace(self, rows=rows)
 
     def compared(self, reply: Mapping[str, Any]) -> list[Any]:
         """Return what is equal in two builds, described if a text index has the time of the build."""

@@ -39,6 +39,7 @@ def same_as_pinot(
     by_choice = child.build(config, schema, path, "auto", read_back=True, **more)
     if alone and child.reads_files and "error" not in by_choice:
         expected = child.build(config, schema, path, "alone", read_back=True, **more)
+        expected["read"] = _one_zero(expected.get("read"))
         assert [by_choice[key] for key in _VALUES] == [expected.get(key) for key in _VALUES], expected
     if path.suffixes[0] == ".csv" and not child.reads_files:
         assert reason is not None or by_choice.get("reader") == "arrow", by_choice
@@ -55,3 +56,12 @@ def same_as_pinot(
         assert reason in str(by_choice["fallback_reason"])
         assert by_choice == {**by_pinot, "fallback_reason": by_choice["fallback_reason"]}
     return by_choice
+
+
+def _one_zero(read: Any) -> Any:
+    """Return what was read with zeros for negative zeros, which Pinot 0.11 keeps."""
+    if isinstance(read, list):
+        return [_one_zero(each) for each in read]
+    if isinstance(read, dict):
+        return {key: _one_zero(value) for key, value in read.items()}
+    return "0.0" if read == "-0.0" else read

@@ -148,13 +148,29 @@ def test_numbers_that_are_none(child: SegmentChild, tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(types)), path)
     read = same_as_pinot(child, schema, path)["read"]
     replaced = child.features["special_values"]
-    nan, zero = ({}, "0.0") if replaced else ({"double": "nan"}, "-0.0")
+    nan = {} if replaced else {"double": "nan"}
     assert [row.get("d", {}) for row in read] == [
-        *({"double": text} for text in ("1.5", zero)),
+        *({"double": text} for text in ("1.5", "0.0")),
         *(nan, {}),
         *({"double": text} for text in ("-1e-60", "inf")),
     ]
     assert [len(row["md"]) for row in read] == [2, 2, 1 if replaced else 2, 1, 2, 2]
+
+
+@pytest.mark.every_pinot
+def test_there_is_one_zero(child: SegmentChild, tmp_path: Path) -> None:
+    schema = schema_of({"f": "FLOAT", "d": "DOUBLE"}, multi_values={"many": "DOUBLE"})
+    path = tmp_path / "rows.parquet"
+    zeros = [0.0, -0.0, 0.0]  # for Pinot 0.11 these are sorted
+    columns = {
+        "f": pa.array(zeros, pa.float32()),
+        "d": pa.array(zeros),
+        "many": [[zero, 1.0] for zero in zeros],
+    }
+    pq.write_table(pa.table(columns), path)
+    read = same_as_pinot(child, schema, path)["read"]
+    assert [(row["f"], row["d"]) for row in read] == [({"float": "0.0"}, {"double": "0.0"})] * 3
+    assert [row["many"][0] for row in read] == [{"double": "0.0"}] * 3
 
 
 @pytest.mark.every_pinot

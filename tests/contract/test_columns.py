@@ -22,6 +22,8 @@ def test_random_tables(child: SegmentChild, numbers: Callable[[int, int], range]
     refused, built, tables = [], 0, numbers(60, 600)
     for number in tables:
         table = random_table(number, of_pinot_1=child.features["is_pinot_1"])
+        if not child.features["special_values"]:
+            table = table.with_one_zero()
         rows, has_expressions = table.rows, number % 2 == 1
         if has_expressions:
             table = with_random_expressions(table, number, of_existing=True)

@@ -1,4 +1,8 @@
-"""Does the same as Pinot's ``SpecialValueTransformer`` (since 1.1): no NaN, and only one zero."""
+"""Does the same as Pinot's ``SpecialValueTransformer`` (since 1.1): no NaN, and only one zero.
+
+Pinot 0.11 would keep negative zero: it finds one of the zeros where both are meant, and takes rows as sorted
+in which the greater of its dictionary's two zeros comes first.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def stored_columns(table: RandomTable, *, replaces_special_values: bool) -> list
 
     Args:
         table: The table.
-        replaces_special_values: Whether this Pinot replaces NaN by null and negative zero by zero.
+        replaces_special_values: Whether this Pinot replaces NaN by null.
     """
     found = []
     for kind in ("dimensionFieldSpecs", "metricFieldSpecs"):
@@ -91,17 +91,17 @@ def _stored(
         each = [row] if is_single else row or []
         kept = [value for value in each if value is not None and not (replaces and value != value)]
         nulls.append(not kept)
-        kept = [_value(spec, value, replaces=replaces) for value in kept or [default]]
+        kept = [_value(spec, value) for value in kept or [default]]
         values.append(kept[0] if is_single else kept)
     return StoredColumn(spec["name"], data_type, is_single, is_metric, values, nulls)
 
 
-def _value(spec: Mapping[str, Any], value: Any, *, replaces: bool) -> Any:
+def _value(spec: Mapping[str, Any], value: Any) -> Any:
     match spec["dataType"]:
         case "STRING":
             return value[: spec.get("maxLength", 512)]
         case "FLOAT" | "DOUBLE":
-            return float(value) + 0.0 if replaces else float(value)
+            return float(value) + 0.0  # no negative zero
         case "JSON":
             return json.loads(value)
         case "BIG_DECIMAL":

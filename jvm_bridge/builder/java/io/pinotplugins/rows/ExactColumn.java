@@ -157,6 +157,9 @@ final class ExactColumn {
       throw unfit(value);
     }
     Number stored = _type == DataType.FLOAT ? (Number) number.floatValue() : (Number) number.doubleValue();
+    if (stored.doubleValue() == 0) { // also negative zero, see special_values.py
+      return _type == DataType.FLOAT ? (Number) 0f : (Number) 0d;
+    }
     boolean isInfinite = isBinary(number) && Double.isInfinite(number.doubleValue());
     if (Double.isInfinite(stored.doubleValue()) && !isInfinite) {
       throw unfit(value);
