@@ -23,6 +23,7 @@ from controller_client.errors import FormatVersionError, LeaseLostError, LockHel
 from controller_client.monitoring import Monitoring
 from controller_client.monitoring.catalogue import SCHEDULER
 from controller_client.zookeeper import Alone, Turn
+from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.run.types import NotBegunError, RunReport
 from minion_tasks.scheduler_metrics import SchedulerMetrics
 
@@ -234,7 +235,7 @@ class Scheduler:
             self._metrics.run_failed(name)
         except PinotPluginError as error:
             logger.error("%s: run failed: %s", name, error)
-            self._metrics.run_failed(name)
+            self._metrics.run_failed(name, by_checks=isinstance(error, ChecksFailedError))
         except Exception:
             logger.exception("%s: run failed with an unexpected error", name)
             self._metrics.run_failed(name)

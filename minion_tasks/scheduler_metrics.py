@@ -13,7 +13,7 @@ from minion_tasks.file_ingestion.session.model import Session, SessionState
 
 __all__ = ["SchedulerMetrics"]
 
-_FAILED = "failed"
+_FAILED, _REJECTED = "failed", "rejected"
 _ROUND_BOUND_S = 120.0
 """A round takes moments; only ZooKeeper can delay it, until its time-out."""
 
@@ -70,6 +70,7 @@ class SchedulerMetrics:
         for table in tables:
             # Makes the first failure count as an increase.
             self._runs.labels(table, _FAILED)
+            self._runs.labels(table, _REJECTED)
             self._in_a_row.labels(table)
         of_tables = (self._runs, self._in_a_row, self._last_good, self._run_started, self._run_time)
         of_sessions = (self._retries, self._files, self._read_bytes, self._rows, self._segments)
@@ -108,10 +109,15 @@ class SchedulerMetrics:
             self._rows.labels(table).inc(report.rows)
             self._segments.labels(table).inc(report.segments)
 
-    def run_failed(self, table: TableName) -> None:
-        """Record that a run has failed; its session stays open if it is kept."""
+    def run_failed(self, table: TableName, *, by_checks: bool = False) -> None:
+        """Record that a run has failed; its session stays open if it is kept.
+
+        Args:
+            table: Table name with type.
+            by_checks: Whether what it has staged does not pass the checks.
+        """
         self._run_is_over(table)
-        self._runs.labels(table, _FAILED).inc()
+        self._runs.labels(table, _REJECTED if by_checks else _FAILED).inc()
         self._in_a_row.labels(table).inc()
 
     def _run_is_over(self, table: TableName) -> None:

@@ -1,4 +1,4 @@
-"""Tokenizes Pinot's SQL by the lexical rules of Pinot 0.11's parser; tokens know their positions."""
+"""Tokenizes Pinot's SQL by the lexical rules of Pinot 0.11's parser, and quotes names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from enum import StrEnum
 
 from controller_client.errors import QueryError
 
-__all__ = ["SqlText", "Token", "TokenKind", "is_whole", "statements", "table_names"]
+__all__ = ["SqlText", "Token", "TokenKind", "is_whole", "quoted", "statements", "table_names"]
+
+
+def quoted(name: str) -> str:
+    """Quote the name of a table or column."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 class TokenKind(StrEnum):

@@ -108,7 +108,7 @@ UNSCHEDULABLE_TABLES = _gauge(
 RUNS = _counter(
     "ingestion_runs",
     "runs",
-    "Finished runs: switched, switch_finished, nothing_new, or failed.",
+    "Finished runs: switched, switch_finished, nothing_new, rejected (by the checks), or failed.",
     (SCHEDULER,),
     "table",
     "outcome",

@@ -4,7 +4,7 @@ Nothing here contacts a cluster.
 """
 
 from controller_client.segment_tar.content import content_crc
-from controller_client.segment_tar.described import DescribedSegment, describe_tar
+from controller_client.segment_tar.described import ColumnValues, DescribedSegment, describe_tar
 from controller_client.segment_tar.names import file_name_of
 from controller_client.segment_tar.proof import ExpectedSegment, Proof, Verdict, digest_of_data, judge_copy
 from controller_client.segment_tar.reader import TarLimits
@@ -12,6 +12,7 @@ from controller_client.segment_tar.unpacking import on_this_disk, repack, unpack
 from controller_client.segment_tar.writer import write_files, write_tar
 
 __all__ = [
+    "ColumnValues",
     "DescribedSegment",
     "ExpectedSegment",
     "Proof",

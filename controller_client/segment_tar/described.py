@@ -1,9 +1,10 @@
-"""What a segment's tar says about the segment: its name and its partitions."""
+"""What a segment's tar says about the segment: its name, its partitions, and the values of its columns."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from controller_client.common.parsing import whole_number
@@ -12,11 +13,31 @@ from controller_client.segment_tar.layout import PROPERTIES, Properties
 from controller_client.segment_tar.names import file_name_of
 from controller_client.segment_tar.reader import TarLimits, read_tar
 
-__all__ = ["DescribedSegment", "describe_tar"]
+__all__ = ["ColumnValues", "DescribedSegment", "describe_tar"]
 
 _PATHS = (PROPERTIES, f"v3/{PROPERTIES}")
 _MAX_BYTES = 8 << 20
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValues:
+    """The values of a column in a segment, as texts; None: not recorded.
+
+    Attributes:
+        least: The smallest value.
+        most: The largest value.
+        default: The value that is stored for a null.
+    """
+
+    least: str | None
+    most: str | None
+    default: str | None
+
+    @property
+    def are_defaults(self) -> bool:
+        """Whether all of them are the default."""
+        return self.default is not None and self.least == self.most == self.default
 
 
 @dataclass(frozen=True)
@@ -25,11 +46,15 @@ class DescribedSegment:
 
     Attributes:
         name: Its name, under which Pinot adds it to a table.
+        rows: Number of rows.
         partitions: Partition column -> the partitions that it has rows of, as written in the file.
+        columns: Column -> its values.
     """
 
     name: str
     partitions: tuple[tuple[str, str], ...]
+    rows: int = 0
+    columns: Mapping[str, ColumnValues] = field(default_factory=dict)
 
     @property
     def is_of_one_partition(self) -> bool:
@@ -88,12 +113,19 @@ def describe_tar(tar_path: Path, limits: TarLimits | None = None) -> DescribedSe
 
 
 def _described(properties: Properties) -> DescribedSegment:
-    partitions = (
-        (column, properties.get(f"column.{column}.partitionValues")) for column in properties.columns()
-    )
+    columns = properties.columns()
+    partitions = ((column, properties.get(f"column.{column}.partitionValues")) for column in columns)
     return DescribedSegment(
-        _unescaped(properties.get("segment.name")), tuple((column, ids) for column, ids in partitions if ids)
+        _unescaped(properties.get("segment.name")),
+        tuple((column, ids) for column, ids in partitions if ids),
+        whole_number(properties.get("segment.total.docs")) or 0,
+        {column: _values(properties, column) for column in columns},
     )
+
+
+def _values(properties: Properties, column: str) -> ColumnValues:
+    keys = (f"column.{column}.{name}" for name in ("minValue", "maxValue", "defaultNullValue"))
+    return ColumnValues(*(_unescaped(properties.get(key)) if properties.has(key) else None for key in keys))
 
 
 def _unescaped(value: str) -> str:

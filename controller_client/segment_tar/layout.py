@@ -227,6 +227,10 @@ class Properties:
             key, _, value = line.partition(b" = ")
             self._values[key] = value.strip()
 
+    def has(self, key: str) -> bool:
+        """Whether there is a value, be it an empty one."""
+        return key.encode(errors="surrogateescape") in self._values
+
     def get(self, key: str) -> str:
         """Return a value; empty if there is none."""
         return self._values.get(key.encode(errors="surrogateescape"), b"").decode(errors="surrogateescape")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from controller_client.common.names import TableName, TableType
+from controller_client.common.sql_text import quoted
 from controller_client.errors import ConfigError
 from controller_client.models import TableConfig
 from controller_client.models.epoch_format import EpochFormat
@@ -64,7 +65,7 @@ def _config(access: PinotAccess, table: str) -> TableConfig:
 
 def _time_of(field: SchemaField) -> tuple[str, int]:
     """Return a SQL expression for the time, and its unit in nanoseconds."""
-    name = '"' + field.name.replace('"', '""') + '"'
+    name = quoted(field.name)
     epoch = EpochFormat.parse(field.format)
     if epoch is not None:
         return name, epoch.step_ns

@@ -12,7 +12,7 @@ from controller_client.models import Schema, TableConfig
 from minion_tasks.file_ingestion.run.trigger import run_task
 from minion_tasks.inference.proposal import propose
 from pinotctl.commands.table_infer import inference_options, show_proposal
-from pinotctl.commands.task import show_report
+from pinotctl.commands.task_report import show_report
 from pinotctl.commands.task_tools import run_tools
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.named_arguments import table_argument

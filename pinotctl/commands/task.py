@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,7 +9,6 @@ import click
 from controller_client.clock import SystemClock
 from controller_client.common.redaction import is_secret
 from controller_client.common.references import is_reference, shown
-from controller_client.common.text import counted_text, visible
 from controller_client.errors import ConfigError, NotFoundError
 from controller_client.zookeeper import TableLock, process_name
 from minion_tasks.file_ingestion.params.registration import (
@@ -20,14 +18,16 @@ from minion_tasks.file_ingestion.params.registration import (
     register_task,
 )
 from minion_tasks.file_ingestion.params.table_params import TASK_TYPE, FileIngestionParams
-from minion_tasks.file_ingestion.run.trigger import RunReport, run_task
+from minion_tasks.file_ingestion.run.trigger import run_task
 from minion_tasks.file_ingestion.session.model import SessionState
 from minion_tasks.file_ingestion.session.progress import SessionProgress, read_progress
 from minion_tasks.file_ingestion.session.store import SessionStore
 from pinotctl.arguments import key_values, read_json_object
 from pinotctl.commands.task_plan import plan, purge
+from pinotctl.commands.task_rejected import discard, publish
+from pinotctl.commands.task_report import show_report
 from pinotctl.commands.task_session import session
-from pinotctl.commands.task_tools import column_fields, run_tools, servers_behind, show_progress
+from pinotctl.commands.task_tools import run_tools, show_progress
 from pinotctl.context import CliContext, pass_cli
 from pinotctl.named_arguments import table_argument
 from pinotctl.options import (
@@ -39,8 +39,6 @@ from pinotctl.options import (
     yes_option,
 )
 
-_FILES_NOTED = 10
-
 _IDLE_POLLS = 2
 """More than one, because a run releases its lock before its session is read again."""
 
@@ -50,7 +48,7 @@ def task() -> None:
     """Register and run FileIngestionTask, and inspect its sessions."""
 
 
-for _command in (session, plan, purge):
+for _command in (session, plan, purge, publish, discard):
     task.add_command(_command)
 
 
@@ -79,7 +77,7 @@ def register(
     configs = _read_configs(file, settings)
     params = FileIngestionParams.from_configs(configs)
     name = offline_table(cli.client(), table)
-    check_table(cli.client(), cli.client().tables.get(name))
+    check_table(cli.client(), cli.client().tables.get(name), params)
     if params.clear_state:
         cli.out.note(
             "clearConsistentPushState is true: until you remove it, every run discards what earlier runs"
@@ -180,62 +178,13 @@ def watch(cli: CliContext, table: str, follow: bool) -> None:
                 )
             now = read_progress(sessions, latest)
             show_progress(progress, now)
-            if not follow or not latest.is_open:
+            if not follow or not latest.is_open or latest.state is SessionState.REJECTED:
                 break
             idle_polls = 0 if lock.holder() else idle_polls + 1
             if idle_polls == _IDLE_POLLS:
                 cli.out.note(f"no run of {name} is in progress; the next one resumes the session")
             clock.sleep(1.0)
     _show_progress(cli, now)
-
-
-def show_report(cli: CliContext, report: RunReport) -> None:
-    """Print the report of a run."""
-    for reason in report.fallback_reasons:
-        cli.out.note(f"files were read row by row: {reason}")
-    for left_out, why in ((report.by_patterns, "excluded by the patterns"), (report.hidden, "hidden")):
-        if left_out.files:
-            cli.out.note(f"{counted_text(left_out.files, 'file')} {why}, such as {left_out.examples}")
-    for column in report.columns:
-        cli.out.note(f"{column.sentence()}, such as {visible(column.first)}")
-    _note_some(cli, "changed since it was ingested; not read again", report.changed)
-    _note_some(cli, "skipped because its reader could not be opened", report.skipped)
-    behind = servers_behind(report.behind, as_text=not cli.out.is_json)
-    if behind:
-        cli.out.note(
-            "some servers have not loaded all new segments yet; check with"
-            f" 'pinotctl lineage doctor {report.table}'"
-        )
-    total_s = report.staging_s + report.switch_s
-    cli.out.record(
-        {
-            "table": report.table,
-            "outcome": report.outcome.value,
-            "mode": report.mode.value,
-            "session": report.session_id,
-            "retry_count": report.retry_count,
-            "files": report.files,
-            "rows": report.rows,
-            "segments": report.segments,
-            "replaced_segments": report.replaced,
-            **({"servers_behind": behind} if behind or cli.out.is_json else {}),
-            "skipped_files": len(report.skipped),
-            "left_out_by_patterns": report.by_patterns.files,
-            "left_out_as_hidden": report.hidden.files,
-            **column_fields(report.columns, as_text=not cli.out.is_json),
-            "bytes_read": report.bytes_read,
-            "staging_s": round(report.staging_s, 2),
-            "switch_s": round(report.switch_s, 2),
-            "rows_per_s": round(report.rows / total_s) if total_s else None,
-        }
-    )
-
-
-def _note_some(cli: CliContext, what: str, uris: Sequence[str]) -> None:
-    for uri in uris[:_FILES_NOTED]:
-        cli.out.note(f"{what}: {visible(uri)}")
-    if len(uris) > _FILES_NOTED:
-        cli.out.note(f"... and {len(uris) - _FILES_NOTED:,} more: {what}")
 
 
 def _show_progress(cli: CliContext, now: SessionProgress) -> None:

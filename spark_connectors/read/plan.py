@@ -9,6 +9,7 @@ from typing import Any
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName, TableType
+from controller_client.common.sql_text import quoted
 from controller_client.config import BrokerConfig
 from controller_client.errors import ConfigError, NotAppliedError, NotFoundError, PartialResultError
 from controller_client.models import Schema, TableConfig
@@ -17,7 +18,7 @@ from controller_client.rest.transport import Transport
 from controller_client.upsert.columns import SYSTEM_COLUMNS
 from controller_client.upsert.settings import is_upsert
 from spark_connectors.options import ReadFrom, ReadOptions
-from spark_connectors.read.sql import all_of, quoted
+from spark_connectors.read.sql import all_of
 from spark_connectors.read.upsert import ALL_ROWS, SeenVersion, check_way, seen_version
 
 __all__ = [

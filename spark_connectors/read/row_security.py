@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from controller_client.broker.client import BrokerClient, QueryResult
 from controller_client.client import ControllerClient
+from controller_client.common.sql_text import quoted
 from controller_client.errors import AuthError, ConfigError, NotAppliedError
 from controller_client.rest.capabilities import Capability
 from spark_connectors.options import ReadFrom, ReadOptions
-from spark_connectors.read.sql import quoted
 
 __all__ = ["check_row_security"]
 

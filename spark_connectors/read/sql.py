@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from controller_client.common.sql_text import quoted
 from spark_connectors.read.columns import ReadColumn
 
 __all__ = [
@@ -12,7 +13,6 @@ __all__ = [
     "SEGMENT",
     "all_of",
     "count_by_segment",
-    "quoted",
     "select_nulls",
     "select_rows",
 ]
@@ -22,11 +22,6 @@ NO_LIMIT = 2**31 - 1
 
 SEGMENT = '"$segmentName"'
 DOC_ID = '"$docId"'
-
-
-def quoted(name: str) -> str:
-    """Quote the name of a table or column."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def all_of(*predicates: str | None) -> str | None:

@@ -136,7 +136,8 @@ def _arguments(name: str, folder: Path) -> list[str]:
             words.append("--yes")
         if parameter.required or (isinstance(parameter, click.Argument) and parameter.name != "folder"):
             flag = [] if isinstance(parameter, click.Argument) else [parameter.opts[-1]]
-            words += [*flag, _value(parameter, folder, name)]
+            is_switch = isinstance(parameter, click.Option) and parameter.is_flag
+            words += flag if is_switch else [*flag, _value(parameter, folder, name)]
     return words
 
 

@@ -22,6 +22,7 @@ from controller_client.common.parsing import (
 )
 from jvm_bridge.input_rules import FileFormat, MissingLimit, text_encoding, time_zone
 from jvm_bridge.minion import DEFAULT_TAG
+from minion_tasks.file_ingestion.checks.rules import RANGE, column_names, percentage
 from minion_tasks.file_ingestion.session import naming
 
 __all__ = ["ENGINES", "PARAMETERS", "PREFIXES", "Parameter"]
@@ -253,6 +254,25 @@ PARAMETERS: tuple[Parameter, ...] = (
         "Read columns from names of folders below `inputDirURI`, such as `dt=2024-01-01/`.",
     ),
     Parameter(
+        "checks.minRows",
+        count,
+        None,
+        "A run that would leave the table with fewer rows is rejected before its switch.",
+    ),
+    Parameter(
+        "checks.maxRowsChange",
+        percentage,
+        None,
+        "The same for a run that would change the number of the table's rows by more, such as `20%`.",
+    ),
+    Parameter(
+        "checks.mayBecomeEmpty",
+        column_names,
+        None,
+        "Names of columns that may lose all of their values, or `*`. A run is rejected if any other column"
+        " with values in the table has none in the new rows.",
+    ),
+    Parameter(
         "segmentReader",
         one_of("auto", "arrow", "pinot"),
         "auto",
@@ -266,5 +286,6 @@ PREFIXES: Mapping[str, str] = {
     "input.fs.prop.": "Input file system properties, e.g. region, endpoint, accessKey, secretKey for S3.",
     "output.fs.prop.": "The same for the staging folder. Default: those of the input, if on the same scheme.",
     RECORD_READER: "Properties of Pinot's record reader for the format (delimiter, header, ...).",
+    RANGE: "The range of a column's values, such as `0..100` or `0..`; a run with others is rejected.",
     naming.PREFIX: "Segment names: `type` (simple), `configs.segment.name.prefix` and `...postfix`.",
 }

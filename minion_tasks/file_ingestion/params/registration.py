@@ -63,18 +63,20 @@ def load_params_to_run(client: ControllerClient, table: TableName) -> FileIngest
     """
     config = client.tables.get(table)
     params = _params_in(config)
-    check_table(client, config)
+    check_table(client, config, params)
     return params
 
 
-def check_table(client: ControllerClient, config: TableConfig) -> None:
-    """Refuse a table that the task cannot fill.
+def check_table(client: ControllerClient, config: TableConfig, params: FileIngestionParams) -> None:
+    """Refuse a table that the task cannot fill, and checks of columns that it does not have.
 
     Raises:
-        ConfigError: The table uses Pinot's own upsert.
+        ConfigError: The table uses Pinot's own upsert, or has no such column.
         UnsupportedError: No segment can be built with one of its columns.
     """
-    check_target(config, client.schemas.of_table(config), client.cluster.capabilities)
+    schema = client.schemas.of_table(config)
+    check_target(config, schema, client.cluster.capabilities)
+    params.checks.check_schema(schema)
 
 
 def _params_in(config: TableConfig) -> FileIngestionParams:

@@ -12,6 +12,7 @@ from controller_client.common.references import has_reference
 from controller_client.errors import ConfigError
 from controller_client.publishing.targets import FILE_INGESTION
 from jvm_bridge.input_rules import InputRules, csv_header
+from minion_tasks.file_ingestion.checks.rules import RANGE, Checks, ValueRange
 from minion_tasks.file_ingestion.params.parameters import PARAMETERS, PREFIXES, RECORD_READER
 from minion_tasks.file_ingestion.params.patterns import PathMatcher, listed_forms
 from minion_tasks.file_ingestion.params.stores import INPUT_FS, OUTPUT_FS, TaskStores
@@ -48,6 +49,7 @@ class FileIngestionParams:
         engine: One of `ENGINES`.
         hive_partitioning: Whether names of folders have columns.
         rules: The rules that input files must follow.
+        checks: The checks of what is staged.
         stores: The stores of the source and the staging folders.
     """
 
@@ -81,6 +83,7 @@ class FileIngestionParams:
     hive_partitioning: bool
     segment_reader: Literal["auto", "arrow", "pinot"]
     rules: InputRules
+    checks: Checks
     input_fs: Mapping[str, str] = field(repr=False)
     output_fs: Mapping[str, str] = field(repr=False)
     record_reader: Mapping[str, str] = field(repr=False)
@@ -150,6 +153,12 @@ class FileIngestionParams:
                 values["maxMissingColumns"],
                 values["failOnUnknownColumns"],
                 values["timeZone"],
+            ),
+            checks=Checks(
+                values["checks.minRows"],
+                values["checks.maxRowsChange"],
+                values["checks.mayBecomeEmpty"] or frozenset(),
+                _ranges(configs),
             ),
             input_fs=input_fs,
             output_fs=output_fs,
@@ -256,6 +265,16 @@ def _unknown(key: str) -> ConfigError:
 
 def _with_prefix(configs: Mapping[str, str], prefix: str) -> Mapping[str, str]:
     return {key[len(prefix) :]: value for key, value in configs.items() if key.startswith(prefix)}
+
+
+def _ranges(configs: Mapping[str, str]) -> Mapping[str, ValueRange]:
+    ranges = {}
+    for column, value in _with_prefix(configs, RANGE).items():
+        try:
+            ranges[column] = ValueRange.parse(value)
+        except ValueError as error:
+            raise ConfigError(f"{RANGE}{column} is {value!r}: {error}", expected=PREFIXES[RANGE]) from error
+    return ranges
 
 
 def _pattern(key: str, values: Mapping[str, Any]) -> PathMatcher | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from controller_client.client import ControllerClient
 from controller_client.common.names import TableName
+from controller_client.common.parsing import whole_number
 from controller_client.filestore import FileInfo
 from controller_client.zookeeper import PropertyStore, segment_path
 from minion_tasks.file_ingestion.plan.provenance import Provenance
@@ -24,11 +25,13 @@ class TableContents:
         files: Maps each URI to the file as it was when it was ingested.
         uris_of: Maps each segment of this task to the URIs of its files; none for a segment without rows.
         foreign: Segments not built by this task.
+        rows: Number of rows of each segment.
     """
 
     files: Mapping[str, FileInfo] = field(default_factory=dict)
     uris_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     foreign: tuple[str, ...] = ()
+    rows: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def segments(self) -> list[str]:
@@ -47,12 +50,14 @@ def read_contents(client: ControllerClient, store: PropertyStore, table: TableNa
     files: dict[str, FileInfo] = {}
     uris_of: dict[str, tuple[str, ...]] = {}
     foreign: list[str] = []
+    rows: dict[str, int] = {}
     for start in range(0, len(names), _PAGE):
         page = names[start : start + _PAGE]
         found = store.get_many([segment_path(table, name) for name in page])
         for name, versioned in zip(page, found, strict=True):
             if versioned is None:
                 continue  # deleted after it was listed
+            rows[name] = whole_number(versioned.record.simple_fields.get("segment.total.docs")) or 0
             custom = versioned.record.map_fields.get("custom.map", {})
             provenance = Provenance.from_custom_map(custom, segment=name)
             if provenance is None:
@@ -60,4 +65,4 @@ def read_contents(client: ControllerClient, store: PropertyStore, table: TableNa
                 continue
             inputs = [files.setdefault(file.uri, file) for file in provenance.inputs]
             uris_of[name] = tuple(file.uri for file in inputs)
-    return TableContents(files, uris_of, tuple(foreign))
+    return TableContents(files, uris_of, tuple(foreign), rows)

@@ -199,7 +199,7 @@ def count_session(
     for group in groups:
         count.add(group)
     segments = count.segments or count.without_rows[:1]
-    fixed = session.state in (SessionState.SWITCH, SessionState.DONE)
+    fixed = session.state in (SessionState.REJECTED, SessionState.SWITCH, SessionState.DONE)
     return SessionReport(
         session=session,
         files={status: count.files[status] for status in FileStatus},

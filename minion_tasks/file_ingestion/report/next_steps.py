@@ -55,7 +55,18 @@ def _steps(report: SessionReport, next_does: str | None, runner: str | None) -> 
             "caught up.",
             (f"pinotctl lineage doctor {table}",),
         )
-    if session.is_open:
+    if session.is_open and session.state is SessionState.REJECTED:
+        yield PageStep(
+            "What is staged does not pass the checks, for the reasons above. Fix the source or the checks,"
+            f" and run the task again. The next trigger {next_does}. Or publish what is staged all the same,"
+            " or delete it.",
+            (
+                f"pinotctl task run {table}",
+                f"pinotctl task publish {table} --accept",
+                f"pinotctl task discard {table}",
+            ),
+        )
+    elif session.is_open:
         yield PageStep(f"Run the task again. The next trigger {next_does}.", (f"pinotctl task run {table}",))
     elif session.state is SessionState.DONE:
         text = f"The session is finished. The next trigger {next_does}. See what it would do."

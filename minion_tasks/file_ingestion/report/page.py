@@ -105,6 +105,8 @@ def outcome(report: SessionReport) -> str:
         return f"The session was discarded; {before}." if session.atomic else "The session was discarded."
     if session.state is SessionState.SWITCH:
         return "All files are staged; the switch is not finished."
+    if session.state is SessionState.REJECTED:
+        return f"All files are staged, but do not pass the checks; {before}."
     if session.state is SessionState.INIT:
         return f"The plan is being written; {before}."
     return f"{report.files[FileStatus.STAGED]:,} of {counted_text(files, 'file')} staged; {before}."

@@ -46,6 +46,8 @@ class FirstAction(StrEnum):
     """Finish the switch of the last session; no file is read."""
     RESUME = "resume"
     """Resume the last session: a retry."""
+    JUDGE = "judge"
+    """Judge the last session, which does not pass the checks, once more."""
     DISCARD = "discard"
     """Discard the last session and start over."""
     BEGIN = "begin"
@@ -79,6 +81,8 @@ class NextTrigger:
             return "finishes the switch; no file is read again"
         if self.action is FirstAction.DISCARD:
             return f"starts over: {self.reason}"
+        if self.action is FirstAction.JUDGE:
+            return "checks what is staged once more; if the source has changed, it reads what is new first"
         if self.action is FirstAction.BEGIN or self.session is None:
             return _COMPARES
         retry = f"(retry {self.session.retry_count + 1} of {params.max_retries})"
@@ -118,6 +122,8 @@ def _by_the_last_session(
     reason = abandon_reason(latest, params, sessions)
     if reason is not None:
         return NextTrigger(FirstAction.DISCARD, latest, reason.removeprefix("a new run began: "))
+    if latest.state is SessionState.REJECTED:
+        return NextTrigger(FirstAction.JUDGE, latest)
     return NextTrigger(FirstAction.RESUME, latest)
 
 
@@ -210,7 +216,7 @@ def preview(
         if now.action is FirstAction.FINISH and session is not None:
             kept = tuple((uri, Fate.KEPT) for uri in sorted(Publication.of(sessions, session).staged_uris))
             return Preview(now, view, SessionFate(kept), (), 0, False, tuple(sessions.read_from(session)))
-        if now.action is FirstAction.RESUME and session is not None:
+        if now.action in (FirstAction.RESUME, FirstAction.JUDGE) and session is not None:
             groups = list(sessions.groups(session))
     except DamagedSessionError as error:
         now = NextTrigger(FirstAction.DISCARD, None, damage_reason(error))

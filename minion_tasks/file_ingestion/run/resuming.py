@@ -16,12 +16,12 @@ def abandon_reason(session: Session, params: FileIngestionParams, sessions: Sess
     """Explain why the next trigger abandons an open session before SWITCH; None if it resumes the session.
 
     Args:
-        session: An open session in INIT or IN_PROGRESS.
+        session: An open session before SWITCH.
         params: The task's current parameters.
         sessions: The table's sessions.
     """
     reason = unfit_reason(session, params, sessions)
-    if reason is not None:
+    if reason is not None or session.state is SessionState.REJECTED:
         return reason
     if session.retry_count >= params.max_retries:
         return "its retries are exhausted" if params.max_retries else "a new run began: there are no retries"

@@ -10,8 +10,6 @@ from dataclasses import replace
 from controller_client.common.names import TableName
 from controller_client.errors import ConflictError, PinotPluginError
 from controller_client.filestore import FileInfo
-from controller_client.publishing.lineage_size import check_lineage_size
-from controller_client.publishing.targets import check_quota
 from controller_client.zookeeper import TableLock
 from minion_tasks.file_ingestion.engine.minion import NoMinionError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
@@ -19,11 +17,13 @@ from minion_tasks.file_ingestion.plan.planner import LeftOut, share_out
 from minion_tasks.file_ingestion.plan.reconcile import reconcile_group
 from minion_tasks.file_ingestion.plan.write import SavedSession, write_groups
 from minion_tasks.file_ingestion.run.cleaning import Cleaning
+from minion_tasks.file_ingestion.run.failures import failures_of, files_failed, others_published, summary
+from minion_tasks.file_ingestion.run.judging import check_room_to_publish, judge, rejection
 from minion_tasks.file_ingestion.run.publish import Publication, publish
 from minion_tasks.file_ingestion.run.resuming import abandon_reason
 from minion_tasks.file_ingestion.run.source_view import SourceView, check_not_empty, check_room, view_source
-from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools, summary
-from minion_tasks.file_ingestion.session.model import FileStatus, Session, SessionState, move
+from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport, RunTools
+from minion_tasks.file_ingestion.session.model import Session, SessionState, move
 from minion_tasks.file_ingestion.session.naming import new_session_id
 from minion_tasks.file_ingestion.session.progress import read_progress
 from minion_tasks.file_ingestion.session.store import DamagedSessionError, SessionStore
@@ -103,7 +103,8 @@ class LockedRun:
             return self._finish(latest, publication, RunOutcome.SWITCH_FINISHED, None)
         reason = abandon_reason(latest, self._params, self._sessions)
         if reason is None:
-            return self._resume(latest)
+            is_rejected = latest.state is SessionState.REJECTED
+            return self._judge_again(latest) if is_rejected else self._resume(latest)
         self._cleaning.discard(latest, reason)
         return None
 
@@ -146,10 +147,11 @@ class LockedRun:
         )
         return self._sessions.save(move(session, SessionState.IN_PROGRESS, self._tools.now_ms))
 
-    def _resume(self, session: Session) -> RunReport:
+    def _resume(self, session: Session, view: SourceView | None = None) -> RunReport:
         """Resume a session in which files failed or whose run was killed: a retry."""
-        self._await_earlier(session)
-        view = self._view()
+        if view is None:
+            self._await_earlier(session)
+            view = self._view()
         slots = self._tools.engine.slots(self._params)
         now = self._tools.now_ms
         # The attempt is incremented first, which stops subtasks of earlier attempts.
@@ -170,6 +172,17 @@ class LockedRun:
         new = view.joining(self._sessions.groups(session))
         session = self._sessions.save(self._write_groups(session, new, slots))
         return self._stage_and_finish(session, view)
+
+    def _judge_again(self, session: Session) -> RunReport:
+        """Judge a rejected session by the present checks; it is resumed instead if its source has changed."""
+        view = self._view()
+        groups = list(self._sessions.groups(session))
+        if view.joining(groups) or any(reconcile_group(group, view.listed) != group for group in groups):
+            return self._resume(session, view)
+        publication = Publication.of(self._sessions, session)
+        with self._kept_or_discarded(session) as saved:
+            session = self._to_switch(saved, publication, view)
+        return self._finish(session, publication, RunOutcome.SWITCHED, view)
 
     def _write_groups(
         self,
@@ -200,38 +213,47 @@ class LockedRun:
         self._tools.on_session(session)
         with self._kept_or_discarded(session) as saved:
             self._stage(saved)
-            failures = self._failures(saved.session)
+            failures = failures_of(saved.session, self._sessions, self._tools.engine)
             if failures and session.atomic:
-                raise self._files_failed(saved.session, failures)
+                raise files_failed(saved.session, failures, self._params.max_retries)
             if self._lock.lost:
                 raise ConflictError(
                     f"the lock of {self._table} was lost while subtasks were running",
                     remedy="run the task again",
                 )
             publication = Publication.of(self._sessions, saved.session)
-            check_quota(self._tools.client, self._table, publication.segments)
-            replaced = view.replaced_by(publication.staged_uris)
-            if session.atomic:
-                check_lineage_size(self._tools.store, self._table, replaced, publication.names)
-            pages = self._sessions.write_from(session.session_id, replaced)
-            message = summary(failures) if failures else None
-            # Compare-and-set: fails if another run took over the table and abandoned this session.
-            session = saved.save(
-                replace(
-                    move(saved.session, SessionState.SWITCH, self._tools.now_ms),
-                    from_pages=pages,
-                    message=message,
-                )
-            )
+            session = self._to_switch(saved, publication, view, summary(failures) if failures else None)
         self._staging_s = self._tools.clock.monotonic() - started
         report = self._finish(session, publication, RunOutcome.SWITCHED, view)
         if failures:
-            raise FilesFailedError(
-                f"{len(failures)} of {session.files} files could not be ingested; the others are in"
-                f" {self._table}:\n  {summary(failures)}",
-                remedy="fix the cause on each line; the next trigger reads these files again",
-            )
+            raise others_published(session, failures)
         return report
+
+    def _to_switch(
+        self,
+        saved: SavedSession,
+        publication: Publication,
+        view: SourceView,
+        message: str | None = None,
+    ) -> Session:
+        """Fix which segments are replaced, and move the session on.
+
+        Raises:
+            ChecksFailedError: The staged version does not pass the checks: the session is rejected.
+        """
+        session = saved.session
+        replaced = view.replaced_by(publication.staged_uris)
+        check_room_to_publish(self._tools, session, publication, replaced)
+        pages = self._sessions.write_from(session.session_id, replaced)
+        reasons = judge(self._tools, self._params, session, publication, replaced, view.contents)
+        state = SessionState.REJECTED if reasons else SessionState.SWITCH
+        moved = move(session, state, self._tools.now_ms)
+        message = summary(reasons) if reasons else message
+        # Compare-and-set: fails if another run took over the table and abandoned this session.
+        session = saved.save(replace(moved, from_pages=pages, message=message))
+        if reasons:
+            raise rejection(session, reasons)
+        return session
 
     def _stage(self, saved: SavedSession) -> None:
         self._run_subtasks(saved)
@@ -266,38 +288,6 @@ class LockedRun:
             self._tools.engine.wait(session.task_name, self._params, lambda: self._report_progress(session))
         self._report_again_s = 0.0
         self._report_progress(session)
-
-    def _failures(self, session: Session) -> list[str]:
-        """Return the reason for each file that is not staged."""
-        failures: list[str] = []
-        ends = None
-        for group in self._sessions.groups(session):
-            if group.is_settled:
-                continue
-            if ends is None:
-                ends = self._tools.engine.explain(session.task_name) if session.task_name else {}
-            end = ends.get(group.number, "see the log of the process that ran it")
-            if group.empty_segment:
-                failures.append(f"empty segment: its subtask ended without a result ({end})")
-            for entry in group.entries:
-                if entry.status is FileStatus.FAILED:
-                    failures.append(entry.error or entry.file.shown)
-                elif entry.status is FileStatus.PENDING:
-                    failures.append(f"{entry.file.shown}: its subtask ended without a result ({end})")
-        return failures
-
-    def _files_failed(self, session: Session, failures: list[str]) -> FilesFailedError:
-        left = self._params.max_retries - session.retry_count
-        if left > 0:
-            again = "the next trigger reads the files that are not staged"
-            remedy = f"fix the cause on each line; {again} (retries left: {left})"
-        else:
-            remedy = "fix the cause on each line, then run the task again; it starts over"
-        return FilesFailedError(
-            f"{len(failures)} of {session.files} files could not be ingested; {self._table} is unchanged:\n"
-            f"  {summary(failures)}",
-            remedy=remedy,
-        )
 
     def _finish(
         self, session: Session, publication: Publication, outcome: RunOutcome, view: SourceView | None
@@ -335,6 +325,8 @@ class LockedRun:
                 saved.settle()
                 if saved.session.state is SessionState.SWITCH:
                     logger.info("session %s is in its switch; the next run finishes it", session.session_id)
+                elif saved.session.state is SessionState.REJECTED:
+                    logger.info("session %s is rejected; it stays staged", session.session_id)
                 elif session.atomic and session.retry_count < self._params.max_retries:
                     saved.save(replace(saved.session, message=reason, updated_ms=self._tools.now_ms))
                     if not isinstance(error, FilesFailedError) and saved.session.task_name is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from controller_client.client import ControllerClient
@@ -17,8 +17,6 @@ from minion_tasks.file_ingestion.plan.planner import LeftOut
 from minion_tasks.file_ingestion.session.column_notes import DifferingColumn
 from minion_tasks.file_ingestion.session.model import IngestionMode, Session
 from minion_tasks.file_ingestion.session.progress import SessionProgress
-
-_ERRORS_SHOWN = 10
 
 
 class FilesFailedError(InputError):
@@ -111,9 +109,3 @@ class RunTools:
     def lock(self, table: TableName) -> TableLock:
         """Create the lock that each run of a table holds."""
         return TableLock(self.store, table, TASK_TYPE, self.owner, clock=self.clock)
-
-
-def summary(failures: Sequence[str]) -> str:
-    """Join the first reasons why files failed, one per line."""
-    more = f"\n  ... and {len(failures) - _ERRORS_SHOWN} more" if len(failures) > _ERRORS_SHOWN else ""
-    return "\n  ".join(failures[:_ERRORS_SHOWN]) + more

@@ -5,13 +5,16 @@ States, and what moves a session to the next:
 - ``INIT``: the plan of files is being written; no subtask has started. → ``IN_PROGRESS`` when the plan is
   complete, before subtasks are submitted.
 - ``IN_PROGRESS``: subtasks run or have run; each file is pending, staged, failed or skipped.
-  → ``IN_PROGRESS`` for a retry of the files not staged, → ``SWITCH`` when all are staged.
+  → ``IN_PROGRESS`` for a retry of the files not staged, → ``SWITCH`` when all are staged and pass the task's
+  checks, otherwise → ``REJECTED``.
+- ``REJECTED``: all files are staged, but do not pass the checks. → ``IN_PROGRESS`` if the source changes,
+  → ``SWITCH`` when they pass, e.g. after the checks were changed, or when somebody accepts them.
 - ``SWITCH``: all files are staged, and the segments to add and to replace are fixed. → ``DONE`` when that has
   happened.
 - ``DONE``: the new segments are queryable.
 
-A session that will not continue is *abandoned*, which is possible at any time in INIT and IN_PROGRESS. From
-SWITCH on the lineage decides: the session is finished, and abandoned only if the lineage shows that its entry
+A session that will not continue is *abandoned*, which is possible at any time before SWITCH. From SWITCH on,
+the lineage decides: the session is finished, and abandoned only if the lineage shows that its entry
 was reverted, or if its table was dropped with its lineage.
 """
 
@@ -32,17 +35,21 @@ class SessionState(StrEnum):
 
     INIT = "INIT"
     IN_PROGRESS = "IN_PROGRESS"
+    REJECTED = "REJECTED"
     SWITCH = "SWITCH"
     DONE = "DONE"
 
 
 ALLOWED: Mapping[SessionState, frozenset[SessionState]] = {
     SessionState.INIT: frozenset({SessionState.IN_PROGRESS}),
-    SessionState.IN_PROGRESS: frozenset({SessionState.IN_PROGRESS, SessionState.SWITCH}),
+    SessionState.IN_PROGRESS: frozenset(
+        {SessionState.IN_PROGRESS, SessionState.REJECTED, SessionState.SWITCH}
+    ),
+    SessionState.REJECTED: frozenset({SessionState.IN_PROGRESS, SessionState.REJECTED, SessionState.SWITCH}),
     SessionState.SWITCH: frozenset({SessionState.DONE}),
     SessionState.DONE: frozenset(),
 }
-ABANDONABLE = frozenset({SessionState.INIT, SessionState.IN_PROGRESS})
+ABANDONABLE = frozenset({SessionState.INIT, SessionState.IN_PROGRESS, SessionState.REJECTED})
 
 
 class IngestionMode(StrEnum):
@@ -164,7 +171,7 @@ class Session:
         total_bytes: Total size of the files.
         groups: Number of file groups.
         numbers: Number of file numbers assigned; a number is never used twice.
-        from_pages: Number of stored pages of segments to replace (from SWITCH on).
+        from_pages: Number of stored pages of segments to replace (from REJECTED or SWITCH on).
         attempts_ms: When each trigger started to read files: the first, then the retries.
         retry_count: Number of triggers that resumed this session.
         task_name: The Helix task of its last submission.

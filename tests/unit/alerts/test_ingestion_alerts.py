@@ -11,6 +11,7 @@ from controller_client.helix.unfinished_subtasks import Unfinished
 from controller_client.monitoring import Monitoring, catalogue
 from jvm_bridge.minion.adapters import RunningTasks
 from jvm_bridge.minion.subtask_metrics import SubtaskMetrics
+from minion_tasks.file_ingestion.checks.judgement import ChecksFailedError
 from minion_tasks.file_ingestion.engine.executor import FileMetrics
 from minion_tasks.file_ingestion.engine.staging_builder import BuiltUnit
 from minion_tasks.file_ingestion.run.types import RunReport
@@ -48,6 +49,15 @@ def test_runs_that_fail_one_after_the_other(monitoring: Monitoring, prometheus: 
     serve(monitoring, prometheus, lambda _: {A: "10"}, run, minutes=31)
     assert f'ingestion_runs_total{{outcome="failed",table="{A}"}} 3.0\n' in monitoring.text()
     prometheus.expect("RunsFail", before={25: ()})
+
+
+def test_a_run_that_is_rejected_by_the_checks(monitoring: Monitoring, prometheus: Prometheus) -> None:
+    def run(_table: TableName) -> RunReport | None:
+        raise ChecksFailedError("too few rows")
+
+    serve(monitoring, prometheus, lambda _: {A: "10"}, run, minutes=15)
+    assert f'ingestion_runs_total{{outcome="rejected",table="{A}"}} 1.0\n' in monitoring.text()
+    prometheus.expect("PushRejected", before={5: ()})
 
 
 def test_a_run_that_does_not_end(monitoring: Monitoring, prometheus: Prometheus) -> None:

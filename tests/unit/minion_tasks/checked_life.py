@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from controller_client.errors import ConflictError, PinotPluginError, SourceError
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.provenance import Provenance
+from minion_tasks.file_ingestion.run.rejected import RejectedRun
 from minion_tasks.file_ingestion.run.types import FilesFailedError, RunOutcome, RunReport
 from minion_tasks.file_ingestion.session.model import FileStatus, Session, SessionState
 from tests.unit.minion_tasks.happenings import Happenings, ProcessDiedError, name_of, rows_of
@@ -80,7 +82,7 @@ class CheckedLife(RuleBasedStateMachine):
         resumed = (
             before is not None
             and before.is_open
-            and before.state is SessionState.IN_PROGRESS
+            and before.state in (SessionState.IN_PROGRESS, SessionState.REJECTED)
             and bool(self.at_listing)
             and after is not None
             and after.session_id == before.session_id
@@ -104,8 +106,8 @@ class CheckedLife(RuleBasedStateMachine):
     def _may_resume(self, session: Session) -> bool:
         """Whether a trigger may resume a session."""
         return (
-            session.state is SessionState.IN_PROGRESS
-            and session.retry_count < self.params.max_retries
+            (session.state is SessionState.REJECTED or session.retry_count < self.params.max_retries)
+            and session.state in (SessionState.IN_PROGRESS, SessionState.REJECTED)
             and (session.mode, session.atomic) == (self.params.mode, self.params.atomic)
             and session.session_id not in self.of_dropped_tables
             and not self.params.clear_state
@@ -170,7 +172,13 @@ class CheckedLife(RuleBasedStateMachine):
                 expected_table(mode, staged, listed, self.table, Ledger()).files
             )
         assert after.is_open or len(self.world.sessions.ids()) <= 2
-        retries = before.retry_count + 1 if resumed and before is not None else 0
+        self._check_retries(before if resumed else None, after, read)
+
+    def _check_retries(self, resumed: Session | None, after: Session, read: set[str]) -> None:
+        """Check the count of retries, which a session that is only judged again keeps."""
+        retries = 0 if resumed is None else resumed.retry_count + 1
+        if resumed is not None and resumed.state is SessionState.REJECTED and not read:
+            retries = after.retry_count
         assert after.retry_count == retries
         assert len(after.attempts_ms) == retries + 1
 
@@ -194,13 +202,47 @@ class CheckedLife(RuleBasedStateMachine):
             self.at_listing.append(self._ledger(session))
 
     def _expect(self, session: Session, listed: Versions) -> None:
-        """Remember the expected table of a session in SWITCH or DONE."""
-        if session.state in (SessionState.SWITCH, SessionState.DONE) and (
-            self.expected is None or self.expected.session_id != session.session_id
+        """Remember the expected table of a session in REJECTED, SWITCH or DONE."""
+        is_new = self.expected is None or self.expected.session_id != session.session_id
+        if session.state is SessionState.REJECTED or (
+            session.state in (SessionState.SWITCH, SessionState.DONE) and is_new
         ):
             ledger = self._ledger(session)
             table = expected_table(session.mode, ledger.staged, listed, self.table, ledger)
             self.expected = Expected(table, session.session_id, self.table.foreign)
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the last session does not pass the checks."""
+        latest = self.world.sessions.latest()
+        return latest is not None and latest.is_open and latest.state is SessionState.REJECTED
+
+    def _decide(self, happenings: Happenings, *, publishes: bool) -> None:
+        """Publish or discard the rejected session, as an operator would."""
+        before = self.world.sessions.latest()
+        assert before is not None
+        began_with = (before.mode, before.atomic) == (self.params.mode, self.params.atomic)
+        fits = began_with and before.session_id not in self.of_dropped_tables
+
+        def decide(*given: Any) -> object:
+            run = RejectedRun(*given)
+            return run.publish(before.session_id) if publishes else run.discard(before.session_id)
+
+        try:
+            self.world.run(self.params, happenings, decide)
+        except ProcessDiedError:
+            explain("the operator's command was killed")
+        except ConflictError as error:
+            explain(f"{error!r}")
+            assert publishes
+            assert not fits
+            assert self.is_rejected
+        else:
+            after = self.world.sessions.latest()
+            assert after is not None
+            assert (after.state is SessionState.DONE) is publishes
+            assert after.abandoned is not publishes
+        self._after_switch(before)
 
     def _after_switch(self, before: Session) -> None:
         """Apply the expected table of an earlier trigger's session, if it is done."""

@@ -63,6 +63,7 @@ class Happenings:
     rewritten: set[str] = field(default_factory=set)
     lock_lost: bool = False
     quota_exceeded: bool = False
+    failed_checks: tuple[str, ...] = ()
     no_minion: bool = False
 
     @property
@@ -73,7 +74,7 @@ class Happenings:
             and not self.run_dies_waiting
             and self.leftovers_at is None
             and all(each == "ok" for each in self.subtasks)
-            and not (self.lock_lost or self.quota_exceeded or self.no_minion)
+            and not (self.lock_lost or self.quota_exceeded or self.failed_checks or self.no_minion)
         )
 
 

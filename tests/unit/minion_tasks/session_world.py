@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 
 from controller_client.common.names import TableName
@@ -29,7 +29,7 @@ from minion_tasks.file_ingestion.engine.staging_builder import StagingBuilder
 from minion_tasks.file_ingestion.params.stores import TaskStores
 from minion_tasks.file_ingestion.params.table_params import FileIngestionParams
 from minion_tasks.file_ingestion.plan.ingested import TableContents
-from minion_tasks.file_ingestion.run import cleaning, publish, resuming, source_view, steps
+from minion_tasks.file_ingestion.run import cleaning, judging, publish, rejected, resuming, source_view
 from minion_tasks.file_ingestion.run.steps import LockedRun
 from minion_tasks.file_ingestion.run.types import RunReport, RunTools
 from minion_tasks.file_ingestion.session.model import Session
@@ -47,6 +47,8 @@ from tests.unit.minion_tasks.happenings import (
 )
 from tests.unit.minion_tasks.rows_builder import RowsBuilder
 from tests.unit.minion_tasks.samples import TABLE
+
+T = TypeVar("T")
 
 _CONFIG = f"/CONFIGS/TABLE/{TABLE}"
 
@@ -105,7 +107,9 @@ class World:
             (source_view, "read_contents", lambda *_: self.contents()),
             (publish, "switch", self._switch),
             (publish, "push_one_by_one", self._push_one_by_one),
-            (steps, "check_quota", lambda *_: self._check_quota()),
+            (judging, "check_quota", lambda *_: self._check_quota()),
+            (judging, "failed_checks", lambda *_: list(self.happenings.failed_checks)),
+            (rejected, "read_contents", lambda *_: self.contents()),
             (cleaning, "purge", lambda *_, **__: []),
             (resuming, "was_reverted", lambda _client, _table, names: tuple(names) in self.reverted),
             (cleaning.Cleaning, "_undo_switch", lambda *_: self.revert()),
@@ -355,8 +359,8 @@ class World:
         self,
         params: FileIngestionParams,
         happenings: Happenings,
-        step: Callable[[RunTools, TableName, FileIngestionParams, SessionStore, TableLock], RunReport],
-    ) -> RunReport:
+        step: Callable[[RunTools, TableName, FileIngestionParams, SessionStore, TableLock], T],
+    ) -> T:
         """Run a step with the table's lock; see `trigger`."""
         self.clock.advance(3600)
         params = self._params = replace(params, stores=WorldStores(self))

@@ -69,6 +69,11 @@ def decided(session: Session | None, given: FileIngestionParams, *, dropped: boo
             "reads files added since, then switches, since all other files are staged (retry 1 of 3)",
         ),
         (replace(SESSION, retry_count=3), 3, "starts over: its retries are exhausted"),
+        (
+            replace(SESSION, state=SessionState.REJECTED, retry_count=3),
+            0,
+            "checks what is staged once more; if the source has changed, it reads what is new first",
+        ),
         (replace(SESSION, state=SessionState.INIT), 0, "starts over: its plan was not finished"),
         (
             replace(SESSION, mode=IngestionMode.SYNC),

@@ -209,6 +209,10 @@ def test_formatted_sizes_and_durations() -> None:
             replace(SESSION, state=SessionState.SWITCH),
             "All files are staged; the switch is not finished.",
         ),
+        (
+            replace(SESSION, state=SessionState.REJECTED),
+            "All files are staged, but do not pass the checks; queries see the table as it was before.",
+        ),
     ],
 )
 def test_the_outcome_in_a_sentence(session: Session, expected: str) -> None:

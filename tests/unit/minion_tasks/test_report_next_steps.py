@@ -24,6 +24,11 @@ SKIPPED = FileGroup(0, (FileEntry(0, file(0), FileStatus.SKIPPED, "no header"),)
     [
         (SESSION, GROUPS, [PLAN, RUN]),
         (replace(SESSION, state=SessionState.SWITCH), GROUPS[1:], [RUN]),
+        (
+            replace(SESSION, state=SessionState.REJECTED),
+            GROUPS[1:],
+            [RUN, "pinotctl task publish t_OFFLINE --accept", "pinotctl task discard t_OFFLINE"],
+        ),
         (replace(SESSION, state=SessionState.INIT), (), [RUN]),
         (replace(SESSION, abandoned=True), (), [PLAN, RUN]),
         (DONE, (), [PLAN]),

@@ -30,6 +30,7 @@ rough = st.builds(
     rewritten=st.sets(names, max_size=1),
     lock_lost=st.sampled_from([False, False, False, True]),
     quota_exceeded=st.sampled_from([False, False, False, True]),
+    failed_checks=st.sampled_from([(), (), ("too few rows",)]),
     no_minion=st.sampled_from([False, False, False, True]),
 )
 faults = st.sampled_from(["row 7 is wrong", "no header"])
@@ -167,6 +168,11 @@ class TableLife(CheckedLife):
             self._trigger(Happenings())
         finally:
             self.params = present
+
+    @precondition(lambda self: self.is_rejected)
+    @rule(publishes=st.booleans(), run_dies_at=st.none() | st.integers(1, 12))
+    def an_operator_decides(self, publishes: bool, run_dies_at: int | None) -> None:
+        self._decide(Happenings(run_dies_at=run_dies_at), publishes=publishes)
 
     @rule(happenings=rough)
     def rough_trigger(self, happenings: Happenings) -> None:

@@ -111,7 +111,8 @@ def test_each_argument_of_each_command(name: str, files: list[str], nobody: dict
             line = name.split()
             for each in dict.fromkeys([*needed, parameter]):
                 given = value if each is parameter else _plain_value(each.type, files)
-                line += [given] if isinstance(each, click.Argument) else [each.opts[0], given]
+                flag = [] if isinstance(each, click.Argument) else [each.opts[0]]
+                line += flag if getattr(each, "is_flag", False) else [*flag, given]
             _check(CliRunner().invoke(cli, line, env=nobody, input=""), line)
 
 

@@ -1,0 +1,56 @@
+"""The values that a table serves now, asked of its brokers."""
+
+from __future__ import annotations
+
+import logging
+
+from controller_client.broker import BrokerClient
+from controller_client.client import ControllerClient
+from controller_client.common.names import TableName
+from controller_client.common.sql_text import quoted
+from controller_client.config import BrokerConfig
+from controller_client.errors import PinotPluginError
+
+__all__ = ["LiveValues"]
+
+logger = logging.getLogger(__name__)
+
+
+class LiveValues:
+    """Counts rows of a table.
+
+    Args:
+        client: The controller; brokers are reached with its credentials and TLS settings.
+        table: Name with type.
+    """
+
+    def __init__(self, client: ControllerClient, table: TableName) -> None:
+        self._client = client
+        self._table = table
+
+    def rows_with_value(self, column: str, default: str) -> int | None:
+        """Count the rows in which a column has another value than its default.
+
+        Args:
+            column: The column.
+            default: Its default, as text.
+
+        Returns:
+            The number of rows; None if no broker answers, or not in time.
+        """
+        sql = f"select count(*) from {quoted(self._table)} where {quoted(column)} <> :default"  # noqa: S608 - names are quoted
+        try:
+            reach = BrokerConfig.like(
+                self._client.config, tuple(self._client.cluster.broker_urls(self._table))
+            )
+            with BrokerClient(reach, clock=self._client.clock) as broker:
+                return int(broker.query(sql, params={"default": default}).scalar())
+        except PinotPluginError as error:
+            logger.warning(
+                "%s: the values of column %s could not be counted, so it is not checked whether a switch"
+                " would empty the column: %s",
+                self._table,
+                column,
+                error.message,
+            )
+            return None
