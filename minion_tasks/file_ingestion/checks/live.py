@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 
 from controller_client.broker import BrokerClient
 from controller_client.client import ControllerClient
@@ -27,6 +28,8 @@ class LiveValues:
     def __init__(self, client: ControllerClient, table: TableName) -> None:
         self._client = client
         self._table = table
+        self._is_silent = False
+        """Set at the first query that fails, so that the others are not waited for."""
 
     def rows_with_value(self, column: str, default: str) -> int | None:
         """Count the rows in which a column has another value than its default.
@@ -38,19 +41,23 @@ class LiveValues:
         Returns:
             The number of rows; None if no broker answers, or not in time.
         """
+        if self._is_silent:
+            return None
         sql = f"select count(*) from {quoted(self._table)} where {quoted(column)} <> :default"  # noqa: S608 - names are quoted
         try:
-            reach = BrokerConfig.like(
-                self._client.config, tuple(self._client.cluster.broker_urls(self._table))
-            )
-            with BrokerClient(reach, clock=self._client.clock) as broker:
+            with BrokerClient(self._brokers, clock=self._client.clock) as broker:
                 return int(broker.query(sql, params={"default": default}).scalar())
         except PinotPluginError as error:
+            self._is_silent = True
             logger.warning(
-                "%s: the values of column %s could not be counted, so it is not checked whether a switch"
-                " would empty the column: %s",
+                "%s: the values of column %s could not be counted, so it is not checked whether the switch"
+                " empties columns: %s",
                 self._table,
                 column,
                 error.message,
             )
             return None
+
+    @cached_property
+    def _brokers(self) -> BrokerConfig:
+        return BrokerConfig.like(self._client.config, tuple(self._client.cluster.broker_urls(self._table)))
