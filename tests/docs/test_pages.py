@@ -24,6 +24,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "docs/segments.md": (FIRST,),
     "docs/queries.md": (FIRST,),
     "docs/file-ingestion.md": (FIRST,),
+    "docs/checks.md": (FIRST,),
     "docs/spark.md": (FIRST,),
     README: (FIRST,),
     "docs/install.md": (FIRST, README),
