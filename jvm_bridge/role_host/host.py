@@ -25,6 +25,9 @@ __all__ = ["HostedRole"]
 
 logger = logging.getLogger(__name__)
 
+_START_FAILS_S = 5.0
+"""A start that has lost its connection fails within a moment, unless it is loading segments."""
+
 
 class HostedRole:
     """A role in this process; at most one per process, as Pinot keeps its state in static fields.
@@ -57,6 +60,8 @@ class HostedRole:
         self._is_running = False
         self._is_stopping = False
         self._end = threading.Event()
+        self._outside_start = threading.Event()
+        self._outside_start.set()
 
     @property
     def instance_id(self) -> str:
@@ -125,7 +130,7 @@ class HostedRole:
         self._monitoring.sample(catalogue.HOOK_ERRORS, partial(_errors_by_hook, runner))
         runner.before_start(view)
         try:
-            self._starter.start()
+            self._start_pinot()
         except JAVA_ERRORS as error:
             if self._is_stopping:
                 self.wait()  # the JVM's shutdown has closed the connection, and ends the process
@@ -140,6 +145,14 @@ class HostedRole:
             _report_failed_hooks(view, runner.left_out)
         logger.info("%s runs with the hooks %s", view.instance_id, ", ".join(runner.names) or "(none)")
 
+    def _start_pinot(self) -> None:
+        """Run Pinot's start, and say when its exception, if there is one, has reached Python."""
+        self._outside_start.clear()
+        try:
+            self._starter.start()
+        finally:
+            self._outside_start.set()
+
     def wait(self) -> None:
         """Wait for the end of the process, which the JVM triggers by a signal or ``System.exit``."""
         self._end.wait()
@@ -153,6 +166,9 @@ class HostedRole:
         self._is_stopping = True
         if not self._is_running:
             self._leave_half_way()
+            # Without its connection the start fails. If its exception gets from Java to Python only after the
+            # threads of the shutdown have ended, JPype aborts the process.
+            self._outside_start.wait(_START_FAILS_S)
             return
         from jvm_bridge.java_errors import JAVA_ERRORS
 
